@@ -1,0 +1,59 @@
+# Everything runs in .venv, which `make install` makes. Needs make and Python 3.10, 3.11 or 3.12 (with venv), nothing else.
+#   PYTHON=python3.12 make install     another interpreter
+#   PIP_ARGS=... make install          more options for pip, such as an index that has CPU builds of torch
+
+SHELL := /bin/sh
+BIN := .venv/bin
+STAMP := .venv/.installed
+PYTHON ?=
+PIP_ARGS ?=
+# pyenv puts a shim on PATH for every version it has, also for those that are switched off: only one that runs counts.
+CANDIDATES = $(or $(PYTHON),python3.11 python3.12 python3.10 python3 python \
+	$(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.1[012].*/bin/python))
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo lint test test-long bench check-constraints clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-18s %s\n", $$1, $$2}'
+
+.venv/pyvenv.cfg:
+	@for python in $(CANDIDATES); do \
+		"$$python" -c 'import ensurepip, sys, venv; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' 2>/dev/null \
+			&& echo "making .venv with $$python" && "$$python" -m venv --clear .venv && exit 0; \
+	done; \
+	rm -rf .venv; \
+	echo 'No usable Python 3.10, 3.11 or 3.12 with the venv module among: $(strip $(CANDIDATES))' >&2; \
+	echo 'Install one (on Debian and Ubuntu also its pythonX.Y-venv package), or name it: PYTHON=... make install' >&2; \
+	exit 1
+
+$(STAMP): setup.py pyproject.toml constraints.txt | .venv/pyvenv.cfg
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[offline,api,dev]'
+	@touch $@
+
+install: $(STAMP) ## make .venv with OpenCompass, this package and the tools, at the tested versions
+
+demo: install ## run the demo config on the shipped records
+	$(BIN)/opencompass opencompass_tooleval/configs/eval_demo.py -w outputs/demo
+
+lint: install ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint ## lint, then the tests that take seconds
+	$(BIN)/python -m pytest -q
+
+test-long: lint ## lint, then all tests
+	$(BIN)/python -m pytest -q -m ''
+
+bench: install ## measure speed and memory
+	$(BIN)/python tools/benchmark.py
+
+check-constraints: install ## resolve constraints.txt on each Python found (3.10, 3.11, 3.12)
+	$(BIN)/python tools/check_constraints.py
+
+clean: ## remove .venv, build products and caches (outputs/ stays)
+	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
