@@ -1,0 +1,117 @@
+"""The wheel: what is in it, what it says of itself, and that it works where it is installed."""
+
+import email
+import os
+import shutil
+import site
+import subprocess
+import sys
+import venv
+import zipfile
+from collections.abc import Iterator
+from email.message import Message
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / 'opencompass_tooleval'
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """Runs a command away from the caller's PYTHONPATH and input. Returns its output; raises with it on failure."""
+    environment = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope='module')
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy: setuptools leaves files behind where it builds, and takes old ones in."""
+    source, output = tmp_path_factory.mktemp('source'), tmp_path_factory.mktemp('wheel')
+    shutil.copytree(PACKAGE, source / PACKAGE.name, ignore=shutil.ignore_patterns('__pycache__'))
+    for name in ('setup.py', 'pyproject.toml', 'MANIFEST.in', 'LICENSE', 'README.md'):
+        shutil.copy(ROOT / name, source)
+    pip = (sys.executable, '-m', 'pip', '--disable-pip-version-check', '--quiet')
+    run(*pip, 'wheel', '--no-deps', '--no-index', '--no-build-isolation', '-w', output, source, cwd=output)
+    (built,) = output.glob('*.whl')
+    return built
+
+
+@pytest.fixture(scope='module')
+def metadata(wheel: Path) -> Message:
+    """The METADATA file of the wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith('.dist-info/METADATA'))
+        return email.message_from_bytes(archive.read(name))
+
+
+def wanted_files() -> Iterator[str]:
+    """Yields every file of the source tree that a user of the wheel needs."""
+    for path in PACKAGE.rglob('*'):
+        inside = path.relative_to(PACKAGE)
+        if path.is_file() and '__pycache__' not in inside.parts:
+            data = inside.parts[0] in ('configs', 'demo')
+            if data or path.suffix in ('.py', '.json') or path.name == 'README.md':
+                yield path.relative_to(ROOT).as_posix()
+
+
+def test_wheel_holds_the_whole_package(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    wanted = set(wanted_files())
+    assert any(name.startswith('opencompass_tooleval/configs/') for name in wanted)
+    assert any(name.startswith('opencompass_tooleval/demo/') for name in wanted)
+    assert wanted - names == set()
+
+
+def test_wheel_holds_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    tops = {name.split('/')[0] for name in names}
+    assert tops == {'opencompass_tooleval', next(top for top in tops if top.endswith('.dist-info'))}
+    assert [name for name in names if name.endswith('.pyc')] == []
+
+
+def test_metadata(wheel: Path, metadata: Message) -> None:
+    import opencompass_tooleval
+
+    assert metadata['Name'] == 'opencompass-tooleval'
+    assert metadata['Version'] == opencompass_tooleval.__version__
+    assert 'Apache-2.0' in (metadata['License'], metadata['License-Expression'])
+    assert set(metadata['Requires-Python'].split(',')) == {'>=3.10', '<3.13'}
+    assert set(metadata.get_all('Provides-Extra', [])) == {'offline', 'agent', 'api', 'dev'}
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith('entry_points.txt'))
+        assert 'tooleval = opencompass_tooleval.cli.main:main' in archive.read(name).decode()
+
+
+def test_import_costs_nothing() -> None:
+    heavy = {'torch', 'opencompass', 'mmengine', 'transformers', 'datasets'}
+    code = f'import sys, opencompass_tooleval; print(sorted({heavy!r} & set(sys.modules)))'
+    assert run(sys.executable, '-c', code, cwd=ROOT).strip() == '[]'
+
+
+def test_installed_wheel_works_elsewhere(wheel: Path, tmp_path: Path) -> None:
+    environment, elsewhere = tmp_path / 'venv', tmp_path / 'elsewhere'
+    elsewhere.mkdir()
+    venv.create(environment, symlinks=True)
+    python = environment / 'bin' / 'python'
+    pip = (sys.executable, '-m', 'pip', '--disable-pip-version-check', '--quiet', '--python', python)
+    run(*pip, 'install', '--no-deps', '--no-index', wheel, cwd=elsewhere)
+    # Lend it this environment's packages without downloading any. Only now: pip must not see this package among them.
+    (site_packages,) = environment.glob('lib/python*/site-packages')
+    (site_packages / 'lent.pth').write_text('\n'.join(site.getsitepackages()) + '\n', 'utf-8')
+
+    code = 'import opencompass_tooleval; print(opencompass_tooleval.__file__)'
+    assert Path(run(python, '-c', code, cwd=elsewhere).strip()).is_relative_to(site_packages)
+    assert 'Usage' in run(environment / 'bin' / 'tooleval', '--help', cwd=elsewhere)
