@@ -1,0 +1,3 @@
+"""T-Eval, UltraTool and EasyTool as ordinary OpenCompass configs."""
+
+__version__ = '0.1.0'

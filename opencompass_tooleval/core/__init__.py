@@ -1,0 +1,1 @@
+"""Pure functions on text and numbers: no file, no network, no OpenCompass."""

@@ -1,0 +1,74 @@
+"""Deterministic faults in a right answer, for the noisy oracle."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+
+def _damage_list(items: list[Any], rng: Random) -> list[Any]:
+    items = list(items)
+    place = rng.randrange(len(items))
+    match rng.randrange(4):
+        case 0:
+            del items[place]
+        case 1:
+            items.insert(place, rng.choice(items))
+        case 2:
+            rng.shuffle(items)
+        case _:
+            items[place] = _damage_value(items[place], rng)
+    return items
+
+
+def _damage_dict(fields: dict[str, Any], rng: Random) -> dict[str, Any]:
+    fields = dict(fields)
+    key = rng.choice(list(fields))
+    if rng.random() < 0.3:
+        del fields[key]
+    else:
+        fields[key] = _damage_value(fields[key], rng)
+    return fields
+
+
+def _damage_text(text: str, rng: Random) -> str:
+    words = text.split(' ')
+    place = rng.randrange(len(words))
+    match rng.randrange(4):
+        case 0:
+            return text[: rng.randrange(len(text) + 1)]
+        case 1:
+            return ' '.join(words[:place] + words[place + 1 :])
+        case 2:
+            return ' '.join(words[:place] + ['something', 'else'] + words[place:])
+        case _:
+            return ' '.join(rng.sample(words, len(words)))
+
+
+def _damage_value(value: Any, rng: Random) -> Any:
+    if isinstance(value, list) and value:
+        return _damage_list(value, rng)
+    if isinstance(value, dict) and value:
+        return _damage_dict(value, rng)
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return value + 1
+    return _damage_text(value, rng) if isinstance(value, str) else 'something else'
+
+
+def damage(answer: str, rng: Random) -> str:
+    """Returns a wrong version of ``answer``: a fault in its JSON where it is JSON, else in its words.
+
+    Args:
+        answer: A right answer.
+        rng: Decides which fault; the same state gives the same fault.
+    """
+    if rng.random() < 0.15:
+        return _damage_text(answer, rng)
+    try:
+        value = json.loads(answer)
+    except ValueError:
+        return _damage_text(answer, rng)
+    return json.dumps(_damage_value(value, rng))

@@ -1,0 +1,38 @@
+"""Any Python value -> a value that strict JSON can carry."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+MAX_DEPTH = 120
+
+
+def clean_text(text: str) -> str:
+    """Replaces lone surrogates, which no UTF-8 file can hold, by their escape (``\\udc80`` as six characters)."""
+    return text.encode('utf-8', 'backslashreplace').decode('utf-8')
+
+
+def to_jsonable(value: Any, depth: int = 0) -> Any:
+    """Converts what a model's answer can parse to (sets, bytes, NaN, tuples, odd keys) to plain JSON values.
+
+    Args:
+        value: Any value that :func:`ast.literal_eval` or :func:`json.loads` can return.
+        depth: Nesting depth of ``value``; deeper than ``MAX_DEPTH`` becomes the string ``'...'``.
+
+    Returns:
+        dicts with string keys, lists, strings, finite numbers, booleans and None only.
+    """
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth >= MAX_DEPTH:
+        return '...'
+    if isinstance(value, dict):
+        return {clean_text(str(key)): to_jsonable(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_jsonable(item, depth + 1) for item in value]
+    return clean_text(repr(value))

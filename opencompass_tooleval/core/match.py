@@ -1,0 +1,67 @@
+"""Matching a predicted sequence with a gold one (T-Eval, App. C.2)."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+
+TIE = 1e-5
+"""Weights closer than this count as equal: encoders round to about 1e-7."""
+
+
+def best_matching(weights: NDArray[np.float64], threshold: float, order: int = 0) -> dict[int, int]:
+    """Matches rows with columns so that the sum of weights is largest.
+
+    Args:
+        weights: Shape ``(rows, columns)``, in 0-1.
+        threshold: Only pairs with a weight above it may match.
+        order: Which of several best matchings to take. 0: whichever networkx finds, given the edges in T-Eval's order;
+            1: one whose columns increase with the rows as far as possible; -1: one where they do so least.
+
+    Returns:
+        Row -> column, each column at most once.
+    """
+    rows, columns = np.nonzero(weights > threshold)
+    # the sum of products of ranks is largest for sorted ranks (rearrangement inequality)
+    nudge = order * TIE / max(1, weights.size)
+    graph = nx.Graph()
+    for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+        graph.add_edge(row, str(column), weight=float(weights[row, column]) + nudge * row * column)
+    pairs = (sorted(pair, key=lambda node: isinstance(node, str)) for pair in nx.max_weight_matching(graph))
+    return {row: int(column) for row, column in pairs}
+
+
+def _near_equal_lines(weights: NDArray[np.float64]) -> bool:
+    """Whether two rows of ``weights`` are equal up to ``TIE``."""
+    ordered = weights[np.lexsort(np.round(weights / (10 * TIE)).T)]
+    return bool(len(ordered) > 1 and (np.abs(np.diff(ordered, axis=0)).max(axis=1) < TIE).any())
+
+
+def is_ambiguous(weights: NDArray[np.float64], threshold: float) -> bool:
+    """Whether the number of matched steps in order hangs on rounding.
+
+    It does where two steps of one plan are equal, so that several matchings are equally good and some are more in order
+    than others, and where a weight lies on the threshold.
+    """
+    if (np.abs(weights - threshold) < TIE).any():
+        return True
+    if not _near_equal_lines(weights) and not _near_equal_lines(weights.T):
+        return False
+    runs = {longest_increasing_run(best_matching(weights, threshold, order)) for order in (1, -1)}
+    return len(runs) > 1
+
+
+def longest_increasing_run(matching: dict[int, int]) -> int:
+    """Length of the longest subsequence of matched rows whose columns increase too; 0 if nothing matches."""
+    best: dict[int, int] = {}
+    for row in sorted(matching):
+        column = matching[row]
+        best[column] = 1 + max((length for earlier, length in best.items() if earlier < column), default=0)
+    return max(best.values(), default=0)
+
+
+def f1(precision: float, recall: float) -> float:
+    """Harmonic mean of precision and recall, 0 if both are 0."""
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0

@@ -1,0 +1,44 @@
+"""A conversation as every model wrapper can take it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+ROLES = ('system', 'user', 'assistant')
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn: ``role`` is system, user, assistant, or a benchmark's own such as function."""
+
+    role: str
+    content: str
+
+
+def normalise(messages: Iterable[Message], role_map: Mapping[str, str]) -> list[Message]:
+    """Renames roles, drops empty messages and merges neighbours of one role with one newline.
+
+    Some wrappers of OpenCompass do the last two themselves and some do not; done here, all see the same.
+
+    Args:
+        messages: The conversation.
+        role_map: Role -> role for those to rename, for example ``{'function': 'user'}``.
+
+    Raises:
+        ValueError: A role is not in ``ROLES`` after renaming, or nothing is left.
+    """
+    merged: list[Message] = []
+    for message in messages:
+        role = role_map.get(message.role, message.role)
+        if role not in ROLES:
+            raise ValueError(f'role {role!r} is none of {", ".join(ROLES)}')
+        if not message.content:
+            continue
+        if merged and merged[-1].role == role:
+            merged[-1] = Message(role, f'{merged[-1].content}\n{message.content}')
+        else:
+            merged.append(Message(role, message.content))
+    if not merged:
+        raise ValueError('the conversation is empty')
+    return merged

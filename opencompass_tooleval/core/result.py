@@ -1,0 +1,53 @@
+"""What scoring one sample gives, and the words for why a point was lost.
+
+A reason is ``area:code``. The areas are
+
+* ``ok``: every metric of the sample is full,
+* ``parse``: the answer could not be read,
+* ``format``, ``name``, ``args``, ``thought``, ``plan``, ``review``: it was read and is wrong there,
+* ``answer``: nothing was left to read (see :mod:`opencompass_tooleval.core.answer`),
+* ``infra``: no answer came, through no fault of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from opencompass_tooleval.core.jsonable import to_jsonable
+
+OK = 'ok'
+INFRA = 'infra:'
+
+
+@dataclass(frozen=True)
+class SampleScore:
+    """The score of one sample.
+
+    Attributes:
+        id: Record id in the data file.
+        values: Metric name -> value in 0-1, or None where the metric does not apply to this sample.
+        reason: ``ok`` or the first cause of a lost point, as ``area:code``.
+        parsed: What was read from the answer (None if nothing could be).
+        rung: Which way of reading succeeded, for example ``literal`` or ``json``; ``none`` if none did.
+        gold: The gold answer in the same shape as ``parsed``.
+    """
+
+    id: str
+    values: Mapping[str, float | None]
+    reason: str
+    parsed: Any = None
+    rung: str = 'none'
+    gold: Any = field(default=None)
+
+    def to_detail(self) -> dict[str, Any]:
+        """Returns the sample as one JSON-safe dict, the row of OpenCompass's ``details``."""
+        return {
+            'id': self.id,
+            'values': dict(self.values),
+            'reason': self.reason,
+            'parsed': to_jsonable(self.parsed),
+            'rung': self.rung,
+            'gold': to_jsonable(self.gold),
+        }

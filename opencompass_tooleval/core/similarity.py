@@ -1,0 +1,54 @@
+"""How alike two strings are, as scoring asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Similarity(Protocol):
+    """Similarity of many strings at once.
+
+    Attributes:
+        name: What a result says was used, for example ``all-mpnet-base-v2``.
+    """
+
+    name: str
+
+    def prepare(self, texts: Iterable[str]) -> None:
+        """Tells in one go every string that will be asked for, so that an encoder can batch them."""
+
+    def matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
+        """Returns similarities in 0-1, shape ``(len(left), len(right))``; equal strings have equal rows."""
+
+    def prepare_batches(self, batches: Iterable[Sequence[str]]) -> None:
+        """Tells in one go every ``left`` and ``right`` that :meth:`batch_matrix` will be asked for."""
+
+    def batch_matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
+        """As :meth:`matrix`, but with the rounding of a reference that encodes ``left`` and ``right`` as one batch each.
+
+        Equal strings may then differ in their last bits, and that decides between equally good matchings.
+        """
+
+
+class ExactSimilarity:
+    """1 for equal strings, 0 for others: the fake for tests and for runs without an encoder."""
+
+    name = 'exact'
+
+    def prepare(self, texts: Iterable[str]) -> None:
+        """Nothing to prepare."""
+
+    def matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
+        """See :class:`Similarity`."""
+        return np.array([[float(a == b) for b in right] for a in left]).reshape(len(left), len(right))
+
+    def prepare_batches(self, batches: Iterable[Sequence[str]]) -> None:
+        """Nothing to prepare."""
+
+    def batch_matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
+        """The same as :meth:`matrix`: nothing is rounded."""
+        return self.matrix(left, right)

@@ -1,0 +1,1 @@
+"""Sentence encoders as a :class:`~opencompass_tooleval.core.similarity.Similarity`."""

@@ -1,0 +1,116 @@
+"""Vectors on disk, for many processes on a shared file system.
+
+A cache is a folder of shards. A shard is written once, under a temporary name, and renamed into place: a reader sees all
+of it or nothing, and no lock is needed. Two processes that encode the same text write it twice, which is harmless.
+
+A shard is a JSON header line ``{"count": n, "dimension": d, "index": digest}``, n keys of 32 hex digits, n CRC-32 of the
+vectors, and n x d little-endian float32. Whatever does not fit its header is ignored, said, and recomputed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import tempfile
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+logger = logging.getLogger(__name__)
+
+Vector = NDArray[np.float32]
+
+_KEY = 32
+ENV = 'TOOLEVAL_CACHE'
+
+
+def default_cache() -> Path:
+    """``$TOOLEVAL_CACHE``, or ``~/.cache/opencompass_tooleval``."""
+    return Path(os.environ.get(ENV) or Path.home() / '.cache' / 'opencompass_tooleval')
+
+
+def text_key(text: str) -> str:
+    """32 hex digits that stand for ``text``."""
+    return hashlib.blake2b(text.encode('utf-8'), digest_size=_KEY // 2).hexdigest()
+
+
+def _digest(index: bytes) -> str:
+    return hashlib.blake2b(index, digest_size=16).hexdigest()
+
+
+class VectorCache:
+    """Vectors of one encoder by text.
+
+    Args:
+        folder: Created on the first write. None keeps nothing.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+
+    def load(self, texts: Iterable[str]) -> dict[str, Vector]:
+        """Returns the vectors of those ``texts`` that the cache holds intact."""
+        wanted = {text_key(text).encode(): text for text in texts}
+        found: dict[str, Vector] = {}
+        if self.folder is None or not wanted:
+            return found
+        ask = np.array(sorted(wanted), dtype=f'S{_KEY}')
+        for shard in sorted(self.folder.glob('*.shard')):
+            try:
+                found.update(self._read(shard, ask, wanted))
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                logger.warning('ignoring the damaged embedding cache file %s (%s); it is recomputed', shard, error)
+        return found
+
+    @staticmethod
+    def _read(shard: Path, ask: NDArray[np.bytes_], wanted: Mapping[bytes, str]) -> dict[str, Vector]:
+        with shard.open('rb') as stream:
+            header = json.loads(stream.readline(200))
+            count, dimension = int(header['count']), int(header['dimension'])
+            index = stream.read(count * (_KEY + 4))
+            offset = stream.tell()
+        if _digest(index) != header['index'] or shard.stat().st_size != offset + 4 * count * dimension:
+            raise ValueError('it is cut short or overwritten')
+        keys = np.frombuffer(index, dtype=f'S{_KEY}', count=count)
+        sums = np.frombuffer(index, dtype='<u4', offset=count * _KEY)
+        _, _, rows = np.intersect1d(ask, keys, return_indices=True)
+        vectors = np.memmap(shard, dtype='<f4', mode='r', offset=offset, shape=(count, dimension))
+        intact: dict[str, Vector] = {}
+        damaged = 0
+        for row in rows:
+            vector = np.array(vectors[row], dtype=np.float32)
+            if zlib.crc32(vector.tobytes()) == sums[row]:
+                intact[wanted[bytes(keys[row])]] = vector
+            else:
+                damaged += 1
+        if damaged:
+            logger.warning('ignoring %d damaged vectors in %s; they are recomputed', damaged, shard)
+        return intact
+
+    def store(self, vectors: Mapping[str, Vector]) -> None:
+        """Writes one shard; where the folder cannot be written, warns and goes on without."""
+        if self.folder is None or not vectors:
+            return
+        rows = {text_key(text).encode(): np.ascontiguousarray(vector, '<f4') for text, vector in vectors.items()}
+        sums = np.array([zlib.crc32(row.tobytes()) for row in rows.values()], dtype='<u4')
+        index = b''.join(rows) + sums.tobytes()
+        header = {'count': len(rows), 'dimension': len(next(iter(rows.values()))), 'index': _digest(index)}
+        temporary = ''
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(suffix='.tmp', dir=self.folder)
+            with os.fdopen(handle, 'wb') as stream:
+                stream.write(json.dumps(header).encode() + b'\n' + index)
+                stream.writelines(row.tobytes() for row in rows.values())
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, str(Path(temporary).with_suffix('.shard')))
+        except OSError as error:
+            if temporary:
+                Path(temporary).unlink(missing_ok=True)
+            logger.warning('cannot keep embeddings in %s (%s); going on without the cache', self.folder, error)

@@ -1,0 +1,110 @@
+"""Cosine similarity of sentence embeddings: each distinct string is encoded once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opencompass_tooleval.core.jsonable import clean_text
+from opencompass_tooleval.embedding.cache import Vector, VectorCache
+from opencompass_tooleval.embedding.locate import EncoderFiles
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+_SHOW_PROGRESS_FROM = 500
+
+
+def _batch_rows(batch: Sequence[str]) -> list[str]:
+    """Names for the vectors of a batch, apart from those of its strings alone."""
+    name = json.dumps(['batch', *batch])
+    return [f'{name}\0{row}' for row in range(len(batch))]
+
+
+class EncoderSimilarity:
+    """Cosine of sentence embeddings, clipped to 0-1 (T-Eval, App. C.2).
+
+    The model is loaded when a string comes that the cache does not hold, on a GPU if there is one.
+
+    Args:
+        files: The encoder, from :func:`~opencompass_tooleval.embedding.locate.locate_encoder`.
+        cache: Parent folder of the encoder's vectors; None keeps none on disk.
+        batch_size: Strings per forward pass.
+    """
+
+    def __init__(self, files: EncoderFiles, cache: Path | None = None, batch_size: int = 64) -> None:
+        self.name = files.name
+        self._files = files
+        self._batch_size = batch_size
+        self._cache = VectorCache(cache / 'embeddings' / files.fingerprint if cache else None)
+        self._vectors: dict[str, Vector] = {}
+        self._model: SentenceTransformer | None = None
+
+    def prepare(self, texts: Iterable[str]) -> None:
+        """Encodes those ``texts`` that neither this process nor the cache has, in one call."""
+        new = {clean: None for text in texts if (clean := clean_text(text)) not in self._vectors}
+        self._vectors.update(self._cache.load(new))
+        missing = [text for text in new if text not in self._vectors]
+        if missing:
+            encoded = dict(zip(missing, self._encode(missing), strict=True))
+            self._cache.store(encoded)
+            self._vectors.update(encoded)
+
+    def matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
+        """Returns cosines clipped to 0-1, shape ``(len(left), len(right))``.
+
+        Equal strings get equal rows to the last bit: a matrix product alone may round rows differently, and would then
+        break the ties between equal steps of a plan at random.
+        """
+        self.prepare([*left, *right])
+        rows, row_of = self._distinct(left)
+        columns, column_of = self._distinct(right)
+        cosines = np.clip(rows @ columns.T, 0.0, 1.0)
+        return np.asarray(cosines[np.ix_(row_of, column_of)])
+
+    def prepare_batches(self, batches: Iterable[Sequence[str]]) -> None:
+        """Encodes each of ``batches`` in a call of its own, unless the cache has it."""
+        keys = {row: batch for batch in batches for row in _batch_rows(batch) if row not in self._vectors}
+        self._vectors.update(self._cache.load(keys))
+        encoded: dict[str, Vector] = {}
+        for row, batch in keys.items():
+            if row not in self._vectors and row not in encoded:
+                vectors = self._load_model().encode([clean_text(text) for text in batch], show_progress_bar=False)
+                encoded.update(zip(_batch_rows(batch), vectors, strict=True))
+        self._cache.store(encoded)
+        self._vectors.update(encoded)
+
+    def batch_matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
+        """Returns cosines clipped to 0-1, in the very arithmetic of OpenCompass's T-Eval evaluator on this machine."""
+        from sentence_transformers import util
+
+        self.prepare_batches([left, right])
+        a, b = (np.array([self._vectors[row] for row in _batch_rows(batch)]) for batch in (left, right))
+        return np.maximum(util.cos_sim(a, b).numpy(), 0).astype(np.float64)
+
+    def _distinct(self, texts: Sequence[str]) -> tuple[NDArray[np.float64], list[int]]:
+        position = {text: row for row, text in enumerate(dict.fromkeys(map(clean_text, texts)))}
+        vectors = np.array([self._vectors[text] for text in position], dtype=np.float64)
+        return vectors, [position[clean_text(text)] for text in texts]
+
+    def _load_model(self) -> SentenceTransformer:
+        if self._model is None:
+            from sentence_transformers import SentenceTransformer
+
+            self._model = SentenceTransformer(str(self._files.path))
+        return self._model
+
+    def _encode(self, texts: list[str]) -> list[Vector]:
+        vectors = self._load_model().encode(
+            texts,
+            batch_size=self._batch_size,
+            normalize_embeddings=True,
+            convert_to_numpy=True,
+            show_progress_bar=len(texts) >= _SHOW_PROGRESS_FROM,
+        )
+        return list(np.asarray(vectors, dtype=np.float32))

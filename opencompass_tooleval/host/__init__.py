@@ -1,0 +1,1 @@
+"""What the benchmarks share with OpenCompass: the only shared room that imports it."""

@@ -1,0 +1,46 @@
+"""Where data files are: the places where OpenCompass looks, without its silent download."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+from opencompass_tooleval.core.errors import DataError
+
+logger = logging.getLogger(__name__)
+
+ENV = 'COMPASS_DATA_CACHE'
+PACKAGE_PREFIX = 'tooleval:'
+"""``tooleval:demo/teval/EN`` is a folder inside this package."""
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def candidate_paths(path: str) -> list[Path]:
+    """Where ``path`` may be, best first.
+
+    Args:
+        path: ``tooleval:...``, an absolute path, or one below ``$COMPASS_DATA_CACHE`` (the working directory if that is
+            not set) or else ``~/.cache/opencompass``, such as ``data/teval/EN``.
+    """
+    if path.startswith(PACKAGE_PREFIX):
+        return [_PACKAGE / path.removeprefix(PACKAGE_PREFIX)]
+    if os.path.isabs(path):
+        return [Path(path)]
+    return [Path(os.environ.get(ENV) or '.') / path, Path.home() / '.cache' / 'opencompass' / path]
+
+
+def resolve_data_path(path: str, cure: str) -> Path:
+    """Returns the first of :func:`candidate_paths` that exists, and logs it.
+
+    Raises:
+        DataError: None of them exists; the message names them all and ``cure``.
+    """
+    candidates = candidate_paths(path)
+    for candidate in candidates:
+        if candidate.exists():
+            logger.info('data: %s', candidate.resolve())
+            return candidate
+    looked = ', '.join(str(candidate.resolve()) for candidate in candidates)
+    raise DataError(path, f'not found; looked at {looked} ({ENV} moves the first)', cure=cure)

@@ -1,0 +1,141 @@
+"""The evaluator base: samples in, OpenCompass result with details out."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import opencompass
+from datasets import Dataset
+from opencompass.openicl.icl_evaluator import BaseEvaluator
+from opencompass.utils import get_logger
+
+from opencompass_tooleval import __version__
+from opencompass_tooleval.core.aggregate import Aggregate, aggregate
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.result import SampleScore
+
+
+def check_record_ids(expected: Sequence[str], found: Sequence[str]) -> None:
+    """Checks that each prediction stands where its record does.
+
+    Raises:
+        ValueError: A record is missing, doubled, unknown or out of place; the message names the first few.
+    """
+    if list(expected) == list(found):
+        return
+    wanted, given = Counter(expected), Counter(found)
+    faults = {
+        'missing': list((wanted - given).elements()),
+        'doubled': [record for record, count in given.items() if record in wanted and count > wanted[record]],
+        'unknown': [record for record in given if record not in wanted],
+        'out of place': [a for a, b in zip(expected, found, strict=False) if a != b],
+    }
+    said = '; '.join(f'{len(ids)} {fault}: {", ".join(map(str, ids[:5]))}' for fault, ids in faults.items() if ids)
+    raise ValueError(f'predictions do not belong to the data set ({said}). Delete the predictions file and run again.')
+
+
+def check_details(details: Sequence[dict[str, Any]], record_ids: Sequence[str]) -> None:
+    """Checks that there is exactly one detail per sample, in the data's order.
+
+    Raises:
+        ValueError: It is not so: a fault of ours.
+    """
+    if [detail['id'] for detail in details] != list(record_ids):
+        raise ValueError('details are not one per sample in the order of the data: a fault of opencompass_tooleval')
+
+
+class ToolEvalEvaluator(BaseEvaluator):
+    """Base of our evaluators. A subclass scores samples; this aggregates, checks and formats.
+
+    It overrides :meth:`BaseEvaluator.evaluate`, which rewrites results that have details: it wraps values in lists and
+    turns booleans into floats.
+    """
+
+    @abstractmethod
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """Scores answers (postprocessed; an ``Answer`` with an ``infra:`` reason is a failure) against references."""
+
+    @property
+    @abstractmethod
+    def metrics(self) -> Sequence[str]:
+        """Names of the metrics in their fixed order."""
+
+    @abstractmethod
+    def provenance(self) -> dict[str, Any]:
+        """What the numbers depend on: benchmark, subset, protocol, encoder, version, ..."""
+
+    def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:
+        """Scores ``n`` runs of a data set.
+
+        Args:
+            k: Unused; kept for OpenCompass's interface.
+            n: Number of runs; the data set holds each record ``n`` times, run after run.
+            original_dataset: The rows, with ``record_id``.
+            columns: What :meth:`score` takes.
+
+        Returns:
+            Metrics as floats on 0-100 (the mean over runs), then nested dicts that OpenCompass's summarizer passes over:
+            ``standard_errors``, ``reasons``, ``samples``, ``provenance``, ``runs`` if there are several, and ``details``.
+        """
+        size = len(original_dataset) // n
+        check_record_ids(original_dataset['record_id'], columns['record_id'])
+        runs = [
+            self._aggregate({key: _part(value, run * size, size) for key, value in columns.items()}) for run in range(n)
+        ]
+        return self._result(runs)
+
+    def score(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[str],
+        record_id: Sequence[str],
+        infra: Sequence[str | None],
+    ) -> list[SampleScore]:
+        """Scores one run. OpenCompass reads from these names which columns to pass."""
+        answers = [
+            Answer('', reason) if reason else prediction for prediction, reason in zip(predictions, infra, strict=True)
+        ]
+        return self.score_samples(references, self.pred_postprocess(answers))
+
+    def _aggregate(self, columns: dict[str, Any]) -> tuple[Aggregate, list[dict[str, Any]]]:
+        scores = self.score(**columns)
+        details = [score.to_detail() for score in scores]
+        check_details(details, columns['record_id'])
+        return aggregate(scores, self.metrics), details
+
+    def _result(self, runs: list[tuple[Aggregate, list[dict[str, Any]]]]) -> dict[str, Any]:
+        totals = [total for total, _ in runs]
+        reasons: Counter[str] = Counter()
+        for total in totals:
+            reasons.update(total.reasons)
+        result: dict[str, Any] = {}
+        for metric in self.metrics:
+            values = [value for total in totals if (value := total.metrics[metric]) is not None]
+            result[metric] = sum(values) / len(values) if values else None
+            if not values:
+                get_logger().warning(f'{metric}: no sample has this format; it is not measured')
+        result['standard_errors'] = totals[0].standard_errors
+        if len(totals) > 1:
+            result['runs'] = [total.metrics for total in totals]
+            result['standard_errors'] = [total.standard_errors for total in totals]
+        result['reasons'] = dict(reasons.most_common())
+        result['samples'] = {
+            'all': sum(total.samples for total in totals),
+            'infra': sum(total.infra for total in totals),
+        }
+        result['provenance'] = {
+            **self.provenance(),
+            'opencompass_tooleval': __version__,
+            'opencompass': opencompass.__version__,
+        }
+        result['details'] = [detail for _, details in runs for detail in details]
+        return result
+
+
+def _part(column: Any, start: int, size: int) -> Any:
+    if isinstance(column, Dataset):
+        return column.select(range(start, start + size))
+    return column[start : start + size] if isinstance(column, Sequence) else column

@@ -1,0 +1,87 @@
+"""Models that know the answer: recorded answers, and the gold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from opencompass.models.base import BaseModel
+from opencompass.registry import MODELS
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.damage import damage
+from opencompass_tooleval.host.conversation import Conversation
+from opencompass_tooleval.host.recorded import RecordedAnswers, load_recorded
+
+
+class _FixedModel(BaseModel):
+    """A model that looks at which record it is asked, never at the prompt."""
+
+    is_api = True
+
+    def __init__(self, path: str, max_seq_len: int = 1 << 20, **kwargs: Any) -> None:
+        super().__init__(path=path, max_seq_len=max_seq_len, tokenizer_only=True, **kwargs)
+
+    def reply(self, prompt: Conversation) -> str:
+        """Answers one conversation."""
+        raise NotImplementedError
+
+    def parse_template(self, prompt_template: Any, mode: str) -> Any:
+        """Leaves conversations as they are."""
+        return prompt_template
+
+    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+        """Answers a batch."""
+        return [self.reply(prompt) for prompt in inputs]
+
+    def get_token_len(self, prompt: str) -> int:
+        """Words, for want of a tokenizer."""
+        return len(str(prompt).split())
+
+
+@MODELS.register_module()
+class ReplayModel(_FixedModel):
+    """Serves recorded answers, by record id: prompts repeat, with other golds.
+
+    Args:
+        path: A file or folder as in :func:`~opencompass_tooleval.host.recorded.load_recorded`; ``{dataset}`` in it stands
+            for the data set's name, such as ``plan_json_v2``.
+    """
+
+    def __init__(self, path: str, **kwargs: Any) -> None:
+        super().__init__(path, **kwargs)
+        self._recorded: dict[str, RecordedAnswers] = {}
+
+    def reply(self, prompt: Conversation) -> Answer:
+        """Returns the recorded answer.
+
+        Raises:
+            DataError: There is none.
+        """
+        if prompt.source not in self._recorded:
+            self._recorded[prompt.source] = load_recorded(Path(self.path.replace('{dataset}', prompt.source)))
+        return self._recorded[prompt.source].answer(prompt.record_id, prompt.position)
+
+
+@MODELS.register_module()
+class OracleModel(_FixedModel):
+    """Answers with the gold, or with damaged gold: shows what a benchmark can measure, without a model.
+
+    Args:
+        path: A name; nothing is loaded.
+        noise: Share of the answers that are damaged, 0-1.
+        seed: Which answers, and how: the same seed damages the same way.
+    """
+
+    def __init__(self, path: str = 'oracle', noise: float = 0.0, seed: int = 0, **kwargs: Any) -> None:
+        super().__init__(path, **kwargs)
+        self._noise = noise
+        self._seed = seed
+
+    def reply(self, prompt: Conversation) -> str:
+        """Returns the gold answer, damaged for some records."""
+        rng = Random(f'{self._seed}/{prompt.source}/{prompt.record_id}')
+        if rng.random() < self._noise:
+            return damage(prompt.gold_answer, rng)
+        return prompt.gold_answer

@@ -1,0 +1,179 @@
+"""Batched, resumable generation that knows which record each answer belongs to."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from opencompass.openicl.icl_inferencer import GenInferencer
+from opencompass.registry import ICL_INFERENCERS
+from opencompass.utils import get_logger
+from tqdm import tqdm
+
+from opencompass_tooleval.host.conversation import Conversation
+from opencompass_tooleval.host.journal import Journal, Row, write_json
+
+MAX_INFRA_SHARE = 0.005
+TRUNCATED = 'infra:truncated'
+
+_TOKENS_PER_MESSAGE = 32
+
+
+class InfraFailureError(RuntimeError):
+    """Too many samples got no answer through no fault of the model."""
+
+
+def _prefix_order(prompts: Sequence[Conversation], indices: Sequence[int]) -> list[int]:
+    """Indices such that conversations with a common beginning are neighbours, for prefix caches."""
+    return sorted(indices, key=lambda index: [(item['role'], item['prompt']) for item in prompts[index]])
+
+
+def _token_length(model: Any, prompt: Conversation) -> int:
+    """Tokens of a prompt; the chat wrappers of HF count a conversation, others only text."""
+    try:
+        return int(model.get_token_len(prompt))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return int(model.get_token_len(str(prompt)))
+
+
+@ICL_INFERENCERS.register_module()
+class ToolEvalGenInferencer(GenInferencer):
+    """OpenCompass's :class:`GenInferencer` with prompts in prefix order and answers by record.
+
+    Answers are written in the data's order. Each row carries ``record_id`` and ``infra``: None, or why there is no answer
+    (``infra:timeout``, ``infra:truncated``, ...). Rows with a reason are asked again when the run is resumed.
+
+    Args:
+        model: As :class:`GenInferencer`.
+        max_out_len: As :class:`GenInferencer`.
+        max_infra_share: Share of samples that may stay without an answer before the task fails, 0-1.
+        kwargs: As :class:`GenInferencer`.
+    """
+
+    def __init__(self, model: Any, max_out_len: int, max_infra_share: float = MAX_INFRA_SHARE, **kwargs: Any) -> None:
+        super().__init__(model=model, max_out_len=max_out_len, **kwargs)
+        self.max_infra_share = max_infra_share
+        if getattr(model, 'generation_kwargs', {}).get('num_return_sequences', 1) != 1:
+            raise ValueError('num_return_sequences must be 1; for several runs of a data set use --dataset-num-runs')
+
+    def inference(
+        self,
+        retriever: Any,
+        ice_template: Any = None,
+        prompt_template: Any = None,
+        output_json_filepath: str | None = None,
+        output_json_filename: str | None = None,
+    ) -> list[str]:
+        """Asks the model everything that the journal does not hold yet, and writes the predictions file.
+
+        Raises:
+            InfraFailureError: More than ``max_infra_share`` of the samples have no answer. The journal keeps the others.
+        """
+        if self.dump_only_message_path:
+            return list(super().inference(
+                retriever, ice_template, prompt_template, output_json_filepath, output_json_filename
+            ))
+        prompts: list[Conversation] = self.get_generation_prompt_list_from_retriever_indices(
+            retriever.retrieve(),
+            retriever,
+            self.gen_field_replace_token,
+            max_seq_len=None,  # nothing to drop: there are no in-context examples
+            ice_template=ice_template,
+            prompt_template=prompt_template,
+        )
+        output_column = retriever.dataset_reader.output_column
+        golds = list(retriever.test_ds[output_column]) if output_column else [None] * len(prompts)
+        folder = Path(output_json_filepath or self.output_json_filepath)
+        file = folder / (output_json_filename or self.output_json_filename)
+        folder.mkdir(parents=True, exist_ok=True)
+
+        journal = Journal(folder / f'tmp_{file.stem}.jsonl')
+        rows = self._reusable(journal, prompts)
+        for batch in self._batches(prompts, rows):
+            new = self._ask({index: prompts[index] for index in batch}, golds)
+            rows.update(new)
+            if self.is_main_process:
+                journal.append(new)
+        self._check_infra(rows, file)
+        if self.is_main_process:
+            write_json(file, ((str(index), rows[index]) for index in range(len(prompts))))
+            journal.remove()
+        return [rows[index]['prediction'] for index in range(len(prompts))]
+
+    def _reusable(self, journal: Journal, prompts: Sequence[Conversation]) -> dict[int, Row]:
+        """Answers of an earlier run that belong to these prompts."""
+        kept = {
+            index: row
+            for index, row in journal.restore().items()
+            if index < len(prompts) and row.get('record_id') == prompts[index].record_id and not row.get('infra')
+        }
+        if kept:
+            get_logger().info(f'{journal.path}: {len(kept)} of {len(prompts)} samples are answered already')
+        return kept
+
+    def _batches(self, prompts: Sequence[Conversation], done: dict[int, Row]) -> Iterator[list[int]]:
+        order = _prefix_order(prompts, [index for index in range(len(prompts)) if index not in done])
+        size = self.batch_size or 1
+        with tqdm(total=len(prompts), initial=len(done), disable=not self.is_main_process, unit='sample') as bar:
+            for start in range(0, len(order), size):
+                batch = order[start : start + size]
+                yield batch
+                bar.update(len(batch))
+
+    def _exceeds_context(self, prompt: Conversation) -> bool:
+        """Whether a local model would have to cut the prompt. API models say so themselves."""
+        limit = getattr(self.model, 'max_seq_len', None)
+        if self.model.is_api or not limit:
+            return False
+        most = len(str(prompt).encode('utf-8', 'replace')) + _TOKENS_PER_MESSAGE * len(prompt)
+        return most > limit and _token_length(self.model, prompt) > limit
+
+    def _ask(self, prompts: dict[int, Conversation], golds: Sequence[str | None]) -> dict[int, Row]:
+        too_long = {index for index, prompt in prompts.items() if self._exceeds_context(prompt)}
+        fitting = [index for index in prompts if index not in too_long]
+        answers: dict[int, Any] = dict.fromkeys(too_long, '')
+        if fitting:
+            with torch.no_grad():
+                generated = self.model.generate_from_template(
+                    [prompts[index] for index in fitting], max_out_len=self.max_out_len, **self._extra_kwargs()
+                )
+            answers.update(zip(fitting, generated, strict=True))
+        parsed = dict(zip(prompts, self.model.parse_template(list(prompts.values()), mode='gen'), strict=True))
+        return {
+            index: self._row(parsed[index], prompt, answers[index], golds[index], index in too_long)
+            for index, prompt in prompts.items()
+        }
+
+    def _row(self, parsed: Any, prompt: Conversation, answer: Any, gold: str | None, too_long: bool) -> Row:
+        row = {
+            'origin_prompt': parsed,
+            'prediction': str(answer),
+            'gold': gold,
+            'record_id': prompt.record_id,
+            'infra': TRUNCATED if too_long else getattr(answer, 'reason', None),
+        }
+        if self.dump_res_length:
+            row['res_length'] = self.model.get_token_len(str(answer))
+        return row
+
+    def _extra_kwargs(self) -> dict[str, Any]:
+        accepted = inspect.signature(self.model.generate).parameters
+        offered = {'stopping_criteria': self.stopping_criteria, 'min_out_len': self.min_out_len}
+        return {name: value for name, value in offered.items() if name in accepted}
+
+    def _check_infra(self, rows: dict[int, Row], file: Path) -> None:
+        failed = Counter(row['infra'] for row in rows.values() if row['infra'])
+        if not failed:
+            return
+        count = sum(failed.values())
+        said = f'{file.stem}: {count} of {len(rows)} samples have no answer ({dict(failed)})'
+        if count > self.max_infra_share * len(rows):
+            raise InfraFailureError(
+                f'{said}, more than max_infra_share={self.max_infra_share:.2%} allows. The other answers are kept; '
+                'run again with -r to ask these again.'
+            )
+        get_logger().warning(f'{said}; they count as wrong, under their name')

@@ -1,0 +1,65 @@
+"""Answers on disk as they come, so that a killed run asks nothing twice."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+Row = dict[str, Any]
+
+
+class Journal:
+    """One ASCII JSON line per answer: ``{"idx": 3, "record_id": ..., "prediction": ...}``.
+
+    OpenCompass's own cannot be read back once a line is cut, or holds U+2028, and cannot hold a lone surrogate.
+
+    Args:
+        path: The file; made on the first :meth:`append`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def restore(self) -> dict[int, Row]:
+        """Returns the rows by index, and cuts a half-written last line off the file."""
+        if not self.path.exists():
+            return {}
+        whole, newline, half = self.path.read_bytes().rpartition(b'\n')
+        if half:
+            logger.warning('%s: dropping a half-written last line', self.path)
+            os.truncate(self.path, len(whole) + len(newline))
+        rows: dict[int, Row] = {}
+        for number, line in enumerate(whole.split(b'\n'), start=1):
+            if not line:
+                continue
+            try:
+                row = json.loads(line)
+                rows[int(row.pop('idx'))] = row
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                logger.warning('%s: line %d cannot be read (%s); its sample is asked again', self.path, number, error)
+        return rows
+
+    def append(self, rows: Mapping[int, Row]) -> None:
+        """Writes ``rows`` and returns once they are on disk."""
+        lines = ''.join(json.dumps({'idx': index, **row}) + '\n' for index, row in rows.items())
+        with self.path.open('a', encoding='ascii') as stream:
+            stream.write(lines)
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def remove(self) -> None:
+        """Deletes the file."""
+        self.path.unlink(missing_ok=True)
+
+
+def write_json(path: Path, rows: Iterable[tuple[str, Any]]) -> None:
+    """Writes a JSON object in ASCII; a reader finds the whole file or none."""
+    temporary = path.with_name(f'.{path.name}.{os.getpid()}.tmp')
+    temporary.write_text(json.dumps(dict(rows), indent=4), encoding='ascii')
+    os.replace(temporary, path)

@@ -1,0 +1,128 @@
+"""Answers that already exist on disk, in the shapes that people have them. Imports no OpenCompass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.errors import DataError
+
+_TEXT_KEYS = ('prediction', 'answer', 'output', 'response')
+_ID_KEYS = ('record_id', 'id')
+
+
+@dataclass
+class RecordedAnswers:
+    """Recorded answers, by record id where the file has ids and by position where it has not.
+
+    Attributes:
+        path: Where they come from, for messages.
+        by_id: Record id -> answer.
+        by_position: Position in the data set -> answer (OpenCompass's own prediction files).
+    """
+
+    path: Path
+    by_id: dict[str, Answer] = field(default_factory=dict)
+    by_position: dict[int, Answer] = field(default_factory=dict)
+
+    def answer(self, record_id: str, position: int) -> Answer:
+        """Returns the answer to one record.
+
+        Raises:
+            DataError: There is none; it is never taken for an empty answer.
+        """
+        if record_id in self.by_id:
+            return self.by_id[record_id]
+        if not self.by_id and position in self.by_position:
+            return self.by_position[position]
+        raise DataError(self.path, 'no answer is recorded for it', record=record_id)
+
+    def check_complete(self, record_ids: Sequence[str]) -> None:
+        """Checks that exactly these records are answered.
+
+        Raises:
+            DataError: Some are not, or the file answers others.
+        """
+        if not self.by_id:
+            if len(self.by_position) != len(record_ids):
+                what = f'it holds {len(self.by_position)} answers by position for {len(record_ids)} records'
+                raise DataError(self.path, what)
+            return
+        unknown = sorted(set(self.by_id) - set(record_ids))
+        if unknown:
+            raise DataError(self.path, f'{len(unknown)} answers belong to no record of the data', record=unknown[0])
+
+
+def _text(value: Any) -> str:
+    """A recorded answer as text; T-Eval's files may hold it parsed already."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _answer(path: Path, name: str, item: Any) -> Answer:
+    if not isinstance(item, dict):
+        return Answer(_text(item))
+    for key in _TEXT_KEYS:
+        if key in item:
+            return Answer(_text(item[key]), item.get('infra'))
+    raise DataError(path, f'it has none of {", ".join(_TEXT_KEYS)}', record=name)
+
+
+def _record_id(item: Any) -> str | None:
+    found = (item[key] for key in _ID_KEYS if key in item) if isinstance(item, dict) else iter(())
+    return next((str(value) for value in found), None)
+
+
+def _load(path: Path, text: str | None = None) -> Any:
+    try:
+        return json.loads(path.read_text(encoding='utf-8') if text is None else text)
+    except (OSError, ValueError) as error:
+        raise DataError(path, f'cannot be read as JSON ({error})') from error
+
+
+def _add(recorded: RecordedAnswers, items: Iterable[tuple[str, Any]]) -> RecordedAnswers:
+    for name, item in items:
+        record_id = _record_id(item)
+        if record_id is None and name.isdecimal():
+            recorded.by_position[int(name)] = _answer(recorded.path, name, item)
+            continue
+        record_id = record_id or name
+        if record_id in recorded.by_id:
+            raise DataError(recorded.path, 'it is answered more than once', record=record_id)
+        recorded.by_id[record_id] = _answer(recorded.path, record_id, item)
+    if recorded.by_id and recorded.by_position:
+        raise DataError(recorded.path, 'some answers name their record and some do not')
+    return recorded
+
+
+def load_recorded(path: Path) -> RecordedAnswers:
+    """Reads recorded answers.
+
+    Args:
+        path: T-Eval's result file (JSON, id -> record with ``prediction``) or its folder of one file per id; a predictions
+            file of OpenCompass (JSON, ``"0"``, ``"1"``, ... -> row; by ``record_id`` if it was written by this package);
+            or JSON lines with ``id`` or ``record_id`` and ``prediction``.
+
+    Raises:
+        DataError: It is missing or cannot be read.
+    """
+    recorded = RecordedAnswers(path)
+    if path.is_dir():
+        files = sorted(path.glob('*.json'))
+        if not files:
+            raise DataError(path, 'the folder holds no .json files')
+        return _add(recorded, ((file.stem, _load(file)) for file in files))
+    if not path.is_file():
+        raise DataError(path, 'the file is missing')
+    if path.suffix == '.jsonl':
+        lines = path.read_text(encoding='utf-8').split('\n')
+        return _add(recorded, ((str(i), _load(path, line)) for i, line in enumerate(lines) if line.strip()))
+    content = _load(path)
+    if isinstance(content, list):
+        return _add(recorded, ((str(i), item) for i, item in enumerate(content)))
+    if not isinstance(content, dict):
+        raise DataError(path, 'the file is neither an object nor a list')
+    return _add(recorded, content.items())

@@ -1,0 +1,111 @@
+"""The leaderboard: OpenCompass's tables, what is missing, what does not compare, and an honest exit status."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from opencompass.summarizers import DefaultSummarizer
+from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
+
+from opencompass_tooleval.embedding.locate import is_official
+
+INFRA_SHARE_TO_TELL = 0.005
+_REASONS_SHOWN = 6
+
+
+class ToolEvalSummarizer(DefaultSummarizer):
+    """OpenCompass's :class:`DefaultSummarizer`, run to its end and then honest.
+
+    After the tables it prints standard errors, the reasons for lost points, what does not compare with the published
+    leaderboard, infrastructure failures, and every model x data set without a result, with its log. If there is one of
+    the latter, the process exits with status 1; OpenCompass alone exits with 0 whatever fails.
+    """
+
+    def summarize(self, output_path: str | None = None, time_str: str | None = None) -> None:
+        """Writes and prints everything; exits with 1 if results are missing."""
+        time_str = time_str or datetime.now().strftime('%Y%m%d_%H%M%S')
+        super().summarize(output_path, time_str)
+        results = dict(self._results())
+        notes = [*self._tables_of_details(results), *self._notes(results)]
+        missing = list(self._missing(results))
+        notes += [f'MISSING {model} x {dataset}: no result; see {log}' for model, dataset, log in missing]
+        if notes:
+            text = '\n'.join(notes)
+            print(f'\n{text}\n')
+            path = Path(output_path) if output_path else Path(self.work_dir, 'summary', f'summary_{time_str}.txt')
+            path.with_name(f'{path.stem}_notes.txt').write_text(text + '\n', encoding='utf-8')
+        if missing:
+            raise SystemExit(1)
+
+    def _format_table(self, *args: Any, **kwargs: Any) -> list[list[str]]:
+        """Leaves out rows that no model has, such as the other language's."""
+        return list(super()._format_table(*args, **{**kwargs, 'skip_all_slash': True}))
+
+    def _file(self, model: Any, dataset: Any, folder: str) -> Path:
+        return Path(get_infer_output_path(model, dataset, str(Path(self.work_dir, folder))))
+
+    def _results(self) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
+        for model in self.model_cfgs:
+            for dataset in self.dataset_cfgs:
+                file = self._file(model, dataset, 'results')
+                if file.is_file():
+                    result = json.loads(file.read_text(encoding='utf-8'))
+                    result.pop('details', None)
+                    yield (model_abbr_from_cfg(model), dataset_abbr_from_cfg(dataset)), result
+
+    def _tables_of_details(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+        ours = {key: result for key, result in results.items() if 'reasons' in result}
+        if not ours:
+            return
+        yield 'Standard errors and reasons (samples):'
+        for (model, dataset), result in ours.items():
+            errors = result['standard_errors']
+            if isinstance(errors, dict):
+                shown = ', '.join(f'{metric} ±{error:.2f}' for metric, error in errors.items() if error is not None)
+            else:
+                shown = f'{len(errors)} runs'
+            reasons = ', '.join(f'{reason} {count}' for reason, count in list(result['reasons'].items())[:_REASONS_SHOWN])
+            yield f'  {model} / {dataset}: {shown} | {reasons}'
+
+    def _notes(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+        foreign: Counter[str] = Counter()
+        for (model, dataset), result in results.items():
+            provenance = result.get('provenance', {})
+            encoder, language = provenance.get('encoder'), provenance.get('language')
+            if encoder and language and not is_official(encoder, language):
+                foreign[encoder] += 1
+            samples = result.get('samples', {})
+            if samples.get('infra', 0) > INFRA_SHARE_TO_TELL * samples.get('all', 0):
+                yield (
+                    f'WARNING {model} / {dataset}: {samples["infra"]} of {samples["all"]} samples have no answer, '
+                    'through no fault of the model; they count as wrong'
+                )
+        for encoder, count in foreign.items():
+            yield (
+                f'NOTE {count} results were scored with the sentence encoder {encoder!r}, not the official one: '
+                'not comparable with the leaderboard'
+            )
+
+    def _missing(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
+        for model in self.model_cfgs:
+            for dataset in self.dataset_cfgs:
+                key = model_abbr_from_cfg(model), dataset_abbr_from_cfg(dataset)
+                if key not in results or 'error' in results[key]:
+                    answered = self._file(model, dataset, 'predictions').is_file()
+                    yield *key, self._log(*key, 'eval' if answered else 'infer')
+
+    def _log(self, model: str, dataset: str, stage: str) -> str:
+        """The log that speaks of a data set; a task of several is logged under its first."""
+        folder = Path(self.work_dir, 'logs', stage, model)
+        own = folder / f'{dataset}.out'
+        if own.is_file():
+            return str(own)
+        for log in sorted(folder.glob('*.out')):
+            if dataset in log.read_text(encoding='utf-8', errors='replace'):
+                return str(log)
+        return f'{folder} (no log: the task never started)'

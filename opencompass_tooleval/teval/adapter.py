@@ -1,0 +1,139 @@
+"""T-Eval as OpenCompass sees it: glue only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from datasets import Dataset
+from opencompass.datasets.base import BaseDataset
+from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET, TEXT_POSTPROCESSORS
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.encoder import EncoderSimilarity
+from opencompass_tooleval.embedding.locate import EncoderFiles, choose_encoder, locate_encoder
+from opencompass_tooleval.host.data_path import resolve_data_path
+from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
+from opencompass_tooleval.teval import VERSION
+from opencompass_tooleval.teval.answers import postprocess_clean, postprocess_v1, postprocess_v2
+from opencompass_tooleval.teval.prompts import gold_answer
+from opencompass_tooleval.teval.protocol import Protocol, protocol_of_version
+from opencompass_tooleval.teval.records import CURE, find_subset, load_samples, parse_payload, split_stem
+from opencompass_tooleval.teval.scoring import score_answers
+
+
+def _rules(name: str, protocol: str | None, scoring: str, encoder: str | None) -> tuple[Protocol, EncoderFiles | None]:
+    """The protocol for a data set, and its encoder if one is needed (located, not loaded)."""
+    subset, version, language = split_stem(name)
+    rules = Protocol(protocol or protocol_of_version(version), scoring)
+    needed = rules.needs_encoder(find_subset(subset))
+    return rules, locate_encoder(choose_encoder(encoder, language)) if needed else None
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalTEvalDataset(BaseDataset):
+    """One subset of T-Eval."""
+
+    @staticmethod
+    def load(path: str, name: str, encoder: str | None = None, protocol: str | None = None) -> Dataset:
+        """Loads it.
+
+        Args:
+            path: Folder, such as ``data/teval/EN`` (below ``$COMPASS_DATA_CACHE``) or ``tooleval:demo/teval/EN``.
+            name: File name without ``.json``, such as ``plan_json_v2_zh``.
+            encoder: What the evaluator will use; looked for here, so that a missing one is known before inference.
+            protocol: What the evaluator will use.
+
+        Raises:
+            DataError: The data is missing or damaged.
+            EncoderMissingError: The evaluator will need an encoder that is not on this machine.
+        """
+        subset, version, _ = split_stem(name)
+        _rules(name, protocol, 'official', encoder)
+        samples = load_samples(resolve_data_path(path, CURE) / f'{name}.json', subset, version)
+        return Dataset.from_list(
+            [
+                {
+                    'record_id': sample.record.id,
+                    'messages': json.dumps([asdict(message) for message in sample.messages]),
+                    'record': sample.payload,
+                    'gold_answer': gold_answer(sample.record),
+                    'source': name,
+                }
+                for sample in samples
+            ]
+        )
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
+    """Scores one subset of T-Eval.
+
+    Args:
+        name: As in :meth:`ToolEvalTEvalDataset.load`.
+        protocol: ``v1`` or ``v2``; by default that of the data version.
+        scoring: ``official`` or ``strict`` (see ``teval/README.md``).
+        encoder: ``offline``, a folder or a hub id; by default ``$TOOLEVAL_ENCODER`` or the official one.
+        pred_postprocessor: As :class:`BaseEvaluator`.
+
+    Raises:
+        EncoderMissingError: An encoder is needed and is not on this machine.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        protocol: str | None = None,
+        scoring: str = 'official',
+        encoder: str | None = None,
+        pred_postprocessor: Any = None,
+    ) -> None:
+        super().__init__(pred_postprocessor)
+        self.subset, self.data_version, self.language = split_stem(name)
+        self.rules, self.encoder = _rules(name, protocol, scoring, encoder)
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """See :class:`ToolEvalEvaluator`."""
+        return find_subset(self.subset).metrics
+
+    def provenance(self) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        return {
+            'benchmark': 'teval',
+            'subset': self.subset,
+            'language': self.language,
+            'data_version': self.data_version,
+            'protocol': self.rules.name,
+            'scoring': self.rules.scoring,
+            'encoder': self.encoder.name if self.encoder else None,
+            'version': VERSION,
+        }
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """See :class:`ToolEvalEvaluator`."""
+        records = [parse_payload(reference, self.subset) for reference in references]
+        similarity = EncoderSimilarity(self.encoder, default_cache()) if self.encoder else None
+        return score_answers(records, answers, self.rules, similarity)
+
+
+@TEXT_POSTPROCESSORS.register_module('tooleval_teval_v1')
+def tooleval_teval_v1(text: str) -> Answer:
+    """See :func:`~opencompass_tooleval.teval.answers.postprocess_v1`."""
+    return postprocess_v1(text)
+
+
+@TEXT_POSTPROCESSORS.register_module('tooleval_teval_v2')
+def tooleval_teval_v2(text: str) -> Answer:
+    """See :func:`~opencompass_tooleval.teval.answers.postprocess_v2`."""
+    return postprocess_v2(text)
+
+
+@TEXT_POSTPROCESSORS.register_module('tooleval_teval_clean')
+def tooleval_teval_clean(text: str) -> Answer:
+    """See :func:`~opencompass_tooleval.teval.answers.postprocess_clean`."""
+    return postprocess_clean(text)

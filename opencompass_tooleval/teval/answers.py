@@ -1,0 +1,63 @@
+"""What of a model's output is scored: T-Eval's postprocessors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from opencompass_tooleval.core.answer import Answer, cut_at, strip_reasoning, unfence
+
+V1_MARKS = ('<eoa>', '<TOKENS_UNUSED_1>', '<|im_end|>', '\nuser', '\nUSER', '[INST]')
+"""Where OpenCompass 0.5.4 cuts (postprocessor ``teval``)."""
+
+V2_MARKS = (
+    '<eoa>',
+    '<TOKENS_UNUSED_1>',
+    '<|im_end|>',
+    '\nuser',
+    '\nassistant',
+    '\nUSER',
+    '[INST]',
+    '<|user|>',
+)
+"""Where the authors' later test script cuts."""
+
+
+def _official(text: str, marks: tuple[str, ...]) -> str:
+    text = cut_at(text, marks).strip()
+    return text.removeprefix('```json').strip('`').strip()
+
+
+def _v1(text: str) -> str:
+    text = _official(text, V1_MARKS)
+    return text[1:-1] if text.startswith('{{') and text.endswith('}}') else text
+
+
+def _v2(text: str) -> str:
+    return _official(text, V2_MARKS)
+
+
+def _clean(text: str) -> str:
+    return unfence(cut_at(text, V2_MARKS)).strip()
+
+
+def _postprocess(text: object, cut: Callable[[str], str]) -> Answer:
+    answer = text if isinstance(text, Answer) else strip_reasoning(str(text))
+    return Answer(cut(answer), answer.reason)
+
+
+def postprocess_v1(text: object) -> Answer:
+    """As OpenCompass's ``teval``: cuts at end marks, strips fences, and takes one of two braces off."""
+    return _postprocess(text, _v1)
+
+
+def postprocess_v2(text: object) -> Answer:
+    """As the authors' later test script: cuts at more marks, leaves braces alone."""
+    return _postprocess(text, _v2)
+
+
+def postprocess_clean(text: object) -> Answer:
+    """The inside of the first fenced block if there is one: for models that explain themselves around it."""
+    return _postprocess(text, _clean)
+
+
+POSTPROCESSORS = {'v1': postprocess_v1, 'v2': postprocess_v2, 'clean': postprocess_clean}

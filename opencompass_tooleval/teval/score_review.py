@@ -1,0 +1,46 @@
+"""Review: did the tool's response reach the goal? A choice out of five (T-Eval, App. C.6)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import cast
+
+from opencompass_tooleval.core.parse import Parsed
+from opencompass_tooleval.core.result import OK
+from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.teval.protocol import Protocol
+from opencompass_tooleval.teval.records import Record, ReviewGold
+
+CHOICES = ('A', 'B', 'C', 'D', 'E')
+
+_STRICT = re.compile(r'(?:[^:：]*[:：])?[\s*`"\'([（【「]*([A-E])(?![A-Za-z])')
+
+Values = dict[str, float | None]
+
+
+def read(record: Record, text: str, protocol: Protocol) -> Parsed:
+    """Reads the choice: the first character after the first colon, or of the text without one.
+
+    The official code knows the ASCII colon only, so that ``Answer：B`` reads as A, the first letter of ``Answer``, and
+    takes any word for its first letter (``Because ...`` is B). Strict knows both colons and wants a letter alone.
+    """
+    if protocol.strict:
+        match = _STRICT.match(text.strip())
+        choice = match.group(1) if match else ''
+    else:
+        choice = text[text.find(':') + 1 :].strip()[:1]
+    return Parsed(choice, 'text') if choice in CHOICES else Parsed(None, 'none', 'parse:no_choice')
+
+
+def texts(record: Record, parsed: Parsed, protocol: Protocol) -> Iterator[str]:
+    """Nothing is compared by embedding."""
+    return iter(())
+
+
+def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> tuple[Values, str]:
+    """Parse rate and whether the choice is right, 0-1, and the reason."""
+    if not parsed.ok:
+        return {'parse_rate': 0.0, 'review_quality': 0.0}, parsed.reason
+    right = parsed.value == cast(ReviewGold, record.gold).answer
+    return {'parse_rate': 1.0, 'review_quality': float(right)}, OK if right else 'review:wrong'

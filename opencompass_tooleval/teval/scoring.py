@@ -1,0 +1,130 @@
+"""Scores answers to T-Eval: one record and one answer in, one :class:`SampleScore` out.
+
+Three steps, so that a whole subset is encoded in one batch: read every answer, tell the encoder every string that will
+be compared, score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import Any
+
+from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG
+from opencompass_tooleval.core.parse import Parsed
+from opencompass_tooleval.core.result import INFRA, OK, SampleScore
+from opencompass_tooleval.core.similarity import ExactSimilarity, Similarity
+from opencompass_tooleval.teval import score_call, score_instruct, score_plan, score_review
+from opencompass_tooleval.teval.protocol import Protocol
+from opencompass_tooleval.teval.records import Record
+
+
+@dataclass(frozen=True)
+class _Scorer:
+    read: Callable[[Record, str, Protocol], Parsed]
+    texts: Callable[[Record, Parsed, Protocol], Iterator[str]]
+    score: Callable[[Record, Parsed, Protocol, Similarity], tuple[dict[str, float | None], str]]
+
+
+_CALL = _Scorer(score_call.read, score_call.texts, score_call.score)
+_SCORERS = {
+    'instruct': _Scorer(score_instruct.read, score_instruct.texts, score_instruct.score),
+    'plan': _Scorer(score_plan.read, score_plan.texts, score_plan.score),
+    'review': _Scorer(score_review.read, score_review.texts, score_review.score),
+    'reason': _CALL,
+    'retrieve': _CALL,
+    'understand': _CALL,
+    'call': _CALL,
+}
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses, alone or in a tuple, as dicts."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _unread(answer: str) -> str:
+    """Why an answer is not read at all: ``infra:...``, ``answer:too_long``, or ``''``."""
+    reason = getattr(answer, 'reason', None) or ''
+    if reason.startswith(INFRA):
+        return str(reason)
+    return TOO_LONG if len(answer) > MAX_CHARS else ''
+
+
+def _no_answer(answer: str) -> str:
+    """Why an answer is empty, or ``''``: it is scored as the empty text that it is, but counted under this name."""
+    return str(getattr(answer, 'reason', None) or ('' if answer.strip() else EMPTY))
+
+
+def read_answer(record: Record, answer: str, protocol: Protocol) -> Parsed:
+    """Reads a postprocessed answer; never raises, whatever it holds."""
+    unread = _unread(answer)
+    if unread:
+        return Parsed(None, 'none', unread)
+    return _SCORERS[record.subset.kind].read(record, str(answer), protocol)
+
+
+def _score(record: Record, answer: str, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> SampleScore:
+    values, reason = _SCORERS[record.subset.kind].score(record, parsed, protocol, similarity)
+    if reason != OK:
+        reason = _unread(answer) or _no_answer(answer) or reason
+    values = {metric: values[metric] for metric in record.subset.metrics}
+    return SampleScore(record.id, values, reason, _plain(parsed.value), parsed.rung, _plain(record.gold))
+
+
+def score_answer(
+    record: Record, answer: str, protocol: Protocol, similarity: Similarity | None = None
+) -> SampleScore:
+    """Scores one postprocessed answer (see :func:`score_answers`)."""
+    parsed = read_answer(record, answer, protocol)
+    return _score(record, answer, parsed, protocol, similarity or ExactSimilarity())
+
+
+def score_answers(
+    records: Sequence[Record],
+    answers: Sequence[str],
+    protocol: Protocol,
+    similarity: Similarity | None = None,
+    progress: Callable[[Sequence[Parsed]], Iterable[Parsed]] = iter,
+) -> list[SampleScore]:
+    """Scores a subset.
+
+    Args:
+        records: The records, all of one subset.
+        answers: Their postprocessed answers, in the same order. An answer may be an
+            :class:`~opencompass_tooleval.core.answer.Answer` with a reason: ``infra:...`` scores 0 in everything.
+        protocol: The rules.
+        similarity: Needed where ``protocol.needs_encoder(subset)``.
+        progress: Wraps the loop over the samples, for a progress bar.
+
+    Returns:
+        One score per record, in the same order.
+
+    Raises:
+        ValueError: There are more records than answers or fewer, or the encoder is missing.
+    """
+    if len(records) != len(answers):
+        raise ValueError(f'{len(records)} records, but {len(answers)} answers')
+    if similarity is None:
+        subset = next((record.subset for record in records if protocol.needs_encoder(record.subset)), None)
+        if subset is not None:
+            raise ValueError(f'{subset.name} under protocol {protocol.name} needs a sentence encoder')
+        similarity = ExactSimilarity()
+    readings = [read_answer(record, answer, protocol) for record, answer in zip(records, answers, strict=True)]
+    similarity.prepare(
+        text
+        for record, parsed in zip(records, readings, strict=True)
+        for text in _SCORERS[record.subset.kind].texts(record, parsed, protocol)
+    )
+    similarity.prepare_batches(
+        batch
+        for record, parsed in zip(records, readings, strict=True)
+        if record.subset.kind == 'plan'
+        for batch in score_plan.batches(record, parsed, protocol, similarity)
+    )
+    return [
+        _score(record, answer, parsed, protocol, similarity)
+        for record, answer, parsed in zip(records, answers, progress(readings), strict=True)
+    ]

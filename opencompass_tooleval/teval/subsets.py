@@ -1,0 +1,71 @@
+"""The subsets of T-Eval. Literals only: configs read this file inside ``read_base()``.
+
+``kind`` names the scorer, ``metrics`` its metrics in OpenCompass's order, ``encoder`` the protocols under which a sentence
+encoder is needed, ``counts`` the published sizes (arXiv 2312.14033, App. A; none is published for the rest).
+"""
+
+VERSIONS = ('v1', 'v2', 'v2_subset')
+
+LANGUAGES = (
+    {'name': 'EN', 'suffix': ''},
+    {'name': 'ZH', 'suffix': '_zh'},
+)
+
+SUBSETS = (
+    {
+        'name': 'instruct',
+        'kind': 'instruct',
+        'metrics': ('json_format_metric', 'json_args_em_metric', 'string_format_metric', 'string_args_em_metric'),
+        'encoder': (),
+        'counts': {'v1': 2660},
+    },
+    {
+        'name': 'plan_json',
+        'kind': 'plan',
+        'metrics': ('precision', 'recall', 'f1_score', 'parse_rate'),
+        'encoder': ('v1', 'v2'),
+        'counts': {'v1': 553},
+    },
+    {
+        'name': 'plan_str',
+        'kind': 'plan',
+        'metrics': ('precision', 'recall', 'f1_score', 'parse_rate'),
+        'encoder': ('v1', 'v2'),
+        'counts': {'v1': 553},
+    },
+    {
+        'name': 'reason_str',
+        'kind': 'reason',
+        'metrics': ('thought', 'parse_rate'),
+        'encoder': ('v1', 'v2'),
+        'counts': {'v1': 6426},
+    },
+    {
+        'name': 'retrieve_str',
+        'kind': 'retrieve',
+        'metrics': ('name', 'parse_rate'),
+        'encoder': (),
+        'counts': {'v1': 6426},
+    },
+    {
+        'name': 'understand_str',
+        'kind': 'understand',
+        'metrics': ('args', 'parse_rate'),
+        'encoder': ('v1',),
+        'counts': {'v1': 6753},
+    },
+    {
+        'name': 'reason_retrieve_understand_json',
+        'kind': 'call',
+        'metrics': ('thought', 'name', 'args', 'parse_rate'),
+        'encoder': ('v1', 'v2'),
+        'counts': {},
+    },
+    {
+        'name': 'review_str',
+        'kind': 'review',
+        'metrics': ('parse_rate', 'review_quality'),
+        'encoder': (),
+        'counts': {'v1': 487},
+    },
+)
