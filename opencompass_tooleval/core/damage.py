@@ -41,7 +41,7 @@ def _damage_text(text: str, rng: Random) -> str:
         case 1:
             return ' '.join(words[:place] + words[place + 1 :])
         case 2:
-            return ' '.join(words[:place] + ['something', 'else'] + words[place:])
+            return ' '.join([*words[:place], 'something', 'else', *words[place:]])
         case _:
             return ' '.join(rng.sample(words, len(words)))
 

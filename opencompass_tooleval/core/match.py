@@ -6,7 +6,6 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-
 TIE = 1e-5
 """Weights closer than this count as equal: encoders round to about 1e-7."""
 

@@ -98,7 +98,8 @@ def parse_literal(text: str) -> Parsed:
 
 
 def parse_enclosed(text: Any, start: str = '', end: str = '') -> Parsed:
-    """Reads the value between the first ``start`` and the last ``end``, after a ```` ```json ```` fence if there is one.
+    """Reads the value between the first ``start`` and the last ``end``, after a ```` ```json ```` fence if there is
+    one.
 
     Args:
         text: The answer. A value that is no string is returned as it is (recorded answers may be parsed already).

@@ -28,7 +28,7 @@ class Similarity(Protocol):
         """Tells in one go every ``left`` and ``right`` that :meth:`batch_matrix` will be asked for."""
 
     def batch_matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-        """As :meth:`matrix`, but with the rounding of a reference that encodes ``left`` and ``right`` as one batch each.
+        """As :meth:`matrix`, but with the rounding of a reference that encodes each list as one batch.
 
         Equal strings may then differ in their last bits, and that decides between equally good matchings.
         """

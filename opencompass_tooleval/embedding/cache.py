@@ -1,10 +1,10 @@
 """Vectors on disk, for many processes on a shared file system.
 
-A cache is a folder of shards. A shard is written once, under a temporary name, and renamed into place: a reader sees all
-of it or nothing, and no lock is needed. Two processes that encode the same text write it twice, which is harmless.
+A cache is a folder of shards. A shard is written once, under a temporary name, and renamed into place: a reader sees
+all of it or nothing, and no lock is needed. Two processes that encode the same text write it twice, which is harmless.
 
-A shard is a JSON header line ``{"count": n, "dimension": d, "index": digest}``, n keys of 32 hex digits, n CRC-32 of the
-vectors, and n x d little-endian float32. Whatever does not fit its header is ignored, said, and recomputed.
+A shard is a JSON header line ``{"count": n, "dimension": d, "index": digest}``, n keys of 32 hex digits, n CRC-32 of
+the vectors, and n x d little-endian float32. Whatever does not fit its header is ignored, said, and recomputed.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 _SHOW_PROGRESS_FROM = 500
+
+
+@lru_cache(maxsize=2)
+def shared_encoder(files: EncoderFiles, cache: Path | None) -> EncoderSimilarity:
+    """The encoder of this process: loaded once, however many subsets it scores."""
+    return EncoderSimilarity(files, cache)
 
 
 def _batch_rows(batch: Sequence[str]) -> list[str]:
@@ -85,7 +92,7 @@ class EncoderSimilarity:
 
         self.prepare_batches([left, right])
         a, b = (np.array([self._vectors[row] for row in _batch_rows(batch)]) for batch in (left, right))
-        return np.maximum(util.cos_sim(a, b).numpy(), 0).astype(np.float64)
+        return np.asarray(np.maximum(util.cos_sim(a, b).numpy(), 0), dtype=np.float64)
 
     def _distinct(self, texts: Sequence[str]) -> tuple[NDArray[np.float64], list[int]]:
         position = {text: row for row, text in enumerate(dict.fromkeys(map(clean_text, texts)))}

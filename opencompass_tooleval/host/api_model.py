@@ -110,7 +110,10 @@ class ToolEvalOpenAI(OpenAISDK):
             **kwargs,
         )
         self.backoff = backoff
-        self.openai_client = self.openai_client.with_options(max_retries=0)  # the tries are counted here
+
+    def _create_fresh_client(self) -> openai.OpenAI:
+        client: openai.OpenAI = super()._create_fresh_client()
+        return client.with_options(max_retries=0)  # the tries are counted here
 
     def _init_tokenizer(self) -> None:
         if self._local_tokenizer:
@@ -179,4 +182,8 @@ class ToolEvalOpenAI(OpenAISDK):
             raise _Failure('infra:filter', again=False)
         if not content and not reasoning:
             raise _Failure('infra:empty')
-        return str(f'<think>{reasoning}</think>{content}' if content else f'<think>{reasoning}') if reasoning else str(content)
+        return (
+            str(f'<think>{reasoning}</think>{content}' if content else f'<think>{reasoning}')
+            if reasoning
+            else str(content)
+        )

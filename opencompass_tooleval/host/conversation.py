@@ -24,8 +24,7 @@ class Conversation(PromptList):
         record_id: Id of the record in its data file.
         source: Name of the data set, such as ``plan_json_v2``.
         position: Index of the record in the data set.
-        gold_answer: What a perfect model would say, for :class:`~opencompass_tooleval.host.oracle.OracleModel` only; it is
-            in none of the messages.
+        gold_answer: What a perfect model would say, for the oracle model only; it is in none of the messages.
     """
 
     record_id: str
@@ -37,7 +36,8 @@ class Conversation(PromptList):
     def of(cls, messages: list[Message], entry: Mapping[str, Any]) -> Conversation:
         """Builds one from normalised messages and the columns of a data set's row."""
         conversation = cls(
-            {'role': _ROLES[message.role], 'prompt': message.content, 'content': message.content} for message in messages
+            {'role': _ROLES[message.role], 'prompt': message.content, 'content': message.content}
+            for message in messages
         )
         conversation.record_id = entry['record_id']
         conversation.source = entry['source']

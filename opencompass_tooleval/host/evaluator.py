@@ -77,8 +77,9 @@ class ToolEvalEvaluator(BaseEvaluator):
             columns: What :meth:`score` takes.
 
         Returns:
-            Metrics as floats on 0-100 (the mean over runs), then nested dicts that OpenCompass's summarizer passes over:
-            ``standard_errors``, ``reasons``, ``samples``, ``provenance``, ``runs`` if there are several, and ``details``.
+            Metrics as floats on 0-100 (the mean over runs), then nested dicts that OpenCompass's summarizer passes
+            over: ``standard_errors``, ``reasons``, ``samples``, ``provenance``, ``runs`` if there are several, and
+            ``details``.
         """
         size = len(original_dataset) // n
         check_record_ids(original_dataset['record_id'], columns['record_id'])

@@ -45,8 +45,8 @@ class ReplayModel(_FixedModel):
     """Serves recorded answers, by record id: prompts repeat, with other golds.
 
     Args:
-        path: A file or folder as in :func:`~opencompass_tooleval.host.recorded.load_recorded`; ``{dataset}`` in it stands
-            for the data set's name, such as ``plan_json_v2``.
+        path: A file or folder as in :func:`~opencompass_tooleval.host.recorded.load_recorded`; ``{dataset}`` in it
+            stands for the data set's name, such as ``plan_json_v2``.
     """
 
     def __init__(self, path: str, **kwargs: Any) -> None:

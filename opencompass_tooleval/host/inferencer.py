@@ -44,8 +44,8 @@ def _token_length(model: Any, prompt: Conversation) -> int:
 class ToolEvalGenInferencer(GenInferencer):
     """OpenCompass's :class:`GenInferencer` with prompts in prefix order and answers by record.
 
-    Answers are written in the data's order. Each row carries ``record_id`` and ``infra``: None, or why there is no answer
-    (``infra:timeout``, ``infra:truncated``, ...). Rows with a reason are asked again when the run is resumed.
+    Answers are written in the data's order. Each row carries ``record_id`` and ``infra``: None, or why there is no
+    answer (``infra:timeout``, ``infra:truncated``, ...). Rows with a reason are asked again when the run is resumed.
 
     Args:
         model: As :class:`GenInferencer`.
@@ -71,12 +71,13 @@ class ToolEvalGenInferencer(GenInferencer):
         """Asks the model everything that the journal does not hold yet, and writes the predictions file.
 
         Raises:
-            InfraFailureError: More than ``max_infra_share`` of the samples have no answer. The journal keeps the others.
+            InfraFailureError: More than ``max_infra_share`` of the samples have no answer. The journal keeps the
+            others.
         """
         if self.dump_only_message_path:
-            return list(super().inference(
-                retriever, ice_template, prompt_template, output_json_filepath, output_json_filename
-            ))
+            return list(
+                super().inference(retriever, ice_template, prompt_template, output_json_filepath, output_json_filename)
+            )
         prompts: list[Conversation] = self.get_generation_prompt_list_from_retriever_indices(
             retriever.retrieve(),
             retriever,
@@ -130,7 +131,7 @@ class ToolEvalGenInferencer(GenInferencer):
         if self.model.is_api or not limit:
             return False
         most = len(str(prompt).encode('utf-8', 'replace')) + _TOKENS_PER_MESSAGE * len(prompt)
-        return most > limit and _token_length(self.model, prompt) > limit
+        return bool(most > limit and _token_length(self.model, prompt) > limit)
 
     def _ask(self, prompts: dict[int, Conversation], golds: Sequence[str | None]) -> dict[int, Row]:
         too_long = {index for index, prompt in prompts.items() if self._exceeds_context(prompt)}

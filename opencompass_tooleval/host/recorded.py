@@ -72,8 +72,9 @@ def _answer(path: Path, name: str, item: Any) -> Answer:
 
 
 def _record_id(item: Any) -> str | None:
-    found = (item[key] for key in _ID_KEYS if key in item) if isinstance(item, dict) else iter(())
-    return next((str(value) for value in found), None)
+    if not isinstance(item, dict):
+        return None
+    return next((str(item[key]) for key in _ID_KEYS if key in item), None)
 
 
 def _load(path: Path, text: str | None = None) -> Any:
@@ -102,9 +103,9 @@ def load_recorded(path: Path) -> RecordedAnswers:
     """Reads recorded answers.
 
     Args:
-        path: T-Eval's result file (JSON, id -> record with ``prediction``) or its folder of one file per id; a predictions
-            file of OpenCompass (JSON, ``"0"``, ``"1"``, ... -> row; by ``record_id`` if it was written by this package);
-            or JSON lines with ``id`` or ``record_id`` and ``prediction``.
+        path: T-Eval's result file (JSON, id -> record with ``prediction``) or its folder of one file per id; a
+            predictions file of OpenCompass (JSON, ``"0"``, ``"1"``, ... -> row; by ``record_id`` if it was written by
+            this package); or JSON lines with ``id`` or ``record_id`` and ``prediction``.
 
     Raises:
         DataError: It is missing or cannot be read.

@@ -69,7 +69,9 @@ class ToolEvalSummarizer(DefaultSummarizer):
                 shown = ', '.join(f'{metric} ±{error:.2f}' for metric, error in errors.items() if error is not None)
             else:
                 shown = f'{len(errors)} runs'
-            reasons = ', '.join(f'{reason} {count}' for reason, count in list(result['reasons'].items())[:_REASONS_SHOWN])
+            reasons = ', '.join(
+                f'{reason} {count}' for reason, count in list(result['reasons'].items())[:_REASONS_SHOWN]
+            )
             yield f'  {model} / {dataset}: {shown} | {reasons}'
 
     def _notes(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET, TEXT_POSTPROCESSO
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.embedding.cache import default_cache
-from opencompass_tooleval.embedding.encoder import EncoderSimilarity
+from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import EncoderFiles, choose_encoder, locate_encoder
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
@@ -117,7 +117,7 @@ class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
     def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         records = [parse_payload(reference, self.subset) for reference in references]
-        similarity = EncoderSimilarity(self.encoder, default_cache()) if self.encoder else None
+        similarity = shared_encoder(self.encoder, default_cache()) if self.encoder else None
         return score_answers(records, answers, self.rules, similarity)
 
 

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.messages import Message
@@ -118,7 +118,13 @@ class Sample:
     payload: str
 
 
-_SUBSETS = {row['name']: Subset(**row) for row in SUBSETS}
+TABLE: tuple[Subset, ...] = tuple(Subset(**cast(dict[str, Any], row)) for row in SUBSETS)
+""":data:`~opencompass_tooleval.teval.subsets.SUBSETS`, typed."""
+
+SUFFIXES: dict[str, str] = {row['name']: row['suffix'] for row in LANGUAGES}
+"""Language -> what its file names end with."""
+
+_SUBSETS = {subset.name: subset for subset in TABLE}
 
 
 def find_subset(name: str) -> Subset:
@@ -138,10 +144,9 @@ def file_stem(subset: str, version: str, language: str) -> str:
     Raises:
         ValueError: No such version or language.
     """
-    suffixes = {row['name']: row['suffix'] for row in LANGUAGES}
-    if version not in VERSIONS or language not in suffixes:
-        raise ValueError(f'T-Eval has versions {", ".join(VERSIONS)} and languages {", ".join(suffixes)}')
-    return f'{find_subset(subset).name}_{version}{suffixes[language]}'
+    if version not in VERSIONS or language not in SUFFIXES:
+        raise ValueError(f'T-Eval has versions {", ".join(VERSIONS)} and languages {", ".join(SUFFIXES)}')
+    return f'{find_subset(subset).name}_{version}{SUFFIXES[language]}'
 
 
 def split_stem(stem: str) -> tuple[str, str, str]:
@@ -150,11 +155,11 @@ def split_stem(stem: str) -> tuple[str, str, str]:
     Raises:
         ValueError: The name is none of T-Eval's.
     """
-    for language in LANGUAGES:
+    for language in SUFFIXES:
         for version in VERSIONS:
             for subset in _SUBSETS:
-                if file_stem(subset, version, language['name']) == stem:
-                    return subset, version, language['name']
+                if file_stem(subset, version, language) == stem:
+                    return subset, version, language
     raise ValueError(f'{stem!r} is no name of a T-Eval data file, such as plan_json_v2 or plan_json_v2_zh')
 
 
@@ -240,7 +245,7 @@ _NEEDED = {
 def _format(raw: Mapping[str, Any], subset: Subset) -> str:
     if subset.kind == 'plan':
         said = raw.get('meta', {}).get('prompt_type', subset.format)
-        allowed = (subset.format,)
+        allowed: tuple[str, ...] = (subset.format,)
     else:
         said = raw.get('meta_data', {}).get('response_format', subset.format)
         allowed = ('json', 'string') if subset.kind == 'instruct' else (subset.format, 'string')
@@ -332,8 +337,8 @@ def load_samples(file: Path, subset: str, version: str = '') -> list[Sample]:
         One sample per record, in the file's order.
 
     Raises:
-        DataError: The file is missing, cut short or has an id twice, or a record lacks a field or has a gold answer that
-            cannot be read. The message names file, record and the command that fetches the data.
+        DataError: The file is missing, cut short or has an id twice, or a record lacks a field or has a gold answer
+            that cannot be read. The message names file, record and the command that fetches the data.
     """
     row = find_subset(subset)
     samples = []
@@ -347,7 +352,9 @@ def load_samples(file: Path, subset: str, version: str = '') -> list[Sample]:
         samples.append(Sample(record, messages, json.dumps([record_id, rest])))
     published = row.counts.get(version)
     if published is not None and len(samples) != published:
-        logger.warning('%s has %d records; the published %s of %s has %d', file, len(samples), version, subset, published)
+        logger.warning(
+            '%s has %d records; the published %s of %s has %d', file, len(samples), version, subset, published
+        )
     else:
         logger.info('%s: %d records', file, len(samples))
     return samples

@@ -74,9 +74,7 @@ def _score(record: Record, answer: str, parsed: Parsed, protocol: Protocol, simi
     return SampleScore(record.id, values, reason, _plain(parsed.value), parsed.rung, _plain(record.gold))
 
 
-def score_answer(
-    record: Record, answer: str, protocol: Protocol, similarity: Similarity | None = None
-) -> SampleScore:
+def score_answer(record: Record, answer: str, protocol: Protocol, similarity: Similarity | None = None) -> SampleScore:
     """Scores one postprocessed answer (see :func:`score_answers`)."""
     parsed = read_answer(record, answer, protocol)
     return _score(record, answer, parsed, protocol, similarity or ExactSimilarity())

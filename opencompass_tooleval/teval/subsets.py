@@ -1,7 +1,7 @@
 """The subsets of T-Eval. Literals only: configs read this file inside ``read_base()``.
 
-``kind`` names the scorer, ``metrics`` its metrics in OpenCompass's order, ``encoder`` the protocols under which a sentence
-encoder is needed, ``counts`` the published sizes (arXiv 2312.14033, App. A; none is published for the rest).
+``kind`` names the scorer, ``metrics`` its metrics in OpenCompass's order, ``encoder`` the protocols under which a
+sentence encoder is needed, ``counts`` the published sizes (arXiv 2312.14033, App. A; none is published for the rest).
 """
 
 VERSIONS = ('v1', 'v2', 'v2_subset')

@@ -1,0 +1,1 @@
+"""The ``tooleval`` command."""

@@ -1,0 +1,151 @@
+"""``tooleval doctor``: is this machine ready, and if not, what mends it."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from importlib import metadata
+
+from packaging.specifiers import SpecifierSet
+from rich.console import Console
+from rich.table import Table
+
+from opencompass_tooleval.cli.teval_files import file_states
+from opencompass_tooleval.embedding.locate import OFFICIAL, EncoderMissingError, choose_encoder, locate_encoder
+from opencompass_tooleval.teval.records import CURE
+
+INSTALL = "pip install 'opencompass-tooleval[offline]'"
+
+
+class Level(Enum):
+    """How bad a finding is; only a fault makes the exit status 1."""
+
+    OK = 'ok'
+    NOTE = 'note'
+    FAULT = 'FAULT'
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report."""
+
+    level: Level
+    what: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A dependency that OpenCompass leaves open and that breaks it beyond ``works``."""
+
+    package: str
+    works: str
+    breaks: str
+
+
+PINS = (
+    Pin('opencompass', '>=0.5.4,<0.6', 'only 0.5 is tested'),
+    Pin('numpy', '<2', 'OpenCompass needs NumPy 1'),
+    Pin('pyarrow', '<21', 'pyarrow 26 needs NumPy 2, which OpenCompass does not take'),
+    Pin('datasets', '<4', 'OpenCompass needs datasets 3'),
+    Pin('transformers', '>=4.56,<5', "transformers 5 has no batch_encode_plus, which OpenCompass's HF models call"),
+    Pin('sentence-transformers', '<5.3', 'sentence-transformers 5.3 needs transformers 5'),
+    Pin('gradio-client', '<2', 'gradio-client 2 needs a huggingface_hub that transformers 4 does not take'),
+    Pin('mmengine-lite', '>=0.10', 'OpenCompass needs mmengine'),
+)
+
+
+def check_versions(version_of: Callable[[str], str] = metadata.version) -> Iterator[Finding]:
+    """Compares installed versions with the combinations known to work.
+
+    Args:
+        version_of: Package -> installed version; raises :class:`importlib.metadata.PackageNotFoundError`.
+    """
+    for pin in PINS:
+        try:
+            version = version_of(pin.package)
+        except metadata.PackageNotFoundError:
+            yield Finding(Level.FAULT, pin.package, f'not installed; mend it with: {INSTALL}')
+            continue
+        if SpecifierSet(pin.works).contains(version, prereleases=True):
+            yield Finding(Level.OK, pin.package, version)
+        else:
+            cure = f"pip install '{pin.package}{pin.works}'"
+            yield Finding(Level.FAULT, pin.package, f'{version}: {pin.breaks}; mend it with: {cure}')
+
+
+def check_registry() -> Iterator[Finding]:
+    """Imports OpenCompass and our classes and looks whether they are registered."""
+    try:
+        from opencompass_tooleval.host.registry import REGISTERED, snapshot
+
+        for module in ('host.api_model', 'host.fixed_models', 'host.summarizer', 'teval.adapter'):
+            importlib.import_module(f'opencompass_tooleval.{module}')
+        held = snapshot()
+    except Exception as error:  # whatever breaks the import is the finding
+        yield Finding(Level.FAULT, 'OpenCompass', f'cannot be imported: {type(error).__name__}: {error}')
+        return
+    absent = [name for registry, names in REGISTERED.items() for name in names if name not in held[registry]]
+    if absent:
+        yield Finding(Level.FAULT, 'registry', f'not registered: {", ".join(absent)}')
+    else:
+        yield Finding(Level.OK, 'registry', f'{sum(map(len, REGISTERED.values()))} names registered')
+
+
+def check_data() -> Iterator[Finding]:
+    """Reads every T-Eval file that is there."""
+    states = list(file_states())
+    for state in states:
+        name = f'T-Eval {state.subset.name} {state.version} {state.language}'
+        if state.fault:
+            yield Finding(Level.FAULT, name, state.fault)
+        elif state.count is not None:
+            other = state.published is not None and state.published != state.count
+            says = f'{state.count} records' + (f', published are {state.published}' if other else '')
+            yield Finding(Level.NOTE if other else Level.OK, name, says)
+    absent = sum(state.path is None for state in states)
+    if absent:
+        yield Finding(Level.NOTE, 'T-Eval', f'{absent} of {len(states)} files are not on disk; fetch them with: {CURE}')
+
+
+def check_encoders() -> Iterator[Finding]:
+    """Looks for the encoder of each language."""
+    for language in OFFICIAL:
+        name = choose_encoder(None, language)
+        try:
+            files = locate_encoder(name)
+        except EncoderMissingError as error:
+            yield Finding(Level.FAULT, f'encoder {language}', str(error))
+        else:
+            yield Finding(Level.OK, f'encoder {language}', f'{files.name}: {files.path}')
+
+
+def check_optional() -> Iterator[Finding]:
+    """What only some need: lagent and Slurm."""
+    try:
+        importlib.import_module('lagent')
+        yield Finding(Level.OK, 'lagent', metadata.version('lagent'))
+    except Exception as error:  # lagent forgets to ask for what it imports
+        cure = "pip install 'opencompass-tooleval[agent]'"
+        yield Finding(Level.NOTE, 'lagent', f'not usable ({type(error).__name__}: {error}); if you need it: {cure}')
+    sbatch = shutil.which('sbatch')
+    yield Finding(Level.OK if sbatch else Level.NOTE, 'slurm', sbatch or 'no sbatch on PATH; only needed for clusters')
+
+
+def run_doctor() -> int:
+    """Prints every finding; returns 1 if one is a fault, else 0."""
+    checks = (check_versions, check_registry, check_data, check_encoders, check_optional)
+    table = Table(title='tooleval doctor')
+    for column in ('', 'what', 'finding'):
+        table.add_column(column, overflow='fold')
+    faults = 0
+    with Console(stderr=True).status('looking'):
+        for check in checks:
+            for finding in check():
+                faults += finding.level is Level.FAULT
+                table.add_row(finding.level.value, finding.what, finding.says)
+    Console().print(table)
+    return 1 if faults else 0

@@ -1,0 +1,121 @@
+"""Entry point of ``tooleval``. Each command imports what it needs when it is called."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from enum import Enum
+from pathlib import Path
+
+import typer
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.embedding.locate import EncoderMissingError
+
+app = typer.Typer(
+    help='Tool-use benchmarks for OpenCompass: T-Eval.', no_args_is_help=True, pretty_exceptions_enable=False
+)
+prepare_app = typer.Typer(help='Fetch and verify benchmark data.', no_args_is_help=True)
+score_app = typer.Typer(help='Score recorded answers, without OpenCompass or a GPU.', no_args_is_help=True)
+app.add_typer(prepare_app, name='prepare')
+app.add_typer(score_app, name='score')
+
+
+class ProtocolName(str, Enum):
+    """T-Eval's protocols."""
+
+    V1 = 'v1'
+    V2 = 'v2'
+
+
+class ScoringName(str, Enum):
+    """Published behaviour, or its quirks mended."""
+
+    OFFICIAL = 'official'
+    STRICT = 'strict'
+
+
+class PostprocessorName(str, Enum):
+    """How answers are cut from model outputs."""
+
+    V1 = 'v1'
+    V2 = 'v2'
+    CLEAN = 'clean'
+
+
+@app.command('list')
+def list_command() -> None:
+    """Benchmarks, subsets, published counts, and what is on disk."""
+    from opencompass_tooleval.cli.listing import show_list
+
+    show_list()
+
+
+@app.command()
+def doctor() -> None:
+    """Check versions, registry, data and encoder; exits with 1 on a fault."""
+    from opencompass_tooleval.cli.doctor import run_doctor
+
+    raise typer.Exit(run_doctor())
+
+
+@app.command('config-dir')
+def config_dir() -> None:
+    """Print the folder of our configs, for ``opencompass --config-dir``."""
+    import opencompass_tooleval
+
+    typer.echo(Path(opencompass_tooleval.__file__).parent / 'configs')
+
+
+@prepare_app.command('teval')
+def prepare_teval_command(
+    source: Path | None = typer.Option(
+        None, '--from', help='A folder with the .json files; without it they come from Hugging Face.'
+    ),
+) -> None:
+    """Bring T-Eval's files to where OpenCompass looks, and verify them."""
+    from opencompass_tooleval.cli.prepare import prepare_teval
+
+    raise typer.Exit(prepare_teval(source))
+
+
+@score_app.command('teval')
+def score_teval_command(
+    subset: str = typer.Argument(help='Such as plan_json.'),
+    data: Path = typer.Option(..., help="T-Eval's data file."),
+    predictions: Path = typer.Option(..., help='Recorded answers: a file, or a folder of one file per record.'),
+    protocol: ProtocolName | None = typer.Option(None, help='By default that of the data file.'),
+    scoring: ScoringName = typer.Option(ScoringName.OFFICIAL),
+    postprocessor: PostprocessorName | None = typer.Option(None, help='By default that of the protocol.'),
+    encoder: str | None = typer.Option(
+        None, help="'offline', a folder or a hub id; by default $TOOLEVAL_ENCODER or the official one."
+    ),
+    json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
+    details: Path | None = typer.Option(None, help='Write one JSON line per sample there.'),
+) -> None:
+    """Score recorded answers to one subset of T-Eval."""
+    from opencompass_tooleval.cli.score import ScoreRequest, score_teval
+
+    score_teval(
+        ScoreRequest(
+            subset=subset,
+            data=data,
+            predictions=predictions,
+            protocol=protocol.value if protocol else None,
+            scoring=scoring.value,
+            postprocessor=postprocessor.value if postprocessor else None,
+            encoder=encoder,
+            json_out=json_out,
+            details=details,
+        )
+    )
+
+
+def main() -> None:
+    """Runs the command; a fault of the user's data or machine ends in one line, not in a traceback."""
+    logging.basicConfig(level=logging.WARNING, format='%(levelname)s: %(message)s', stream=sys.stderr)
+    try:
+        app()
+    except (DataError, EncoderMissingError, ValueError, OSError) as error:
+        typer.echo(f'tooleval: {error}', err=True)
+        raise SystemExit(1) from error

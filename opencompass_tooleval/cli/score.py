@@ -1,0 +1,140 @@
+"""``tooleval score``: recorded answers to numbers, without OpenCompass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from opencompass_tooleval.core.aggregate import Aggregate, aggregate
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.encoder import EncoderSimilarity
+from opencompass_tooleval.embedding.locate import choose_encoder, is_official, locate_encoder
+from opencompass_tooleval.host.recorded import load_recorded
+from opencompass_tooleval.teval import VERSION
+from opencompass_tooleval.teval.answers import POSTPROCESSORS
+from opencompass_tooleval.teval.protocol import Protocol, protocol_of_version
+from opencompass_tooleval.teval.records import find_subset, load_samples, split_stem
+from opencompass_tooleval.teval.scoring import score_answers
+
+
+@dataclass(frozen=True)
+class ScoreRequest:
+    """What ``tooleval score teval`` was asked; the fields are its options."""
+
+    subset: str
+    data: Path
+    predictions: Path
+    protocol: str | None
+    scoring: str
+    postprocessor: str | None
+    encoder: str | None
+    json_out: str | None
+    details: Path | None
+
+
+def _version_and_language(data: Path) -> tuple[str, str]:
+    """Data version and language from the file's name; v1 and EN where it does not say."""
+    try:
+        _, version, language = split_stem(data.stem)
+    except ValueError:
+        return 'v1', 'ZH' if data.stem.endswith('_zh') else 'EN'
+    return version, language
+
+
+def _progress(console: Console) -> Callable[[Sequence[Any]], Iterable[Any]]:
+    return lambda items: track(items, description='scoring', console=console, transient=True)
+
+
+def _result(
+    request: ScoreRequest, language: str, rules: Protocol, encoder: str | None, total: Aggregate
+) -> dict[str, Any]:
+    return {
+        'benchmark': 'teval',
+        'subset': request.subset,
+        'language': language,
+        'protocol': rules.name,
+        'scoring': rules.scoring,
+        'encoder': encoder,
+        'version': VERSION,
+        'samples': total.samples,
+        'metrics': total.metrics,
+        'standard_errors': total.standard_errors,
+        'reasons': total.reasons,
+    }
+
+
+def _print_table(result: dict[str, Any], console: Console) -> None:
+    table = Table(
+        title=f'T-Eval {result["subset"]} {result["language"]}, {result["protocol"]}, {result["samples"]} samples'
+    )
+    for column in ('metric', 'score', 'standard error'):
+        table.add_column(column, justify='left' if column == 'metric' else 'right')
+    for metric, value in result['metrics'].items():
+        error = result['standard_errors'][metric]
+        shown = '-' if value is None else f'{value:.2f}'
+        table.add_row(metric, shown, '-' if error is None else f'{error:.2f}')
+    console.print(table)
+    console.print('reasons: ' + ', '.join(f'{reason} {count}' for reason, count in result['reasons'].items()))
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OSError(f'cannot write {path}: {error}') from error
+
+
+def _write(request: ScoreRequest, result: dict[str, Any], scores: Sequence[SampleScore]) -> None:
+    text = json.dumps(result, indent=2) + '\n'
+    if request.json_out == '-':
+        print(text, end='')
+    elif request.json_out:
+        with _writing(Path(request.json_out)):
+            Path(request.json_out).write_text(text, encoding='utf-8')
+    if request.details:
+        with _writing(request.details):
+            lines = (json.dumps(score.to_detail(), ensure_ascii=False) + '\n' for score in scores)
+            request.details.write_text(''.join(lines), encoding='utf-8')
+
+
+def score_teval(request: ScoreRequest) -> None:
+    """Scores recorded answers and prints or writes what was asked for.
+
+    Raises:
+        DataError: Data or predictions are missing, damaged, or do not belong together.
+        EncoderMissingError: An encoder is needed and is not on this machine.
+    """
+    version, language = _version_and_language(request.data)
+    rules = Protocol(request.protocol or protocol_of_version(version), request.scoring)
+    subset = find_subset(request.subset)
+    encoder = locate_encoder(choose_encoder(request.encoder, language)) if rules.needs_encoder(subset) else None
+
+    samples = load_samples(request.data, request.subset, version)
+    recorded = load_recorded(request.predictions)
+    recorded.check_complete([sample.record.id for sample in samples])
+    postprocess = POSTPROCESSORS[request.postprocessor or rules.name]
+    answers: list[Answer] = [
+        postprocess(recorded.answer(sample.record.id, position)) for position, sample in enumerate(samples)
+    ]
+
+    console = Console(stderr=True)
+    similarity = EncoderSimilarity(encoder, default_cache()) if encoder else None
+    records = [sample.record for sample in samples]
+    scores = score_answers(records, answers, rules, similarity, _progress(console))
+    result = _result(request, language, rules, encoder.name if encoder else None, aggregate(scores, subset.metrics))
+    _write(request, result, scores)
+    if request.json_out != '-':
+        _print_table(result, Console())
+    if encoder and not is_official(encoder.name, language):
+        console.print(f'NOTE the encoder is {encoder.name!r}: not comparable with the leaderboard', markup=False)

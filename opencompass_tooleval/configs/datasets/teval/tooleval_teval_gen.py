@@ -1,0 +1,6 @@
+# T-Eval as its authors run it today: v2, English and Chinese.
+from mmengine.config import read_base
+
+with read_base():
+    from .tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
+    from .tooleval_teval_zh_v2_gen import tooleval_teval_zh_v2_datasets

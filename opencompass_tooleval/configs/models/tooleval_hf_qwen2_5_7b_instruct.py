@@ -1,0 +1,13 @@
+from opencompass.models import HuggingFacewithChatTemplate
+
+models = [
+    dict(
+        type=HuggingFacewithChatTemplate,
+        abbr='qwen2.5-7b-instruct-hf',
+        path='Qwen/Qwen2.5-7B-Instruct',
+        max_seq_len=16384,
+        max_out_len=512,
+        batch_size=8,
+        run_cfg=dict(num_gpus=1),
+    )
+]

@@ -1,0 +1,7 @@
+# No model: the gold answers, and gold answers of which some are damaged. They show what the benchmarks measure.
+from opencompass_tooleval.host.fixed_models import OracleModel
+
+models = [
+    dict(type=OracleModel, abbr='oracle', batch_size=256, run_cfg=dict(num_gpus=0)),
+    dict(type=OracleModel, abbr='oracle-noise-0.3', noise=0.3, seed=0, batch_size=256, run_cfg=dict(num_gpus=0)),
+]

@@ -1,0 +1,15 @@
+from opencompass.models import VLLMwithChatTemplate
+
+models = [
+    dict(
+        type=VLLMwithChatTemplate,
+        abbr='qwen2.5-7b-instruct-vllm',
+        path='Qwen/Qwen2.5-7B-Instruct',
+        model_kwargs=dict(tensor_parallel_size=1, enable_prefix_caching=True),
+        generation_kwargs=dict(temperature=0),
+        max_seq_len=16384,
+        max_out_len=512,
+        batch_size=256,
+        run_cfg=dict(num_gpus=1),
+    )
+]

@@ -1,0 +1,22 @@
+"""What this package registers with OpenCompass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opencompass import registry
+
+REGISTERED = {
+    'LOAD_DATASET': ('ToolEvalTEvalDataset',),
+    'ICL_EVALUATORS': ('ToolEvalTEvalEvaluator',),
+    'ICL_INFERENCERS': ('ToolEvalGenInferencer',),
+    'ICL_PROMPT_TEMPLATES': ('ToolEvalConversationTemplate',),
+    'TEXT_POSTPROCESSORS': ('tooleval_teval_v1', 'tooleval_teval_v2', 'tooleval_teval_clean'),
+    'MODELS': ('ReplayModel', 'OracleModel', 'ToolEvalOpenAI'),
+}
+"""Registry -> names. OpenCompass overwrites a name silently, so a test asserts that these were free."""
+
+
+def snapshot() -> dict[str, dict[str, Any]]:
+    """What OpenCompass's registries hold now: registry -> name -> object."""
+    return {name: dict(getattr(registry, name).module_dict) for name in REGISTERED}
