@@ -11,6 +11,7 @@ from importlib import metadata
 
 from packaging.specifiers import SpecifierSet
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from opencompass_tooleval.cli.teval_files import file_states
@@ -80,9 +81,9 @@ def check_versions(version_of: Callable[[str], str] = metadata.version) -> Itera
 def check_registry() -> Iterator[Finding]:
     """Imports OpenCompass and our classes and looks whether they are registered."""
     try:
-        from opencompass_tooleval.host.registry import REGISTERED, snapshot
+        from opencompass_tooleval.host.registry import MODULES, REGISTERED, snapshot
 
-        for module in ('host.api_model', 'host.fixed_models', 'host.summarizer', 'teval.adapter'):
+        for module in MODULES:
             importlib.import_module(f'opencompass_tooleval.{module}')
         held = snapshot()
     except Exception as error:  # whatever breaks the import is the finding
@@ -146,6 +147,6 @@ def run_doctor() -> int:
         for check in checks:
             for finding in check():
                 faults += finding.level is Level.FAULT
-                table.add_row(finding.level.value, finding.what, finding.says)
+                table.add_row(finding.level.value, finding.what, escape(finding.says))
     Console().print(table)
     return 1 if faults else 0

@@ -6,6 +6,16 @@ from typing import Any
 
 from opencompass import registry
 
+MODULES = (
+    'host.api_model',
+    'host.conversation',
+    'host.fixed_models',
+    'host.inferencer',
+    'host.summarizer',
+    'teval.adapter',
+)
+"""Modules of this package that register something or that configs name."""
+
 REGISTERED = {
     'LOAD_DATASET': ('ToolEvalTEvalDataset',),
     'ICL_EVALUATORS': ('ToolEvalTEvalEvaluator',),
