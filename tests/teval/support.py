@@ -1,0 +1,74 @@
+"""What the T-Eval tests share: the real data if it is there, records made by hand, and the reference."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.embedding.encoder import EncoderSimilarity
+from opencompass_tooleval.embedding.locate import locate_encoder
+from opencompass_tooleval.teval.records import Record, Sample, load_samples, parse_payload
+
+ROOT = Path(__file__).resolve().parents[2]
+REAL_DATA = ROOT.parent / 'shared' / 'data' / 'teval' / 'EN'
+
+
+def real_samples(subset: str) -> list[Sample]:
+    """The real records of a subset; skips the test where they are not beside the repository."""
+    file = REAL_DATA / f'{subset}_v1.json'
+    if not file.is_file():
+        pytest.skip(f'real T-Eval data ({file.name}) is not beside the repository')
+    return load_samples(file, subset, 'v1')
+
+
+def raw_of(sample: Sample) -> dict[str, Any]:
+    """The raw record behind a sample, as the reference takes it."""
+    raw: dict[str, Any] = json.loads(sample.payload)[1]
+    return {**raw, 'origin_prompt': []}
+
+
+def make_record(subset: str, raw: dict[str, Any], record_id: str = 'r') -> Record:
+    """A record made by hand."""
+    return parse_payload(json.dumps([record_id, raw]), subset)
+
+
+@cache
+def offline_similarity() -> EncoderSimilarity:
+    """The packaged encoder, without a cache on disk."""
+    return EncoderSimilarity(locate_encoder('offline'))
+
+
+@cache
+def reference(kind: str) -> Any:
+    """OpenCompass's own evaluator with the same encoder."""
+    from opencompass.datasets.teval import evaluators
+
+    encoder = str(locate_encoder('offline').path)
+    if kind == 'plan':
+        return evaluators.PlanningEvaluator('', bert_score_model=encoder)
+    if kind == 'review':
+        return evaluators.ReviewEvaluator('')
+    if kind == 'instruct':
+        return evaluators.InstructEvaluator('')
+    prompt_type = 'json' if kind == 'call' else 'str'
+    return evaluators.ReasonRetrieveUnderstandEvaluator(
+        '', bert_score_model=encoder, default_prompt_type=prompt_type, eval_type=kind
+    )
+
+
+def reference_sample(kind: str, raw: dict[str, Any], answer: str) -> Any:
+    """What the reference reads from one answer."""
+    sample = reference(kind)._process_response({**raw, 'prediction': answer})
+    return sample[0] if isinstance(sample, tuple) else sample
+
+
+def reference_values(kind: str, raw: dict[str, Any], answer: str) -> dict[str, float]:
+    """What the reference gives for one answer."""
+    evaluator, sample = reference(kind), reference_sample(kind, raw, answer)
+    if kind in ('plan', 'review', 'instruct'):
+        return dict(evaluator._evaluate(sample))
+    return dict(evaluator._post_process([evaluator._evaluate(sample)]))
