@@ -1,0 +1,284 @@
+"""Serve a small Hugging Face chat model, or a canned answer, as an OpenAI-compatible server that fails on demand.
+
+    python tools/serve_model.py MODEL_DIR --fault 429@1=0.1 --fault cut@3-5
+    python tools/serve_model.py --canned 'Answer: A' --latency 0.05
+
+The first line of output is the base URL to put into a config (``openai_api_base``). Decoding is greedy, whatever the
+request says, and what it says of ``max_tokens`` is kept to.
+
+A fault is KIND@WHEN or KIND@WHEN=VALUE. Requests are counted from 1 in the order in which they arrive; WHEN is a number
+(``3``), a range (``2-5``, ``4-``), ``all``, or ``~TEXT`` for requests whose conversation contains TEXT. The first fault
+that fits is the one that happens:
+
+    429      too many requests; VALUE is sent as Retry-After
+    500      internal error
+    401      the key is wrong (as with --key)
+    404      no such model
+    slow     the right answer, VALUE seconds late
+    cut      Content-Length promises more than is sent, and the connection closes
+    html     a page in HTML, as a proxy sends it
+    notjson  a body that says it is JSON, and is not
+    nochoice an answer without choices
+    empty    no content, although the model stopped by itself
+    filter   no content, finish_reason content_filter
+    filter400   400 with the code content_filter
+    length   400 with the code context_length_exceeded
+    bad      400 for another reason
+
+GET /stats tells what was asked; POST /reset {"faults": [...], "latency": s} forgets it and changes the faults.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse, Response
+
+Messages = list[dict[str, str]]
+Answerer = Callable[[Messages, int], tuple[str, str]]
+"""Messages and max_tokens -> text and finish_reason."""
+
+ERRORS = {
+    '429': (429, 'rate_limit_exceeded', 'Too many requests'),
+    '500': (500, 'internal_error', 'The server had an error'),
+    '401': (401, 'invalid_api_key', 'Incorrect API key provided'),
+    '404': (404, 'model_not_found', 'The model does not exist'),
+    'filter400': (400, 'content_filter', "The prompt triggered the content management policy's filter"),
+    'length': (400, 'context_length_exceeded', "This model's maximum context length is 8192 tokens"),
+    'bad': (400, 'invalid_request_error', 'Unknown parameter'),
+}
+BODIES = ('slow', 'cut', 'html', 'notjson', 'nochoice', 'empty', 'filter')
+DEFAULT_MAX_TOKENS = 512
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong, and for which requests."""
+
+    kind: str
+    first: int = 1
+    last: float = float('inf')
+    text: str = ''
+    value: str = ''
+
+    def fits(self, number: int, conversation: str) -> bool:
+        """Whether it happens to the request that came as the ``number``-th."""
+        return self.first <= number <= self.last and self.text in conversation
+
+
+def parse_fault(said: str) -> Fault:
+    """Reads KIND@WHEN or KIND@WHEN=VALUE.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    kind, _, when = said.partition('@')
+    when, _, value = when.partition('=')
+    if kind not in ERRORS and kind not in BODIES:
+        raise ValueError(f'{kind!r} is no fault; there are {", ".join([*ERRORS, *BODIES])}')
+    if when.startswith('~') and len(when) > 1:
+        return Fault(kind, text=when[1:], value=value)
+    if when == 'all':
+        return Fault(kind, value=value)
+    first, dash, last = when.partition('-')
+    if not first.isdecimal() or (last and not last.isdecimal()):
+        raise ValueError(f'{said!r}: {when!r} is no number, range, "all" or ~TEXT')
+    return Fault(kind, int(first), (int(last) if last else float('inf')) if dash else int(first), value=value)
+
+
+@dataclass
+class State:
+    """What the server was asked, and how it is to fail."""
+
+    faults: list[Fault] = field(default_factory=list)
+    latency: float = 0.0
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    in_flight: int = 0
+    most_in_flight: int = 0
+
+    def reset(self, faults: list[str], latency: float) -> None:
+        """Forgets what was asked and fails as told from now on."""
+        self.faults, self.latency = [parse_fault(said) for said in faults], latency
+        self.asked, self.most_in_flight = [], self.in_flight
+
+    def stats(self) -> dict[str, Any]:
+        """What ``GET /stats`` says: ``asked`` holds a digest of each conversation, in order of arrival."""
+        return {
+            'requests': len(self.asked),
+            'in_flight': self.in_flight,
+            'most_in_flight': self.most_in_flight,
+            'asked': self.asked,
+        }
+
+
+def canned(text: str) -> Answerer:
+    """Answers everything with ``text``."""
+    return lambda messages, max_tokens: (text, 'stop')
+
+
+def load_model(folder: Path) -> Answerer:
+    """Loads a model and its tokenizer, and returns what answers with it, one conversation at a time."""
+    import threading
+
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder).eval()
+    lock = threading.Lock()
+
+    def answer(messages: Messages, max_tokens: int) -> tuple[str, str]:
+        text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+        tokens = tokenizer(text, return_tensors='pt', add_special_tokens=False)
+        with lock, torch.no_grad():
+            output = model.generate(**tokens, max_new_tokens=max_tokens, do_sample=False)
+        new = output[0, tokens['input_ids'].shape[1] :]
+        ended = bool(len(new)) and int(new[-1]) == tokenizer.eos_token_id
+        return tokenizer.decode(new, skip_special_tokens=True), 'stop' if ended else 'length'
+
+    return answer
+
+
+def _error(fault: Fault) -> Response:
+    status, code, message = ERRORS[fault.kind]
+    headers = {'Retry-After': fault.value} if fault.value else None
+    return JSONResponse({'error': {'message': message, 'type': code, 'code': code}}, status, headers)
+
+
+def _completion(model: str, text: str, finish_reason: str) -> dict[str, Any]:
+    message = {'role': 'assistant', 'content': text}
+    return {
+        'id': 'chatcmpl-0',
+        'object': 'chat.completion',
+        'created': 0,
+        'model': model,
+        'choices': [{'index': 0, 'message': message, 'finish_reason': finish_reason}],
+        'usage': {'prompt_tokens': 0, 'completion_tokens': 0, 'total_tokens': 0},
+    }
+
+
+def _spoilt(fault: Fault, model: str) -> Response | None:
+    """The response of a fault that needs no answer of the model; None if it needs one."""
+    if fault.kind in ERRORS:
+        return _error(fault)
+    if fault.kind == 'html':
+        return Response('<html><body>502 Bad Gateway</body></html>', media_type='text/html')
+    if fault.kind == 'notjson':
+        return Response('{"choices": [{"mess', media_type='application/json')
+    if fault.kind == 'nochoice':
+        return JSONResponse({**_completion(model, '', 'stop'), 'choices': []})
+    if fault.kind == 'empty':
+        return JSONResponse(_completion(model, '', 'stop'))
+    if fault.kind == 'filter':
+        return JSONResponse(_completion(model, '', 'content_filter'))
+    return None
+
+
+def _cut(body: dict[str, Any]) -> Response:
+    whole = json.dumps(body).encode()
+    headers = {'Content-Length': str(len(whole))}
+    return Response(whole[: len(whole) // 2], headers=headers, media_type='application/json')
+
+
+def make_app(answer: Answerer, state: State, name: str = 'tiny', key: str | None = None) -> FastAPI:
+    """Builds the server.
+
+    Args:
+        answer: What answers.
+        state: Its faults and counts.
+        name: The only model there is; another one is 404.
+        key: The only key that is let in; None lets in all.
+    """
+    app = FastAPI()
+
+    async def respond(request: Request) -> Response:
+        asked = await request.json()
+        conversation = json.dumps(asked['messages'], ensure_ascii=False)
+        digest = hashlib.blake2b(conversation.encode('utf-8', 'replace'), digest_size=8).hexdigest()
+        number = len(state.asked) + 1
+        fault = next((fault for fault in state.faults if fault.fits(number, conversation)), None)
+        state.asked.append({'digest': digest, 'fault': fault.kind if fault else None})
+        if key is not None and request.headers.get('authorization') != f'Bearer {key}':
+            return _error(Fault('401'))
+        if asked['model'] != name:
+            return _error(Fault('404'))
+        await asyncio.sleep(state.latency + (float(fault.value) if fault and fault.kind == 'slow' else 0.0))
+        spoilt = _spoilt(fault, name) if fault else None
+        if spoilt is not None:
+            return spoilt
+        text, finish_reason = await run_in_threadpool(
+            answer, asked['messages'], asked.get('max_tokens') or DEFAULT_MAX_TOKENS
+        )
+        body = _completion(name, text, finish_reason)
+        return _cut(body) if fault and fault.kind == 'cut' else JSONResponse(body)
+
+    @app.post('/v1/chat/completions')
+    async def chat_completions(request: Request) -> Response:
+        state.in_flight += 1
+        state.most_in_flight = max(state.most_in_flight, state.in_flight)
+        try:
+            return await respond(request)
+        finally:
+            state.in_flight -= 1
+
+    @app.get('/v1/models')
+    async def models() -> dict[str, Any]:
+        return {'object': 'list', 'data': [{'id': name, 'object': 'model'}]}
+
+    @app.get('/stats')
+    async def stats() -> dict[str, Any]:
+        return state.stats()
+
+    @app.post('/reset')
+    async def reset(request: Request) -> dict[str, Any]:
+        told = await request.json()
+        state.reset(told.get('faults', []), told.get('latency', 0.0))
+        return state.stats()
+
+    return app
+
+
+def serve(app: FastAPI, port: int) -> None:
+    """Listens on 127.0.0.1 until it is stopped; prints the base URL once connections are taken."""
+    listener = socket.create_server(('127.0.0.1', port), backlog=1024)
+    print(f'http://127.0.0.1:{listener.getsockname()[1]}/v1', flush=True)
+    # critical: uvicorn logs a cut body as an error of its own
+    uvicorn.Server(uvicorn.Config(app, log_level='critical', lifespan='off')).run(sockets=[listener])
+
+
+def main() -> None:
+    """Runs the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('model', type=Path, nargs='?', metavar='MODEL_DIR', help='a local model; not with --canned')
+    parser.add_argument('--canned', metavar='TEXT', help='answer everything with this, without a model')
+    parser.add_argument('--port', type=int, default=0, help='0 (default) takes a free one')
+    parser.add_argument('--name', default='tiny', help='name of the model')
+    parser.add_argument('--key', help='let in only this key')
+    parser.add_argument('--latency', type=float, default=0.0, metavar='SECONDS', help='wait this long in each request')
+    parser.add_argument('--fault', action='append', default=[], metavar='KIND@WHEN[=VALUE]')
+    arguments = parser.parse_args()
+    if (arguments.model is None) == (arguments.canned is None):
+        parser.error('give either MODEL_DIR or --canned TEXT')
+    state = State()
+    try:
+        state.reset(arguments.fault, arguments.latency)
+    except ValueError as error:
+        parser.error(str(error))
+    answer = canned(arguments.canned) if arguments.model is None else load_model(arguments.model)
+    serve(make_app(answer, state, arguments.name, arguments.key), arguments.port)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
