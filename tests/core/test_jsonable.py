@@ -1,0 +1,101 @@
+"""core/jsonable: whatever a model's answer parses to can be written down."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opencompass_tooleval.core.jsonable import MAX_DEPTH, clean_text, to_jsonable
+from opencompass_tooleval.core.result import SampleScore
+
+TEXTS = st.text(st.characters(codec=None))  # with lone surrogates
+HASHABLE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.complex_numbers() | TEXTS | st.binary() | st.just(...),
+    lambda inner: st.lists(inner, max_size=3).map(tuple),
+    max_leaves=5,
+)
+ODD = st.recursive(
+    HASHABLE,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(HASHABLE, inner, max_size=4)
+        | st.sets(HASHABLE, max_size=4)
+        | st.tuples(inner, inner)
+    ),
+    max_leaves=15,
+)
+
+
+@given(ODD)
+def test_strict_json_in_utf8(value: Any) -> None:
+    plain = to_jsonable(value)
+    text = json.dumps(plain, allow_nan=False, ensure_ascii=False)
+    assert json.loads(text.encode('utf-8')) == plain
+
+
+@pytest.mark.parametrize(
+    ('value', 'expected'),
+    [
+        pytest.param(None, None, id='none'),
+        pytest.param(True, True, id='bool stays bool'),
+        pytest.param(-3, -3, id='int'),
+        pytest.param(0.5, 0.5, id='float'),
+        pytest.param(math.nan, 'nan', id='nan'),
+        pytest.param(-math.inf, '-inf', id='infinity'),
+        pytest.param('é\U0001f600', 'é\U0001f600', id='text'),
+        pytest.param('a\udc80', 'a\\udc80', id='lone surrogate'),
+        pytest.param((1, [2, (3,)]), [1, [2, [3]]], id='tuples'),
+        pytest.param({1: 'a', None: 'b', (1, 2): 'c'}, {'1': 'a', 'None': 'b', '(1, 2)': 'c'}, id='odd keys'),
+        pytest.param({'\ud800': 1}, {'\\ud800': 1}, id='lone surrogate as key'),
+        pytest.param({7}, '{7}', id='set'),
+        pytest.param(b'x', "b'x'", id='bytes'),
+        pytest.param(1 + 2j, '(1+2j)', id='complex'),
+        pytest.param(..., 'Ellipsis', id='ellipsis'),
+    ],
+)
+def test_exact(value: Any, expected: Any) -> None:
+    plain = to_jsonable(value)
+    assert plain == expected
+    assert type(plain) is type(expected)
+
+
+def test_too_deep_is_cut() -> None:
+    value: Any = 'end'
+    for _ in range(5000):
+        value = [value]
+    plain = to_jsonable(value)
+    for _ in range(MAX_DEPTH):
+        assert len(plain) == 1
+        plain = plain[0]
+    assert plain == '...'
+
+
+@pytest.mark.parametrize('value', [1 << 20_000, {1 << 20_000: 1}], ids=['value', 'key'])
+def test_number_that_python_refuses_to_write(value: Any) -> None:
+    """``ast.literal_eval`` returns it for ``0x1000...``."""
+    assert json.dumps(to_jsonable(value), allow_nan=False)
+
+
+@given(TEXTS)
+def test_clean_text(text: str) -> None:
+    clean = clean_text(text)
+    assert clean.encode('utf-8').decode('utf-8') == clean
+    if not any('\ud800' <= char <= '\udfff' for char in text):
+        assert clean == text
+
+
+def test_detail_is_json() -> None:
+    score = SampleScore('a', {'m': None, 'n': 0.5}, 'args:wrong', {'x': {1}}, 'literal', ('g', math.nan))
+    assert score.to_detail() == {
+        'id': 'a',
+        'values': {'m': None, 'n': 0.5},
+        'reason': 'args:wrong',
+        'parsed': {'x': '{1}'},
+        'rung': 'literal',
+        'gold': ['g', 'nan'],
+    }

