@@ -1,0 +1,133 @@
+"""The rules of the house that imports can break (CONTRIBUTING.md)."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / 'opencompass_tooleval'
+ROOMS = ('teval',)
+HEAVY = {'opencompass', 'mmengine', 'torch', 'datasets', 'transformers', 'sentence_transformers'}
+PURE_LIBRARIES = {'numpy', 'networkx'}
+
+
+def modules(*patterns: str) -> list[Path]:
+    return sorted(file for pattern in patterns for file in PACKAGE.glob(pattern))
+
+
+def imports(file: Path) -> Iterator[str]:
+    """Full names of everything that a module imports anywhere, but for type checking."""
+    tree = ast.parse(file.read_text(encoding='utf-8'))
+    typing_only = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and 'TYPE_CHECKING' in ast.unparse(block.test)
+        for node in ast.walk(block)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0 or 'configs' in file.parts, f'{file}: relative import'
+            yield node.module or ''
+
+
+def tops(file: Path) -> set[str]:
+    return {name.partition('.')[0] for name in imports(file)}
+
+
+def rooms_of(file: Path) -> set[str]:
+    prefix = 'opencompass_tooleval.'
+    return {name.removeprefix(prefix).partition('.')[0] for name in imports(file) if name.startswith(prefix)}
+
+
+@pytest.mark.parametrize('file', modules('core/*.py'), ids=lambda file: file.name)
+def test_core_is_pure(file: Path) -> None:
+    foreign = tops(file) - set(sys.stdlib_module_names) - {'opencompass_tooleval'}
+    assert foreign <= PURE_LIBRARIES
+    assert rooms_of(file) <= {'core'}
+
+
+@pytest.mark.parametrize(
+    'file',
+    [file for room in ROOMS for file in modules(f'{room}/*.py') if file.name != 'adapter.py'],
+    ids=lambda file: f'{file.parent.name}/{file.name}',
+)
+def test_benchmark_rooms_are_pure_but_for_the_adapter(file: Path) -> None:
+    assert not tops(file) & HEAVY
+    assert not rooms_of(file) & {'host', 'cli', 'embedding'}
+
+
+def test_only_host_adapters_and_configs_import_opencompass() -> None:
+    framework = {'opencompass', 'mmengine', 'torch', 'datasets'}
+    users = {file for file in modules('**/*.py') if tops(file) & framework}
+    allowed = {
+        file
+        for file in users
+        if file.parent.name == 'host' or file.name == 'adapter.py' or 'configs' in file.relative_to(PACKAGE).parts
+    }
+    assert users == allowed
+
+
+@pytest.mark.parametrize('room', ROOMS)
+def test_no_benchmark_imports_another(room: str) -> None:
+    for file in modules(f'{room}/*.py'):
+        assert not rooms_of(file) & (set(ROOMS) - {room}), file
+
+
+def test_nothing_is_evaluated_or_unpickled() -> None:
+    forbidden = {'eval', 'exec', 'compile', '__import__'}
+    for file in modules('**/*.py'):
+        assert not tops(file) & {'pickle', 'dill', 'marshal', 'shelve'}, file
+        for node in ast.walk(ast.parse(file.read_text(encoding='utf-8'))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in forbidden, f'{file}:{node.lineno}'
+
+
+@pytest.mark.parametrize('room', ROOMS)
+def test_tables_of_subsets_are_literals(room: str) -> None:
+    tree = ast.parse((PACKAGE / room / 'subsets.py').read_text(encoding='utf-8'))
+    for node in tree.body:
+        value = node.value if isinstance(node, (ast.Expr, ast.Assign)) else None
+        assert value is not None, ast.unparse(node)
+        ast.literal_eval(value)
+
+
+@pytest.mark.parametrize('file', modules('configs/**/*.py'), ids=lambda file: file.name)
+def test_configs_are_short_and_call_nothing_foreign(file: Path) -> None:
+    text = file.read_text(encoding='utf-8')
+    assert len(text.splitlines()) <= 60
+    tree = ast.parse(text)
+    allowed = {'dict', 'len', 'read_base'}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+            assert name in allowed or name == 'append', f'{file}:{node.lineno}: {name}'
+
+
+@pytest.mark.parametrize('room', ['core', 'embedding', 'host', 'cli', 'configs', 'demo', *ROOMS])
+def test_every_room_has_a_readme(room: str) -> None:
+    assert (PACKAGE / room / 'README.md').is_file()
+
+
+@pytest.mark.parametrize(
+    'module',
+    [
+        'opencompass_tooleval',
+        'opencompass_tooleval.cli.main',
+        'opencompass_tooleval.teval.scoring',
+        'opencompass_tooleval.embedding.encoder',
+        'opencompass_tooleval.host.recorded',
+    ],
+)
+def test_importing_costs_no_framework(module: str) -> None:
+    code = f'import sys, {module}; print(sorted({HEAVY!r} & set(sys.modules)))'
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == '[]'

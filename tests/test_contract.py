@@ -1,0 +1,111 @@
+"""What OpenCompass and the configs may rely on, over every subset and config."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mmengine.config import Config
+
+from opencompass_tooleval.teval.records import SUFFIXES, TABLE, file_stem, split_stem
+from opencompass_tooleval.teval.subsets import VERSIONS
+
+CONFIGS = Path(__file__).resolve().parent.parent / 'opencompass_tooleval' / 'configs'
+ALL = sorted(CONFIGS.rglob('*.py'))
+TEVAL = [(language, version) for language in SUFFIXES for version in VERSIONS]
+
+
+@pytest.mark.parametrize('file', ALL, ids=lambda file: str(file.relative_to(CONFIGS)))
+def test_every_config_loads_and_dumps(file: Path, tmp_path: Path) -> None:
+    config = Config.fromfile(file, format_python_code=False)
+    config.dump(tmp_path / 'dumped.py')
+    Config.fromfile(tmp_path / 'dumped.py', format_python_code=False)
+
+
+def test_the_top_level_link_leads_to_the_same_tree() -> None:
+    link = CONFIGS.parent.parent / 'configs'
+    assert link.is_symlink()
+    assert link.resolve() == CONFIGS
+
+
+@pytest.mark.parametrize(('language', 'version'), TEVAL)
+def test_teval_config_is_the_table(language: str, version: str) -> None:
+    name = f'tooleval_teval_{language.lower()}_{version}'
+    config = Config.fromfile(CONFIGS / 'datasets' / 'teval' / f'{name}_gen.py', format_python_code=False)
+    assert [key for key in config if key.endswith('_datasets')] == [f'{name}_datasets']
+    rows = config[f'{name}_datasets']
+    stems = [file_stem(subset.name, version, language) for subset in TABLE]
+    assert [row['abbr'] for row in rows] == [f'tooleval-teval-{stem}' for stem in stems]
+    assert [row['name'] for row in rows] == stems
+    for row, subset in zip(rows, TABLE, strict=True):
+        assert split_stem(row['name']) == (subset.name, version, language)
+        assert (row['n'], row['k']) == (1, 1)
+        assert row['path'] == f'data/teval/{language}'
+        assert row['infer_cfg']['inferencer']['max_out_len'] == 512
+        assert row['infer_cfg']['prompt_template']['template'] == '{messages}'
+        assert row['eval_cfg']['evaluator']['name'] == row['name']
+        assert row['eval_cfg']['pred_postprocessor']['type'].__name__ == f'tooleval_teval_{version[:2]}'
+
+
+def test_summarizer_rows_name_every_table() -> None:
+    config = Config.fromfile(CONFIGS / 'summarizers' / 'tooleval_teval.py', format_python_code=False)
+    groups = {group['name'] for group in config['summarizer']['summary_groups']}
+    assert groups == {f'tooleval-teval_{version}{suffix}' for suffix in SUFFIXES.values() for version in VERSIONS}
+    known = {f'tooleval-teval-{file_stem(s.name, v, lang)}': s.metrics for lang, v in TEVAL for s in TABLE}
+    for group in config['summarizer']['summary_groups']:
+        for name, metric in group['subsets']:
+            assert name in groups or metric in known[name], (name, metric)
+
+
+def test_importing_us_changes_nothing_that_was_registered() -> None:
+    code = """
+from opencompass.datasets import TEvalDataset
+import opencompass.models, opencompass.summarizers, opencompass.openicl
+from importlib import import_module
+from opencompass_tooleval.host.registry import MODULES, REGISTERED, snapshot
+before = snapshot()
+for registry, names in REGISTERED.items():
+    assert not set(names) & set(before[registry]), (registry, names)
+for module in MODULES:
+    import_module(f'opencompass_tooleval.{module}')
+after = snapshot()
+for registry, names in REGISTERED.items():
+    assert set(after[registry]) - set(before[registry]) == set(names), registry
+    for name, value in before[registry].items():
+        assert after[registry][name] is value, (registry, name)
+print('unchanged')
+"""
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert done.stdout.strip().endswith('unchanged'), done.stderr
+
+
+@pytest.mark.parametrize('how', ['installed', 'config-dir'])
+def test_configs_are_found_from_a_foreign_directory(how: str, tmp_path: Path) -> None:
+    (tmp_path / 'mine.py').write_text(
+        'from mmengine.config import read_base\n'
+        'with read_base():\n'
+        '    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v2_gen import (\n'
+        '        tooleval_teval_en_v2_datasets,\n'
+        '    )\n'
+        '    from opencompass_tooleval.configs.summarizers.tooleval_teval import summarizer\n'
+        'datasets = [*tooleval_teval_en_v2_datasets]\n'
+    )
+    code = {
+        'installed': (
+            'from mmengine.config import Config\n'
+            "config = Config.fromfile('mine.py', format_python_code=False)\n"
+            "print(len(config['datasets']))\n"
+        ),
+        'config-dir': (
+            'import subprocess\n'
+            "folder = subprocess.run(['tooleval', 'config-dir'], capture_output=True, text=True).stdout.strip()\n"
+            'from opencompass.utils.run import match_cfg_file\n'
+            "print(len(match_cfg_file(folder + '/datasets', ['tooleval_teval_en_v2_gen'])) * 8)\n"
+        ),
+    }[how]
+    environment = {**os.environ, 'PATH': f'{Path(sys.executable).parent}{os.pathsep}{os.environ["PATH"]}'}
+    done = subprocess.run([sys.executable, '-c', code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.stdout.strip().splitlines()[-1:] == ['8'], done.stdout + done.stderr

@@ -1,0 +1,118 @@
+"""Golden cases, written from the definitions of both protocols; similarity is exact."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.similarity import ExactSimilarity
+from opencompass_tooleval.teval.answers import POSTPROCESSORS
+from opencompass_tooleval.teval.prompts import gold_answer
+from opencompass_tooleval.teval.protocol import PROTOCOLS, SCORINGS, Protocol
+from opencompass_tooleval.teval.records import TABLE, load_samples
+from opencompass_tooleval.teval.score_plan import MAX_STEPS
+from opencompass_tooleval.teval.scoring import score_answer, score_answers
+from tests.teval.support import ROOT, make_record, offline_similarity, real_samples
+
+CASES = json.loads((Path(__file__).parents[1] / 'cases' / 'teval_scoring.json').read_text(encoding='utf-8'))
+DEMO = ROOT / 'opencompass_tooleval' / 'demo' / 'teval'
+
+
+@pytest.mark.parametrize('case', CASES, ids=lambda case: f'{case["source"]} [{case["scoring"]}]')
+def test_golden(case: dict[str, Any]) -> None:
+    record = make_record(case['subset'], case['raw'])
+    score = score_answer(record, case['answer'], Protocol(case['protocol'], case['scoring']), ExactSimilarity())
+    assert score.values == pytest.approx(case['values'], abs=1e-12)
+    assert list(score.values) == list(record.subset.metrics)
+    assert score.reason == case['reason']
+
+
+@pytest.mark.parametrize('scoring', SCORINGS)
+@pytest.mark.parametrize('protocol', PROTOCOLS)
+@pytest.mark.parametrize('file', sorted(DEMO.rglob('*.json')), ids=lambda file: file.stem)
+def test_gold_answers_of_the_demo_score_full(file: Path, protocol: str, scoring: str) -> None:
+    samples = load_samples(file, next(s.name for s in TABLE if file.stem.startswith(f'{s.name}_v2')))
+    answers = [POSTPROCESSORS[protocol](gold_answer(sample.record)) for sample in samples]
+    rules = Protocol(protocol, scoring)
+    for score in score_answers([sample.record for sample in samples], answers, rules, offline_similarity()):
+        assert score.reason == 'ok', score
+        for metric, value in score.values.items():
+            least = 1 - 2e-5 if (metric, protocol, scoring) == ('args', 'v2', 'official') else 1 - 1e-6
+            assert value is None or value >= least, score
+
+
+@pytest.mark.parametrize('subset', ['plan_json', 'plan_str', 'review_str'])
+def test_gold_answers_of_the_real_data_score_full_when_strict(subset: str) -> None:
+    samples = real_samples(subset)
+    answers = [POSTPROCESSORS['v1'](gold_answer(sample.record)) for sample in samples]
+    rules = Protocol('v1', 'strict')
+    scores = score_answers([sample.record for sample in samples], answers, rules, offline_similarity())
+    assert [score.id for score in scores if score.reason != 'ok'] == []
+
+
+@pytest.mark.parametrize('subset', [subset.name for subset in TABLE])
+def test_infrastructure_failures_score_nothing_under_their_name(subset: str) -> None:
+    sample = load_samples(DEMO / 'EN' / f'{subset}_v2.json', subset)[0]
+    score = score_answer(sample.record, Answer('', 'infra:timeout'), Protocol('v2'), ExactSimilarity())
+    assert score.reason == 'infra:timeout'
+    assert {value for value in score.values.values() if value is not None} == {0.0}
+
+
+def test_unclosed_reasoning_is_counted_under_its_name() -> None:
+    sample = load_samples(DEMO / 'EN' / 'plan_json_v2.json', 'plan_json')[0]
+    answer = POSTPROCESSORS['v2']('<think>first I would ' + gold_answer(sample.record))
+    score = score_answer(sample.record, answer, Protocol('v2'), ExactSimilarity())
+    assert (score.reason, score.values['f1_score']) == ('answer:truncated_reasoning', 0.0)
+    finished = POSTPROCESSORS['v2']('<think>hm [1]</think>' + gold_answer(sample.record))
+    assert score_answer(sample.record, finished, Protocol('v2'), ExactSimilarity()).reason == 'ok'
+
+
+def test_an_empty_thought_scores_its_cosine_officially_and_nothing_when_strict() -> None:
+    raw = {'template': '', 'ground_truth': {'thought': 'Go.', 'name': 'a.b', 'args': {}}}
+    record = make_record('reason_str', raw)
+    official = score_answer(record, '', Protocol('v1'), offline_similarity())
+    strict = score_answer(record, '', Protocol('v1', 'strict'), offline_similarity())
+    assert (official.reason, strict.reason) == ('answer:empty', 'answer:empty')
+    assert official.values['thought'] > 0.05
+    assert strict.values['thought'] == 0.0
+
+
+def test_steps_beyond_the_limit_still_cost_precision() -> None:
+    raw = {
+        'meta': {'prompt_type': 'json', 'API_list': []},
+        'ground_truth': [{'id': 0, 'name': 'a.b', 'args': {}}],
+    }
+    steps = [{'id': i, 'name': 'a.b' if i == 0 else f'x{i}', 'args': '{}'} for i in range(2 * MAX_STEPS)]
+    score = score_answer(make_record('plan_json', raw), json.dumps(steps), Protocol('v1'), ExactSimilarity())
+    assert score.values['precision'] == 1 / (2 * MAX_STEPS)
+    assert score.values['recall'] == 1.0
+
+
+def test_a_missing_encoder_is_an_error_not_a_zero() -> None:
+    sample = load_samples(DEMO / 'EN' / 'plan_json_v2.json', 'plan_json')[0]
+    with pytest.raises(ValueError, match='plan_json under protocol v2 needs a sentence encoder'):
+        score_answers([sample.record], ['[]'], Protocol('v2'))
+
+
+def test_subsets_without_comparison_need_no_encoder() -> None:
+    needing = {s.name: tuple(p for p in PROTOCOLS if Protocol(p).needs_encoder(s)) for s in TABLE}
+    assert needing == {
+        'instruct': (),
+        'plan_json': ('v1', 'v2'),
+        'plan_str': ('v1', 'v2'),
+        'reason_str': ('v1', 'v2'),
+        'retrieve_str': (),
+        'understand_str': ('v1',),
+        'reason_retrieve_understand_json': ('v1', 'v2'),
+        'review_str': (),
+    }
+
+
+@pytest.mark.parametrize(('name', 'scoring'), [('v3', 'official'), ('v1', 'lenient')])
+def test_unknown_rules_are_refused(name: str, scoring: str) -> None:
+    with pytest.raises(ValueError, match='is none of'):
+        Protocol(name, scoring)
