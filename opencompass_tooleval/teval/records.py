@@ -242,12 +242,19 @@ _NEEDED = {
 }
 
 
+def _said_format(raw: Mapping[str, Any], field: str, key: str, default: str) -> Any:
+    meta = raw.get(field, {})
+    if not isinstance(meta, dict):
+        raise _Fault(f'field {field!r} is no object')
+    return meta.get(key, default)
+
+
 def _format(raw: Mapping[str, Any], subset: Subset) -> str:
     if subset.kind == 'plan':
-        said = raw.get('meta', {}).get('prompt_type', subset.format)
+        said = _said_format(raw, 'meta', 'prompt_type', subset.format)
         allowed: tuple[str, ...] = (subset.format,)
     else:
-        said = raw.get('meta_data', {}).get('response_format', subset.format)
+        said = _said_format(raw, 'meta_data', 'response_format', subset.format)
         allowed = ('json', 'string') if subset.kind == 'instruct' else (subset.format, 'string')
     if said not in allowed:
         raise _Fault(f'format {said!r} does not belong to {subset.name}')

@@ -85,7 +85,11 @@ def test_real_data() -> None:
 
 
 PLAN = {'origin_prompt': PROMPT, 'meta': {'prompt_type': 'str', 'API_list': ['a.b']}}
-INSTRUCT = {'origin_prompt': PROMPT, 'ground_truth': {'action': 'a', 'args': {}}}
+INSTRUCT = {
+    'origin_prompt': PROMPT,
+    'meta_data': {'response_format': 'json'},
+    'ground_truth': {'action': 'a', 'args': {}},
+}
 FAULTS: dict[str, tuple[str, Any, str]] = {
     'no prompt': ('review_str', {'ground_truth': REVIEW['ground_truth']}, "'origin_prompt' is missing"),
     'prompt is no list': ('review_str', {**REVIEW, 'origin_prompt': {}}, 'no list of messages'),
@@ -95,6 +99,7 @@ FAULTS: dict[str, tuple[str, Any, str]] = {
     'no gold': ('review_str', {'origin_prompt': PROMPT}, "'ground_truth' is missing"),
     'choice F': ('review_str', {**REVIEW, 'ground_truth': {'answer': 'F'}}, 'A to E'),
     'json review': ('review_str', {**REVIEW, 'meta_data': {'response_format': 'json'}}, "format 'json'"),
+    'meta_data is no object': ('review_str', {**REVIEW, 'meta_data': 'str'}, "'meta_data' is no object"),
     'no record': ('review_str', [], 'a record is a JSON object'),
     'gold text cut': ('reason_str', {**REVIEW, 'ground_truth': '{"thought": '}, 'is no dict'),
     'gold without thought': ('reason_str', {**REVIEW, 'ground_truth': {'name': 'a'}}, "has no 'thought'"),
@@ -111,7 +116,7 @@ FAULTS: dict[str, tuple[str, Any, str]] = {
         {'origin_prompt': PROMPT, 'meta': {}, 'ground_truth': [{'id': 0, 'name': 'a', 'args': {}}]},
         "'API_list' is missing",
     ),
-    'instruct without template': ('instruct', {**INSTRUCT, 'meta_data': {'response_format': 'json'}}, "'template'"),
+    'instruct without template': ('instruct', INSTRUCT, "'template' is missing"),
     'instruct with half a template': (
         'instruct',
         {**INSTRUCT, 'meta_data': {'response_format': 'string'}, 'template': {'thought_start': ''}},
@@ -157,7 +162,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_a_doubled_id_is_named(tmp_path: Path) -> None:
     record = json.dumps(REVIEW)
     file = written(tmp_path, f'{{"query_1": {record}, "query_2": {record}, "query_1": {record}}}')
-    with pytest.raises(DataError, match="'query_1'.*more than once"):
+    with pytest.raises(DataError, match=r"'query_1'.*more than once"):
         load_samples(file, 'review_str')
 
 
