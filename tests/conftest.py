@@ -1,0 +1,99 @@
+"""Fixtures that several test files share: a tiny model, and a server that fails on demand."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx
+import pytest
+
+# Before torch is imported, and for every process that a test starts: two processes with a thread per core each, on few
+# cores, wait for one another and take forty times as long.
+os.environ.setdefault('OMP_NUM_THREADS', '1')
+os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
+os.environ.setdefault('HF_HUB_OFFLINE', '1')
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def load_tool(name: str) -> ModuleType:
+    """Imports ``tools/NAME.py``, which is a script and no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / 'tools' / f'{name}.py')
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@dataclass
+class ModelServer:
+    """A running ``tools/serve_model.py``."""
+
+    process: subprocess.Popen[str]
+    url: str
+
+    def stats(self) -> dict[str, Any]:
+        """What it was asked since the last :meth:`reset`."""
+        stats: dict[str, Any] = httpx.get(self.url.removesuffix('/v1') + '/stats').json()
+        return stats
+
+    def reset(self, *faults: str, latency: float = 0.0) -> None:
+        """Forgets what was asked, and fails like this from now on."""
+        answer = httpx.post(self.url.removesuffix('/v1') + '/reset', json={'faults': faults, 'latency': latency})
+        assert answer.status_code == 200, answer.text
+
+    def stop(self) -> None:
+        """Ends the process."""
+        self.process.kill()
+        self.process.wait()
+        if self.process.stdout:
+            self.process.stdout.close()
+
+
+def start_server(*arguments: str | Path) -> ModelServer:
+    """Starts ``tools/serve_model.py`` and returns once it takes connections."""
+    command = [sys.executable, str(ROOT / 'tools' / 'serve_model.py'), *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    url = process.stdout.readline().strip()
+    assert url, f'the server ended with status {process.wait()}'
+    return ModelServer(process, url)
+
+
+@pytest.fixture(scope='session')
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a tiny HF chat model."""
+    folder: Path = load_tool('make_tiny_model').make_tiny_model(tmp_path_factory.mktemp('models') / 'tiny')
+    return folder
+
+
+@pytest.fixture(scope='session')
+def canned_process() -> Iterator[ModelServer]:
+    """A server that answers ``Answer: A`` to key ``right``, without a model; see :func:`canned_server`."""
+    server = start_server('--canned', 'Answer: A', '--key', 'right')
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def canned_server(canned_process: ModelServer) -> ModelServer:
+    """The server of :func:`canned_process`, with no faults and nothing asked yet."""
+    canned_process.reset()
+    return canned_process
+
+
+@pytest.fixture(scope='session')
+def tiny_server(tiny_model: Path) -> Iterator[ModelServer]:
+    """A server that answers with :func:`tiny_model`."""
+    server = start_server(tiny_model)
+    yield server
+    server.stop()

@@ -1,0 +1,239 @@
+"""A conversation through OpenCompass's own model wrappers: HF chat, HF base and OpenAI-compatible ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate, OpenAISDK
+
+from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+from opencompass_tooleval.host.conversation import Conversation, ToolEvalConversationTemplate
+from opencompass_tooleval.host.fixed_models import OracleModel
+from opencompass_tooleval.host.inferencer import ToolEvalGenInferencer
+from opencompass_tooleval.teval.adapter import ToolEvalTEvalDataset
+from opencompass_tooleval.teval.records import SUFFIXES, TABLE, CallGold, Sample, file_stem, load_samples
+from tests.conftest import ROOT
+
+DEMO = ROOT / 'opencompass_tooleval' / 'demo' / 'teval'
+STEMS = [(language, file_stem(subset.name, 'v2', language)) for language in SUFFIXES for subset in TABLE]
+
+MESSAGES = [
+    {'role': 'system', 'content': 'You have tools.\n'},
+    {'role': 'user', 'content': 'What is the weather in 临安?'},
+    {'role': 'assistant', 'content': '{"name": "SkyReport.get"}'},
+    {'role': 'function', 'content': '{"sky": "clear"}'},
+    {'role': 'user', 'content': 'Go on.'},
+]
+MERGED = [
+    {'role': 'system', 'content': 'You have tools.\n'},
+    {'role': 'user', 'content': 'What is the weather in 临安?'},
+    {'role': 'assistant', 'content': '{"name": "SkyReport.get"}'},
+    {'role': 'user', 'content': '{"sky": "clear"}\nGo on.'},
+]
+
+
+def make_conversation(messages: list[dict[str, str]] = MESSAGES, **template: str) -> Conversation:
+    """A conversation as the inferencer makes it from a row."""
+    row = {
+        'record_id': 'r7',
+        'messages': json.dumps(messages),
+        'source': 'stub_v2',
+        'idx': 7,
+        'gold_answer': 'the gold answer',
+    }
+    return ToolEvalConversationTemplate('{messages}', **template).generate_item(row)
+
+
+def demo_conversations(language: str, stem: str) -> list[Conversation]:
+    """The conversations of one demo file."""
+    rows = ToolEvalTEvalDataset.load(f'tooleval:demo/teval/{language}', stem, encoder='offline')
+    template = ToolEvalConversationTemplate('{messages}')
+    return [template.generate_item({**row, 'idx': index}) for index, row in enumerate(rows)]
+
+
+def demo_samples(language: str, stem: str) -> list[Sample]:
+    """The records of one demo file."""
+    return load_samples(DEMO / language / f'{stem}.json', stem.split('_v2')[0])
+
+
+@pytest.fixture(scope='module')
+def chat(tiny_model: Path) -> HuggingFacewithChatTemplate:
+    """The tiny model behind OpenCompass's chat wrapper."""
+    return HuggingFacewithChatTemplate(str(tiny_model))
+
+
+@pytest.fixture(scope='module')
+def base(tiny_model: Path) -> HuggingFaceBaseModel:
+    """The tiny model behind OpenCompass's wrapper for base models."""
+    return HuggingFaceBaseModel(str(tiny_model))
+
+
+def rendered(model: Any, conversations: list[Conversation], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The very strings that a wrapper gives to its tokenizer."""
+    seen: list[str] = []
+    encode = model.tokenizer.batch_encode_plus
+
+    def spy(texts: list[str], **kwargs: Any) -> Any:
+        seen.extend(texts)
+        return encode(texts, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model.tokenizer, 'batch_encode_plus', spy)
+        model.generate_from_template(conversations, max_out_len=1)
+    return seen
+
+
+def sent(model: OpenAISDK, conversation: Conversation) -> list[dict[str, str]]:
+    """The messages that an API wrapper sends."""
+    requests: list[dict[str, Any]] = []
+
+    def create(**request: Any) -> Any:
+        requests.append(request)
+        message = SimpleNamespace(content='fine', reasoning_content=None)
+        return SimpleNamespace(choices=[SimpleNamespace(message=message, finish_reason='stop')])
+
+    model.openai_client = SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
+    assert model.generate_from_template([conversation], max_out_len=8) == ['fine']
+    (request,) = requests
+    return cast(list[dict[str, str]], request['messages'])
+
+
+def test_chat_wrapper_renders_the_merged_messages(
+    chat: HuggingFacewithChatTemplate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = chat.tokenizer.apply_chat_template(MERGED, add_generation_prompt=True, tokenize=False)
+    assert rendered(chat, [make_conversation()], monkeypatch) == [expected]
+    assert expected.startswith('<|im_start|>system\nYou have tools.\n<|im_end|>\n<|im_start|>user\n')
+
+
+def test_chat_wrapper_with_the_system_prompt_as_user(
+    chat: HuggingFacewithChatTemplate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merged = [{'role': 'user', 'content': 'You have tools.\n\nWhat is the weather in 临安?'}, *MERGED[2:]]
+    expected = chat.tokenizer.apply_chat_template(merged, add_generation_prompt=True, tokenize=False)
+    assert rendered(chat, [make_conversation(system_role='user')], monkeypatch) == [expected]
+
+
+def test_base_wrapper_sees_every_message(base: HuggingFaceBaseModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = '\n'.join(message['content'] for message in MERGED)
+    assert rendered(base, [make_conversation()], monkeypatch) == [expected]
+
+
+@pytest.mark.parametrize('wrapper', [OpenAISDK, ToolEvalOpenAI])
+def test_api_wrappers_send_the_merged_messages(wrapper: type[OpenAISDK], tiny_model: Path) -> None:
+    model = wrapper(
+        path='tiny',
+        key='none',
+        openai_api_base='http://127.0.0.1:9/v1',
+        query_per_second=100,
+        max_seq_len=8192,
+        tokenizer_path=str(tiny_model),
+        temperature=0,
+    )
+    assert sent(model, make_conversation()) == MERGED
+
+
+def test_api_wrapper_downloads_no_tokenizer() -> None:
+    model = ToolEvalOpenAI(path='gpt-4', key='none', openai_api_base='http://127.0.0.1:9/v1', query_per_second=100)
+    assert model.tokenizer is None
+    assert sent(model, make_conversation()) == MERGED
+
+
+@pytest.mark.parametrize('name', ['chat', 'base'])
+def test_batch_sizes_agree(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """The model decodes greedily in float32, and its rotary positions do not see the padding on the left."""
+    model = request.getfixturevalue(name)
+    conversations = [*demo_conversations('EN', 'review_str_v2'), *demo_conversations('EN', 'plan_str_v2')]
+    lengths = [model.get_token_len(conversation) for conversation in conversations]
+    assert len(set(lengths)) > 1  # there is something to pad
+    one = [model.generate_from_template([prompt], max_out_len=24)[0] for prompt in conversations]
+    eight = [
+        answer
+        for start in range(0, len(conversations), 8)
+        for answer in model.generate_from_template(conversations[start : start + 8], max_out_len=24)
+    ]
+    assert one == eight
+    assert len(set(one)) > len(one) // 2
+    alone = [model.parse_template(prompt, mode='gen') for prompt in conversations]
+    assert alone == model.parse_template(conversations, mode='gen')
+
+
+def test_the_record_id_reaches_the_model(chat: HuggingFacewithChatTemplate, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(chat, 'generate', lambda inputs, max_out_len: seen.extend(inputs) or [''] * len(inputs))
+    chat.generate_from_template([make_conversation(), make_conversation()], max_out_len=1)
+    assert [(prompt.record_id, prompt.source, prompt.position) for prompt in seen] == [('r7', 'stub_v2', 7)] * 2
+
+
+def test_the_oracle_knows_the_gold_answer() -> None:
+    assert OracleModel().generate_from_template([make_conversation()], max_out_len=1) == ['the gold answer']
+
+
+def test_the_context_is_counted_in_the_model_s_own_tokens(
+    chat: HuggingFacewithChatTemplate, base: HuggingFaceBaseModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A prompt that just fits is sent, and one token more is not; both are longer in bytes than the limit."""
+    conversation = demo_conversations('EN', 'plan_str_v2')[0]
+    for model in (chat, base):
+        (text,) = rendered(model, [conversation], monkeypatch)
+        tokens = len(model.tokenizer(text, add_special_tokens=False)['input_ids'])
+        inferencer = ToolEvalGenInferencer(model=model, max_out_len=8)
+        monkeypatch.setattr(model, 'max_seq_len', tokens + 8)
+        assert not inferencer._exceeds_context(conversation)
+        monkeypatch.setattr(model, 'max_seq_len', tokens - 8)
+        assert inferencer._exceeds_context(conversation)
+
+
+@pytest.mark.parametrize(('language', 'stem'), STEMS, ids=[stem for _, stem in STEMS])
+def test_every_demo_row(language: str, stem: str) -> None:
+    samples = demo_samples(language, stem)
+    conversations = demo_conversations(language, stem)
+    assert len(conversations) == len(samples)
+    for sample, conversation in zip(samples, conversations, strict=True):
+        assert conversation.record_id == sample.record.id
+        assert conversation and all(item['prompt'] == item['content'] != '' for item in conversation)
+        assert all(set(item) == {'role', 'prompt', 'content'} for item in conversation)
+        roles = [item['role'] for item in conversation]
+        assert roles[0] == 'SYSTEM' and roles[-1] == 'HUMAN'
+        assert all(a != b for a, b in pairwise(roles))
+        said = '\n'.join(message.content for message in sample.messages)
+        assert '\n'.join(item['prompt'] for item in conversation) == said
+
+
+def gold_texts(sample: Sample) -> Iterator[str]:
+    """What would give the answer away: thoughts and arguments, in the ways that a prompt could write them.
+
+    Not the name of an API, which the prompt lists, nor the thought where the prompt asks for what follows from it.
+    """
+    record, kind = sample.record, sample.record.subset.kind
+    if kind in ('reason', 'call'):
+        yield cast(CallGold, record.gold).thought
+    arguments: list[Any] = []
+    if kind in ('understand', 'call', 'instruct'):
+        arguments = [cast(Any, record.gold).args]
+    if kind == 'plan':
+        arguments = [step.args for step in cast(Any, record.gold)]
+        yield from arguments
+    for value in arguments:
+        for text in {str(value), json.dumps(value), json.dumps(value, ensure_ascii=False)}:
+            if len(text) > len('{}'):
+                yield text
+
+
+@pytest.mark.parametrize(('language', 'stem'), STEMS, ids=[stem for _, stem in STEMS])
+def test_no_prompt_gives_the_answer_away(language: str, stem: str, chat: HuggingFacewithChatTemplate) -> None:
+    kind = next(subset.kind for subset in TABLE if stem.startswith(subset.name))
+    for sample, conversation in zip(demo_samples(language, stem), demo_conversations(language, stem), strict=True):
+        messages = [{'role': 'user', 'content': item['prompt']} for item in conversation]
+        prompt = chat.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+        leaked = [text for text in gold_texts(sample) if text in prompt]
+        assert not leaked, f'{sample.record.id}: {leaked}'
+        if kind not in ('retrieve', 'review'):  # an API's name and a letter are in their prompts by design
+            assert conversation.gold_answer and conversation.gold_answer not in prompt
+            assert list(gold_texts(sample))
