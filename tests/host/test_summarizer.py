@@ -1,0 +1,242 @@
+"""host/summarizer, on OpenCompass's own DefaultSummarizer and result files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mmengine.config import ConfigDict
+
+from opencompass_tooleval.host.summarizer import ToolEvalSummarizer
+
+TIME = '20250101_000000'
+
+
+def result(score: float = 50.0, **changes: Any) -> dict[str, Any]:
+    """A result as our evaluators write it."""
+    return {
+        'review_quality': score,
+        'standard_errors': {'review_quality': 2.345, 'parse_rate': None},
+        'reasons': {'ok': 190, 'review:wrong': 10},
+        'samples': {'all': 200, 'infra': 0},
+        'provenance': {'encoder': None, 'language': 'EN'},
+        'details': [{'id': 'hidden-detail'}],
+        **changes,
+    }
+
+
+class Run:
+    """A work folder with results, logs, and the summarizer over it."""
+
+    def __init__(self, folder: Path, models: tuple[str, ...] = ('m1', 'm2'), datasets: tuple[str, ...] = ('d1', 'd2')):
+        self.folder = folder
+        self.models, self.datasets = models, datasets
+
+    def write(self, model: str, dataset: str, content: dict[str, Any], stage: str = 'results') -> None:
+        file = self.folder / stage / model / f'{dataset}.json'
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(content), encoding='utf-8')
+
+    def log(self, stage: str, model: str, name: str, text: str = '') -> Path:
+        file = self.folder / 'logs' / stage / model / f'{name}.out'
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding='utf-8')
+        return file
+
+    def fill(self, **changes: Any) -> Run:
+        for model in self.models:
+            for dataset in self.datasets:
+                self.write(model, dataset, result(**changes))
+        return self
+
+    def summarizer(self) -> ToolEvalSummarizer:
+        inferencer = {'type': 'ToolEvalGenInferencer', 'max_out_len': 5}
+        infer_cfg = {
+            'prompt_template': {'type': 'ToolEvalConversationTemplate', 'template': '{messages}'},
+            'retriever': {'type': 'ZeroRetriever'},
+            'inferencer': inferencer,
+        }
+        reader_cfg = {'input_columns': ['messages'], 'output_column': 'record'}
+        config = {
+            'models': [{'abbr': model, 'type': 'OracleModel', 'path': 'x'} for model in self.models],
+            'datasets': [
+                {'abbr': name, 'type': 'x', 'path': 'x', 'reader_cfg': reader_cfg, 'infer_cfg': infer_cfg}
+                for name in self.datasets
+            ],
+            'work_dir': str(self.folder),
+        }
+        return ToolEvalSummarizer(config=ConfigDict(config))
+
+    def notes(self) -> str:
+        """What is written beside the tables of a run."""
+        file = self.folder / 'summary' / f'summary_{TIME}_notes.txt'
+        return file.read_text(encoding='utf-8')
+
+    def table(self) -> list[list[str]]:
+        text = (self.folder / 'summary' / f'summary_{TIME}.csv').read_text(encoding='utf-8')
+        return [line.split(',') for line in text.splitlines()]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
+
+
+def test_complete(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    run.fill().write('m2', 'd2', result(12.5))
+    run.summarizer().summarize(time_str=TIME)
+    assert run.notes() == (
+        'Standard errors and reasons (samples):\n'
+        '  m1 / d1: review_quality ±2.35 | ok 190, review:wrong 10\n'
+        '  m1 / d2: review_quality ±2.35 | ok 190, review:wrong 10\n'
+        '  m2 / d1: review_quality ±2.35 | ok 190, review:wrong 10\n'
+        '  m2 / d2: review_quality ±2.35 | ok 190, review:wrong 10\n'
+    )
+    rows = [[row[0], *row[2:]] for row in run.table()]
+    assert rows == [
+        ['dataset', 'metric', 'mode', 'm1', 'm2'],
+        ['d1', 'review_quality', 'gen', '50.00', '50.00'],
+        ['d2', 'review_quality', 'gen', '50.00', '12.50'],
+    ]
+    printed = capsys.readouterr().out
+    assert run.notes() in printed
+    assert 'hidden-detail' not in printed
+
+
+def test_missing_ends_with_1_after_the_tables(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    run.fill()
+    (run.folder / 'results' / 'm2' / 'd1.json').unlink()
+    run.write('m2', 'd1', {'0': {}}, stage='predictions')
+    log = run.log('eval', 'm2', 'd1')
+    with pytest.raises(SystemExit) as caught:
+        run.summarizer().summarize(time_str=TIME)
+    assert caught.value.code == 1
+    assert f'MISSING m2 x d1: no result; see {log}\n' in run.notes()
+    assert run.notes().count('MISSING') == 1
+    assert [row[-1] for row in run.table()] == ['m2', '-', '50.00']
+    assert f'MISSING m2 x d1: no result; see {log}' in capsys.readouterr().out
+    assert sorted(file.suffix for file in (run.folder / 'summary').iterdir()) == ['.csv', '.md', '.txt', '.txt']
+
+
+def test_without_predictions_the_log_is_that_of_inference(run: Run) -> None:
+    run.fill()
+    (run.folder / 'results' / 'm1' / 'd2.json').unlink()
+    run.log('eval', 'm1', 'd2')
+    log = run.log('infer', 'm1', 'd2')
+    with pytest.raises(SystemExit):
+        run.summarizer().summarize(time_str=TIME)
+    assert f'MISSING m1 x d2: no result; see {log}\n' in run.notes()
+
+
+def test_log_of_a_task_of_several_data_sets(run: Run) -> None:
+    run.log('infer', 'm1', 'a', 'speaks of others')
+    log = run.log('infer', 'm1', 'd1', 'starting [m1/d1, m1/d2]')
+    with pytest.raises(SystemExit):
+        run.summarizer().summarize(time_str=TIME)
+    assert f'MISSING m1 x d2: no result; see {log}\n' in run.notes()
+    assert f'MISSING m2 x d1: no result; see {run.folder / "logs" / "infer" / "m2"} (no log' in run.notes()
+
+
+def test_nothing_at_all(run: Run) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run.summarizer().summarize(time_str=TIME)
+    assert caught.value.code == 1
+    assert run.notes().splitlines() == [
+        f'MISSING {model} x {dataset}: no result; see {run.folder / "logs" / "infer" / model} '
+        '(no log: the task never started)'
+        for model in ('m1', 'm2')
+        for dataset in ('d1', 'd2')
+    ]
+
+
+def test_error_counts_as_missing(run: Run) -> None:
+    run.fill().write('m1', 'd1', {'error': 'evaluation failed'})
+    with pytest.raises(SystemExit):
+        run.summarizer().summarize(time_str=TIME)
+    assert run.notes().count('MISSING') == 1
+    assert 'MISSING m1 x d1' in run.notes()
+
+
+@pytest.mark.parametrize(
+    ('infra', 'samples', 'warned'),
+    [
+        pytest.param(0, 200, False, id='none'),
+        pytest.param(1, 200, False, id='half a percent'),
+        pytest.param(1, 199, True, id='more'),
+        pytest.param(200, 200, True, id='all'),
+    ],
+)
+def test_infra_warning(run: Run, infra: int, samples: int, warned: bool) -> None:
+    run.fill().write('m1', 'd1', result(samples={'all': samples, 'infra': infra}))
+    run.summarizer().summarize(time_str=TIME)
+    said = (
+        f'WARNING m1 / d1: {infra} of {samples} samples have no answer, '
+        'through no fault of the model; they count as wrong\n'
+    )
+    assert (said in run.notes()) is warned
+    assert run.notes().count('WARNING') == warned
+
+
+@pytest.mark.parametrize(
+    ('encoder', 'language', 'foreign'),
+    [
+        pytest.param('offline:all-MiniLM-L6-v2', 'EN', True, id='offline'),
+        pytest.param('all-mpnet-base-v2', 'EN', False, id='official'),
+        pytest.param('all-mpnet-base-v2', 'ZH', True, id='official of the other language'),
+        pytest.param('thenlper/gte-large-zh', 'ZH', False, id='official ZH'),
+        pytest.param(None, 'EN', False, id='none needed'),
+    ],
+)
+def test_foreign_encoder(run: Run, encoder: str | None, language: str, foreign: bool) -> None:
+    run.fill(provenance={'encoder': encoder, 'language': language})
+    run.summarizer().summarize(time_str=TIME)
+    said = (
+        f'NOTE 4 results were scored with the sentence encoder {encoder!r}, not the official one: '
+        'not comparable with the leaderboard\n'
+    )
+    assert (said in run.notes()) is foreign
+    assert run.notes().count('NOTE') == foreign
+
+
+def test_several_runs_and_many_reasons(run: Run) -> None:
+    reasons = {f'x:{i}': 10 - i for i in range(8)}
+    run.fill().write('m1', 'd1', result(standard_errors=[{'review_quality': 1.0}] * 3, reasons=reasons))
+    run.summarizer().summarize(time_str=TIME)
+    shown = ', '.join(f'x:{i} {10 - i}' for i in range(6))
+    assert f'  m1 / d1: 3 runs | {shown}\n' in run.notes()
+
+
+def test_results_of_other_evaluators(run: Run) -> None:
+    for model in run.models:
+        for dataset in run.datasets:
+            run.write(model, dataset, {'accuracy': 1.0})
+    run.summarizer().summarize(time_str=TIME)
+    assert not (run.folder / 'summary' / f'summary_{TIME}_notes.txt').exists()
+    assert [row[-1] for row in run.table()] == ['m2', '1.00', '1.00']
+
+
+def test_metric_that_is_not_measured(run: Run) -> None:
+    run.fill().write('m1', 'd1', result(other=None))
+    run.summarizer().summarize(time_str=TIME)
+    assert [row[2] for row in run.table()] == ['metric', 'review_quality', 'review_quality']
+
+
+def test_output_path(run: Run, tmp_path: Path) -> None:
+    run.fill()
+    run.summarizer().summarize(str(tmp_path / 'mine' / 'table.txt'), TIME)
+    assert sorted(file.name for file in (tmp_path / 'mine').iterdir()) == [
+        'table.csv',
+        'table.md',
+        'table.txt',
+        'table_notes.txt',
+    ]
+
+
+def test_rows_that_no_model_has_are_left_out(tmp_path: Path) -> None:
+    run = Run(tmp_path, models=('m1',), datasets=('d1',)).fill()
+    summarizer = run.summarizer()
+    summarizer.dataset_abbrs = ['d1', 'of-the-other-language']
+    summarizer.summarize(time_str=TIME)
+    assert [row[0] for row in run.table()] == ['dataset', 'd1']
