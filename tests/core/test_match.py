@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
@@ -39,7 +39,6 @@ def brute_force_run(matching: dict[int, int]) -> int:
     return 0
 
 
-@settings(deadline=None)
 @given(MATRICES | COARSE, st.sampled_from([0.0, 0.5, 0.7, 0.8]), st.sampled_from([0, 1, -1]))
 def test_weight_is_that_of_scipy(weights: Matrix, threshold: float, order: int) -> None:
     matching = best_matching(weights, threshold, order)

@@ -1,0 +1,111 @@
+"""The small commands, and what a command must not import."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import opencompass_tooleval
+from tests.cli.conftest import DEMO, Command, demo_file, gold_answers, write_json
+
+HEAVY = ('torch', 'opencompass', 'mmengine', 'datasets', 'transformers', 'sentence_transformers')
+PROBE = f"""
+import sys
+from opencompass_tooleval.cli.main import main
+try:
+    main()
+except SystemExit as end:
+    code = end.code
+print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def probe(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Runs a command in a process of its own; the last line of stderr names the heavy modules that it imported."""
+    command = [sys.executable, '-c', PROBE, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def test_list_without_data(tooleval: Command) -> None:
+    outcome = tooleval('list')
+    assert outcome.code == 0
+    rows = [line for line in outcome.out.splitlines() if 'v1' in line or 'v2' in line]
+    assert len(rows) == 8 * 3 * 2
+    assert outcome.out.count('v2_subset') == 16
+    assert sum('6426' in row for row in rows) == 4
+
+
+def test_list_with_data(tooleval: Command, tmp_path: Path) -> None:
+    tooleval('prepare', 'teval', '--from', DEMO)
+    folder = tmp_path / 'data-cache' / 'data' / 'teval' / 'EN'
+    (folder / 'review_str_v2.json').write_text('{')
+    rows = {}
+    for line in tooleval('list').out.splitlines():
+        cells = [cell.strip() for cell in line.replace('┃', '│').split('│')[1:-1]]
+        if len(cells) == 6:
+            rows[tuple(cells[:3])] = cells[3:]
+    assert rows['plan_json', 'v2', 'EN'] == ['-', '4', str(folder / 'plan_json_v2.json')]
+    assert rows['plan_json', 'v1', 'EN'] == ['553', '-', '']
+    assert rows['review_str', 'v2', 'EN'] == ['-', 'damaged', str(folder / 'review_str_v2.json')]
+    assert rows['instruct', 'v2', 'ZH'][1] == '20'
+
+
+def test_config_dir(tooleval: Command) -> None:
+    outcome = tooleval('config-dir')
+    assert (outcome.code, outcome.err) == (0, '')
+    folder = Path(outcome.out.rstrip('\n'))
+    assert folder == Path(opencompass_tooleval.__file__).parent / 'configs'
+    assert (folder / 'eval_demo.py').is_file()
+
+
+@pytest.mark.parametrize('arguments', [('--help',), ('score', 'teval', '--help'), ('prepare', '--help')])
+def test_help(tooleval: Command, arguments: tuple[str, ...]) -> None:
+    outcome = tooleval(*arguments)
+    assert (outcome.code, outcome.err) == (0, '')
+    assert 'Usage: ' in outcome.out
+
+
+@pytest.mark.parametrize('arguments', [('nonsense',), ('score', 'teval', 'review_str'), ('score', 'teval')])
+def test_wrong_usage(tooleval: Command, arguments: tuple[str, ...]) -> None:
+    outcome = tooleval(*arguments)
+    assert (outcome.code, outcome.out) == (2, '')
+    assert 'Usage: ' in outcome.err
+
+
+@pytest.mark.parametrize('arguments', [('--help',), ('list',), ('config-dir',), ('prepare', 'teval', '--from', DEMO)])
+def test_imports_nothing_heavy(arguments: tuple[object, ...]) -> None:
+    done = probe(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == '[]'
+
+
+def test_score_without_an_encoder_imports_nothing_heavy(tmp_path: Path) -> None:
+    path = write_json(tmp_path / 'answers.json', gold_answers('review_str_v2'))
+    data = demo_file('review_str_v2')
+    done = probe('score', 'teval', 'review_str', '--data', data, '--predictions', path, '--json', '-')
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)['metrics']['review_quality'] == 100.0
+    assert done.stderr.splitlines()[-1] == '[]'
+
+
+def test_score_from_a_warm_cache_imports_no_torch(tooleval: Command, tmp_path: Path) -> None:
+    stem = 'reason_str_v2'
+    path = write_json(tmp_path / 'answers.json', gold_answers(stem))
+    arguments = ('--data', demo_file(stem), '--predictions', path, '--encoder', 'offline', '--json', '-')
+    cold = tooleval('score', 'teval', 'reason_str', *arguments)
+    warm = probe('score', 'teval', 'reason_str', *arguments)
+    assert warm.stdout == cold.out
+    assert warm.stderr.splitlines()[-1] == '[]'
+
+
+def test_entry_point() -> None:
+    """The installed command, in a process of its own."""
+    command = Path(sys.executable).with_name('tooleval')
+    done = subprocess.run([command, 'config-dir'], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, '')
+    assert Path(done.stdout.strip()).name == 'configs'

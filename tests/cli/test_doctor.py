@@ -1,0 +1,191 @@
+"""``tooleval doctor``: every fault names its cure."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.cli import doctor
+from opencompass_tooleval.cli.doctor import (
+    PINS,
+    Finding,
+    Level,
+    check_data,
+    check_encoders,
+    check_optional,
+    check_registry,
+    check_versions,
+)
+from tests.cli.conftest import Command, demo_file
+
+WORKING = {
+    'opencompass': '0.5.4',
+    'numpy': '1.26.4',
+    'pyarrow': '20.0.0',
+    'datasets': '3.6.0',
+    'transformers': '4.57.1',
+    'sentence-transformers': '5.2.3',
+    'gradio-client': '1.14.0',
+    'mmengine-lite': '0.10.7',
+}
+
+
+def versions(**changes: str | None) -> list[Finding]:
+    installed = {**WORKING, **{name.replace('_', '-'): version for name, version in changes.items()}}
+
+    def version_of(package: str) -> str:
+        version = installed.get(package)
+        if version is None:
+            raise metadata.PackageNotFoundError(package)
+        return version
+
+    return list(check_versions(version_of))
+
+
+def faults(findings: list[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.level is Level.FAULT]
+
+
+def test_working_versions() -> None:
+    assert versions() == [Finding(Level.OK, name, version) for name, version in WORKING.items()]
+
+
+def test_versions_of_this_environment() -> None:
+    assert faults(list(check_versions())) == []
+
+
+@pytest.mark.parametrize(
+    ('package', 'version', 'breaks', 'cure'),
+    [
+        pytest.param('pyarrow', '26.0.0', 'pyarrow 26 needs NumPy 2', 'pyarrow<21', id='pyarrow 26'),
+        pytest.param('numpy', '2.0.0', 'OpenCompass needs NumPy 1', 'numpy<2', id='numpy 2'),
+        pytest.param('transformers', '5.0.0', 'transformers 5', 'transformers>=4.56,<5', id='transformers 5'),
+        pytest.param('transformers', '4.40.0', 'transformers 5', 'transformers>=4.56,<5', id='old transformers'),
+        pytest.param(
+            'sentence-transformers',
+            '5.3.0',
+            'sentence-transformers 5.3 needs transformers 5',
+            'sentence-transformers<5.3',
+            id='sentence-transformers 5.3',
+        ),
+        pytest.param('gradio-client', '2.0.0', 'gradio-client 2 needs', 'gradio-client<2', id='gradio-client 2'),
+        pytest.param('datasets', '4.0.0', 'OpenCompass needs datasets 3', 'datasets<4', id='datasets 4'),
+        pytest.param('opencompass', '0.6.0', 'only 0.5 is tested', 'opencompass>=0.5.4,<0.6', id='opencompass 0.6'),
+        pytest.param('opencompass', '0.5.3', 'only 0.5 is tested', 'opencompass>=0.5.4,<0.6', id='opencompass 0.5.3'),
+    ],
+)
+def test_broken_version(package: str, version: str, breaks: str, cure: str) -> None:
+    (fault,) = faults(versions(**{package: version}))
+    assert fault.what == package
+    assert fault.says.startswith(f'{version}: {breaks}')
+    assert fault.says.endswith(f"; mend it with: pip install '{cure}'")
+
+
+@pytest.mark.parametrize('package', list(WORKING))
+def test_missing_package(package: str) -> None:
+    assert faults(versions(**{package: None})) == [
+        Finding(Level.FAULT, package, "not installed; mend it with: pip install 'opencompass-tooleval[offline]'")
+    ]
+
+
+def test_every_fault_at_once() -> None:
+    assert [fault.what for fault in faults(versions(numpy='2.1', pyarrow='26', gradio_client='2'))] == [
+        'numpy',
+        'pyarrow',
+        'gradio-client',
+    ]
+
+
+def test_pins_are_those_of_the_package() -> None:
+    """What the doctor accepts, pip must accept: the limits in our own metadata are the same."""
+    from packaging.requirements import Requirement
+
+    required = {
+        requirement.name: requirement.specifier
+        for requirement in map(Requirement, metadata.requires('opencompass-tooleval') or [])
+        if requirement.marker is None
+    }
+    pinned = {pin.package: pin.works for pin in PINS}
+    for package, specifier in required.items():
+        upper = [str(part) for part in specifier if part.operator == '<']
+        if upper:
+            assert package in pinned, f'the doctor does not look at {package}{specifier}'
+            assert upper[0] in pinned[package].split(',')
+
+
+def test_registry() -> None:
+    (finding,) = check_registry()
+    assert (finding.level, finding.what) == (Level.OK, 'registry')
+    assert finding.says == '10 names registered'
+
+
+def test_registry_that_lacks_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr('opencompass_tooleval.host.registry.REGISTERED', {'MODELS': ('OracleModel', 'NoSuchModel')})
+    assert list(check_registry()) == [Finding(Level.FAULT, 'registry', 'not registered: NoSuchModel')]
+
+
+def test_registry_that_cannot_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr('opencompass_tooleval.host.registry.MODULES', ('host.no_such_module',))
+    (finding,) = check_registry()
+    assert (finding.level, finding.what) == (Level.FAULT, 'OpenCompass')
+    assert 'ModuleNotFoundError' in finding.says
+
+
+def test_data(tmp_path: Path) -> None:
+    folder = tmp_path / 'data-cache' / 'data' / 'teval' / 'EN'
+    folder.mkdir(parents=True)
+    (folder / 'plan_json_v2.json').write_bytes(demo_file('plan_json_v2').read_bytes())
+    (folder / 'plan_json_v1.json').write_bytes(demo_file('plan_json_v2').read_bytes())
+    (folder / 'review_str_v2.json').write_text('{')
+    findings = {finding.what: finding for finding in check_data()}
+    assert findings['T-Eval plan_json v2 EN'] == Finding(Level.OK, 'T-Eval plan_json v2 EN', '4 records')
+    said = '4 records, published are 553'
+    assert findings['T-Eval plan_json v1 EN'] == Finding(Level.NOTE, 'T-Eval plan_json v1 EN', said)
+    damaged = findings['T-Eval review_str v2 EN']
+    assert damaged.level is Level.FAULT
+    assert str(folder / 'review_str_v2.json') in damaged.says
+    assert 'tooleval prepare teval' in damaged.says
+    said = '45 of 48 files are not on disk; fetch them with: tooleval prepare teval'
+    assert findings['T-Eval'] == Finding(Level.NOTE, 'T-Eval', said)
+    assert len(findings) == 4
+
+
+def test_encoders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path / 'hub'))
+    missing = list(check_encoders())
+    assert [(finding.level, finding.what) for finding in missing] == [
+        (Level.FAULT, 'encoder EN'),
+        (Level.FAULT, 'encoder ZH'),
+    ]
+    assert 'hf download thenlper/gte-large-zh' in missing[1].says
+    monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
+    assert [finding.level for finding in check_encoders()] == [Level.OK, Level.OK]
+
+
+def test_optional_is_never_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('PATH', '')
+    findings = {finding.what: finding for finding in check_optional()}
+    assert sorted(findings) == ['lagent', 'slurm']
+    assert all(finding.level is not Level.FAULT for finding in findings.values())
+    assert findings['slurm'].says == 'no sbatch on PATH; only needed for clusters'
+
+
+def test_command(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
+    outcome = tooleval('doctor')
+    assert outcome.code == 0, outcome.out
+    assert 'FAULT' not in outcome.out
+    assert '10 names registered' in outcome.out
+    assert 'pip install' not in outcome.out or 'opencompass-tooleval[agent]' in outcome.out
+
+
+def test_command_with_a_fault(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
+    monkeypatch.setattr(doctor.metadata, 'version', {**WORKING, 'numpy': '2.3.0', 'lagent': '0.2.4'}.__getitem__)
+    monkeypatch.setattr(doctor, 'check_versions', lambda: check_versions(doctor.metadata.version))
+    outcome = tooleval('doctor')
+    assert outcome.code == 1
+    assert outcome.out.count('FAULT') == 1
+    assert "2.3.0: OpenCompass needs NumPy 1; mend it with: pip install 'numpy<2'" in outcome.out

@@ -1,0 +1,138 @@
+"""``tooleval prepare``: files to where OpenCompass looks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.host.data_path import resolve_data_path
+from tests.cli.conftest import DEMO, Command, demo_file
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """Two files, at different depths, among others."""
+    folder = tmp_path / 'source'
+    (folder / 'deep' / 'er').mkdir(parents=True)
+    for stem, place in (('plan_json_v2', folder), ('review_str_v2_zh', folder / 'deep' / 'er')):
+        (place / f'{stem}.json').write_bytes(demo_file(stem).read_bytes())
+    (folder / 'dataset_infos.json').write_text('{}')
+    (folder / 'README.md').write_text('words')
+    return folder
+
+
+def places(tmp_path: Path) -> tuple[Path, Path]:
+    data = tmp_path / 'data-cache' / 'data' / 'teval'
+    return data / 'EN' / 'plan_json_v2.json', data / 'ZH' / 'review_str_v2_zh.json'
+
+
+def test_copies(tooleval: Command, tmp_path: Path, source: Path) -> None:
+    outcome = tooleval('prepare', 'teval', '--from', source)
+    english, chinese = places(tmp_path)
+    assert outcome.code == 0
+    assert sorted(outcome.out.splitlines()) == [
+        f'copied {english}: 4 records',
+        f'copied {chinese}: 5 records',
+    ]
+    assert english.read_bytes() == demo_file('plan_json_v2').read_bytes()
+    assert chinese.read_bytes() == demo_file('review_str_v2_zh').read_bytes()
+    files = [path for path in (tmp_path / 'data-cache').rglob('*') if path.is_file()]
+    assert sorted(files) == [english, chinese]
+    assert resolve_data_path('data/teval/EN', 'x') == english.parent
+
+
+def test_second_run_keeps(tooleval: Command, tmp_path: Path, source: Path) -> None:
+    tooleval('prepare', 'teval', '--from', source)
+    english, chinese = places(tmp_path)
+    before = english.stat()
+    outcome = tooleval('prepare', 'teval', '--from', source)
+    assert outcome.code == 0
+    assert sorted(outcome.out.splitlines()) == [f'kept {english}: 4 records', f'kept {chinese}: 5 records']
+    assert (english.stat().st_mtime_ns, english.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
+
+
+def test_another_file_in_place_is_replaced(tooleval: Command, tmp_path: Path, source: Path) -> None:
+    english, _ = places(tmp_path)
+    english.parent.mkdir(parents=True)
+    english.write_text('{"cut": ')
+    outcome = tooleval('prepare', 'teval', '--from', source)
+    assert f'copied {english}: 4 records' in outcome.out
+    assert english.read_bytes() == demo_file('plan_json_v2').read_bytes()
+
+
+def test_damage_in_place_of_the_same_size_is_mended(tooleval: Command, tmp_path: Path, source: Path) -> None:
+    """Else the cure that every other command names does not cure."""
+    tooleval('prepare', 'teval', '--from', source)
+    english, _ = places(tmp_path)
+    right = english.read_bytes()
+    english.write_bytes(bytes(len(right)))
+    outcome = tooleval('prepare', 'teval', '--from', source)
+    assert (outcome.code, english.read_bytes() == right) == (0, True)
+
+
+def test_in_place(tooleval: Command, tmp_path: Path, source: Path) -> None:
+    """The folder it copies to may be the one it copies from."""
+    tooleval('prepare', 'teval', '--from', source)
+    outcome = tooleval('prepare', 'teval', '--from', tmp_path / 'data-cache')
+    assert outcome.code == 0
+    assert outcome.out.count('kept ') == 2
+
+
+@pytest.mark.parametrize(
+    ('damage', 'says'),
+    [
+        pytest.param(lambda text: text[:-50], 'the file is cut short or no JSON', id='cut'),
+        pytest.param(lambda text: '[]', 'the file is no JSON object', id='list'),
+        pytest.param(lambda text: text.replace('"ground_truth"', '"truth"'), "record 'demo_museum': ", id='no gold'),
+    ],
+)
+def test_damaged_file_is_named_and_left_out(
+    tooleval: Command, tmp_path: Path, source: Path, damage: object, says: str
+) -> None:
+    file = source / 'plan_json_v2.json'
+    file.write_text(damage(file.read_text(encoding='utf-8')), encoding='utf-8')  # type: ignore[operator]
+    outcome = tooleval('prepare', 'teval', '--from', source)
+    english, chinese = places(tmp_path)
+    assert outcome.code == 1
+    (line,) = [line for line in outcome.out.splitlines() if line.startswith('DAMAGED')]
+    assert line.startswith(f'DAMAGED {file}: {says}')
+    assert not english.exists()
+    assert chinese.is_file()
+
+
+@pytest.mark.parametrize('name', ['empty', 'none'])
+def test_no_file(tooleval: Command, tmp_path: Path, name: str) -> None:
+    (tmp_path / 'empty').mkdir()
+    outcome = tooleval('prepare', 'teval', '--from', tmp_path / name)
+    assert outcome.code == 1
+    assert outcome.out.replace('\n', ' ') == f'no T-Eval file, such as plan_json_v2.json, in {tmp_path / name} '
+
+
+def test_published_count_is_said(tooleval: Command, tmp_path: Path, source: Path) -> None:
+    (source / 'plan_json_v2.json').rename(source / 'plan_json_v1.json')
+    outcome = tooleval('prepare', 'teval', '--from', source)
+    assert outcome.code == 0
+    assert 'plan_json_v1.json: 4 records  (published: 553)' in outcome.out
+
+
+def test_unwritable_target_ends_in_one_line(
+    tooleval: Command, tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / 'file').write_text('no folder')
+    monkeypatch.setenv('COMPASS_DATA_CACHE', str(tmp_path / 'file'))
+    outcome = tooleval('prepare', 'teval', '--from', source)
+    assert outcome.code == 1
+    (line,) = filter(None, outcome.err.splitlines())  # a progress bar that is no terminal's leaves an empty line
+    assert line.startswith('tooleval: ')
+    assert str(tmp_path / 'file') in line
+
+
+def test_the_whole_demo(tooleval: Command, tmp_path: Path) -> None:
+    outcome = tooleval('prepare', 'teval', '--from', DEMO)
+    assert outcome.code == 0
+    assert outcome.out.count('copied ') == 16
+    for file in DEMO.rglob('*.json'):
+        copied = tmp_path / 'data-cache' / 'data' / 'teval' / file.relative_to(DEMO)
+        assert json.loads(copied.read_text(encoding='utf-8')) == json.loads(file.read_text(encoding='utf-8'))

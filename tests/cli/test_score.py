@@ -1,0 +1,286 @@
+"""``tooleval score``: recorded answers to numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.teval import VERSION
+from opencompass_tooleval.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalEvaluator
+from opencompass_tooleval.teval.records import TABLE
+from opencompass_tooleval.teval.subsets import SUBSETS
+from tests.cli.conftest import Command, demo_file, gold_answers, read_lines, write_json
+
+REVIEW = 'review_str_v2'
+KEYS = [
+    'benchmark',
+    'subset',
+    'language',
+    'protocol',
+    'scoring',
+    'encoder',
+    'version',
+    'samples',
+    'metrics',
+    'standard_errors',
+    'reasons',
+]
+
+
+def options(stem: str, predictions: Path, *more: object) -> tuple[object, ...]:
+    return ('--data', demo_file(stem), '--predictions', predictions, *more)
+
+
+def score_json(tooleval: Command, subset: str, *arguments: object) -> dict[str, Any]:
+    outcome = tooleval('score', 'teval', subset, *arguments, '--json', '-')
+    assert outcome.code == 0, outcome.err
+    result: dict[str, Any] = json.loads(outcome.out)
+    return result
+
+
+@pytest.mark.parametrize('stem', [f'{row["name"]}_v2{suffix}' for suffix in ('', '_zh') for row in SUBSETS])
+def test_gold_scores_100(tooleval: Command, tmp_path: Path, stem: str) -> None:
+    subset = next(row for row in TABLE if stem.startswith(f'{row.name}_v2'))
+    gold = gold_answers(stem)
+    predictions = write_json(tmp_path / 'answers.json', gold)
+    result = score_json(tooleval, subset.name, *options(stem, predictions, '--encoder', 'offline'))
+    assert list(result) == KEYS
+    # v2 divides by the number of arguments + 1e-5, as the authors do
+    assert result['metrics'] == pytest.approx(dict.fromkeys(subset.metrics, 100.0), abs=2e-3)
+    assert list(result['metrics']) == list(subset.metrics)
+    assert result['reasons'] == {'ok': len(gold)}
+    assert result['samples'] == len(gold)
+    assert (result['benchmark'], result['subset'], result['version']) == ('teval', subset.name, VERSION)
+    assert (result['language'], result['protocol']) == ('ZH' if stem.endswith('_zh') else 'EN', 'v2')
+    assert result['scoring'] == 'official'
+    assert result['encoder'] == ('offline:all-MiniLM-L6-v2' if 'v2' in subset.encoder else None)
+
+
+def test_details(tooleval: Command, tmp_path: Path) -> None:
+    answers = gold_answers(REVIEW)
+    records = list(answers)
+    answers[records[1]] = 'no choice \u2028'
+    answers[records[2]] = ''
+    path, details = write_json(tmp_path / 'answers.json', answers), tmp_path / 'details.jsonl'
+    result = score_json(tooleval, 'review_str', *options(REVIEW, path, '--details', details))
+    rows = read_lines(details)
+    assert [row['id'] for row in rows] == records
+    assert all(list(row) == ['id', 'values', 'reason', 'parsed', 'rung', 'gold'] for row in rows)
+    assert rows[0] == {
+        'id': 'demo_museum_1',
+        'values': {'parse_rate': 1.0, 'review_quality': 1.0},
+        'reason': 'ok',
+        'parsed': 'A',
+        'rung': 'text',
+        'gold': {'answer': 'A'},
+    }
+    assert [row['reason'] for row in rows[1:3]] == ['parse:no_choice', 'answer:empty']
+    assert result['reasons'] == {'ok': 4, 'answer:empty': 1, 'parse:no_choice': 1}
+    assert result['metrics']['review_quality'] == pytest.approx(400 / 6)
+
+
+def test_details_of_odd_answers(tooleval: Command, tmp_path: Path) -> None:
+    """One line per sample, whatever an answer holds."""
+    stem = 'instruct_v2'
+    odd = [
+        "{'thought': {1}, 'action': b'x', 'args': {'\\ud800': 1e999, 'u': 'a\u2028\u0085b'}}",
+        '{',
+        '\ud800',
+        '[' * 999,
+    ]
+    answers = {record: odd[i % len(odd)] for i, record in enumerate(gold_answers(stem))}
+    path, details = write_json(tmp_path / 'answers.json', answers), tmp_path / 'details.jsonl'
+    result = score_json(tooleval, 'instruct', *options(stem, path, '--details', details))
+    lines = details.read_text(encoding='utf-8').split('\n')
+    assert len(lines) == result['samples'] + 1 == len(answers) + 1
+    assert [json.loads(line)['id'] for line in lines[:-1]] == list(answers)
+
+
+def test_json_to_a_file_and_a_table(tooleval: Command, tmp_path: Path) -> None:
+    path, out = write_json(tmp_path / 'answers.json', gold_answers(REVIEW)), tmp_path / 'out.json'
+    outcome = tooleval('score', 'teval', 'review_str', *options(REVIEW, path, '--json', out))
+    assert outcome.code == 0
+    assert list(json.loads(out.read_text())) == KEYS
+    assert 'T-Eval review_str EN, v2, 6 samples' in outcome.out
+    assert 'review_quality' in outcome.out
+    assert '100.00' in outcome.out
+    assert 'reasons: ok 6' in outcome.out
+
+
+def test_foreign_encoder_is_said_on_stderr(tooleval: Command, tmp_path: Path) -> None:
+    path = write_json(tmp_path / 'answers.json', gold_answers('plan_json_v2'))
+    arguments = options('plan_json_v2', path, '--encoder', 'offline', '--json', '-')
+    outcome = tooleval('score', 'teval', 'plan_json', *arguments)
+    assert json.loads(outcome.out)['metrics']['f1_score'] == 100.0
+    assert "NOTE the encoder is 'offline:all-MiniLM-L6-v2': not comparable with the leaderboard" in outcome.err
+
+
+@pytest.mark.parametrize(
+    'shape',
+    [
+        pytest.param(lambda gold: {key: {'prediction': text} for key, text in gold.items()}, id='id to record'),
+        pytest.param(
+            lambda gold: {
+                str(i): {'prediction': text, 'record_id': key}
+                for i, (key, text) in reversed([*enumerate(gold.items())])
+            },
+            id='predictions by record id',
+        ),
+        pytest.param(
+            lambda gold: {str(i): {'prediction': text} for i, text in enumerate(gold.values())}, id='positions'
+        ),
+        pytest.param(lambda gold: list(gold.values()), id='list'),
+    ],
+)
+def test_shapes_of_predictions(tooleval: Command, tmp_path: Path, shape: Any) -> None:
+    path = write_json(tmp_path / 'answers.json', shape(gold_answers(REVIEW)))
+    assert score_json(tooleval, 'review_str', *options(REVIEW, path))['metrics']['review_quality'] == 100.0
+
+
+def test_folder_of_predictions(tooleval: Command, tmp_path: Path) -> None:
+    folder = tmp_path / 'answers'
+    folder.mkdir()
+    for record, answer in gold_answers(REVIEW).items():
+        write_json(folder / f'{record}.json', {'prediction': answer})
+    assert score_json(tooleval, 'review_str', *options(REVIEW, folder))['reasons'] == {'ok': 6}
+
+
+def one_line(text: str) -> str:
+    (line,) = filter(None, text.splitlines())  # a progress bar that is no terminal's leaves an empty line
+    assert line.startswith('tooleval: ')
+    return line
+
+
+@pytest.mark.parametrize(
+    ('change', 'record', 'says'),
+    [
+        pytest.param(
+            lambda gold: gold.pop('demo_train_1'), 'demo_train_1', 'no answer is recorded for it', id='missing'
+        ),
+        pytest.param(lambda gold: gold.update(other='x'), 'other', 'belong to no record of the data', id='unknown'),
+    ],
+)
+def test_predictions_that_do_not_fit(tooleval: Command, tmp_path: Path, change: Any, record: str, says: str) -> None:
+    gold = gold_answers(REVIEW)
+    change(gold)
+    path = write_json(tmp_path / 'answers.json', gold)
+    outcome = tooleval('score', 'teval', 'review_str', *options(REVIEW, path, '--json', '-'))
+    assert (outcome.code, outcome.out) == (1, '')
+    line = one_line(outcome.err)
+    assert f'{path}: record {record!r}: ' in line
+    assert says in line
+
+
+@pytest.mark.parametrize(
+    ('subset', 'changes', 'says'),
+    [
+        pytest.param(
+            'review_str', {'--predictions': 'none.json'}, 'none.json: the file is missing', id='no predictions'
+        ),
+        pytest.param('review_str', {'--data': 'none.json'}, 'none.json: the file is missing', id='no data'),
+        pytest.param('review', {}, "T-Eval has no subset 'review'; it has instruct, plan_json", id='no such subset'),
+        pytest.param('plan_json', {}, 'hf download sentence-transformers/all-mpnet-base-v2', id='no encoder'),
+        pytest.param('review_str', {'--json': 'none/out.json'}, 'cannot write none/out.json', id='no folder for json'),
+        pytest.param('review_str', {'--details': 'none/out'}, 'cannot write none/out', id='no folder for details'),
+    ],
+)
+def test_faults_end_in_one_line(
+    tooleval: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    subset: str,
+    changes: dict[str, str],
+    says: str,
+) -> None:
+    monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path / 'empty-hub'))
+    path = write_json(tmp_path / 'answers.json', gold_answers(REVIEW))
+    arguments = {'--data': str(demo_file(REVIEW)), '--predictions': str(path), **changes}
+    outcome = tooleval('score', 'teval', subset, *(part for item in arguments.items() for part in item))
+    assert outcome.code == 1
+    assert says in one_line(outcome.err)
+
+
+@pytest.mark.parametrize(
+    ('options_', 'quality'),
+    [
+        pytest.param((), 0.0, id='official: the first letter after the colon'),
+        pytest.param(('--scoring', 'strict'), 100.0, id='strict: a letter alone'),
+    ],
+)
+def test_scoring(tooleval: Command, tmp_path: Path, options_: tuple[str, ...], quality: float) -> None:
+    answers = {record: f'Answer: **{text[-1]}**' for record, text in gold_answers(REVIEW).items()}
+    path = write_json(tmp_path / 'answers.json', answers)
+    result = score_json(tooleval, 'review_str', *options(REVIEW, path, *options_))
+    assert result['metrics']['review_quality'] == quality
+    assert result['scoring'] == ('strict' if options_ else 'official')
+
+
+@pytest.mark.parametrize(
+    ('name', 'rate'),
+    [pytest.param('v2', 0.0, id='v2'), pytest.param('clean', 100.0, id='clean'), pytest.param(None, 0.0, id='default')],
+)
+def test_postprocessor(tooleval: Command, tmp_path: Path, name: str | None, rate: float) -> None:
+    """Talk around a fence hides the answer, except from ``clean``."""
+    answers = {record: f'I: think\n```\n{text}\n```' for record, text in gold_answers(REVIEW).items()}
+    path = write_json(tmp_path / 'answers.json', answers)
+    more = ('--postprocessor', name) if name else ()
+    assert score_json(tooleval, 'review_str', *options(REVIEW, path, *more))['metrics']['parse_rate'] == rate
+
+
+def test_protocol_needs_its_encoder(tooleval: Command, tmp_path: Path) -> None:
+    """v1 compares the arguments of understand by embedding, v2 does not."""
+    stem = 'understand_str_v2'
+    path = write_json(tmp_path / 'answers.json', gold_answers(stem))
+    assert score_json(tooleval, 'understand_str', *options(stem, path))['encoder'] is None
+    result = score_json(tooleval, 'understand_str', *options(stem, path, '--protocol', 'v1', '--encoder', 'offline'))
+    assert (result['protocol'], result['encoder']) == ('v1', 'offline:all-MiniLM-L6-v2')
+    assert result['metrics']['args'] == pytest.approx(100, abs=1e-4)
+
+
+def test_encoder_of_the_environment(tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
+    path = write_json(tmp_path / 'answers.json', gold_answers('reason_str_v2'))
+    result = score_json(tooleval, 'reason_str', *options('reason_str_v2', path))
+    assert result['encoder'] == 'offline:all-MiniLM-L6-v2'
+    assert list((tmp_path / 'cache' / 'embeddings').rglob('*.shard'))
+
+
+def test_data_file_with_a_name_of_its_own(tooleval: Command, tmp_path: Path) -> None:
+    data = tmp_path / 'mine_zh.json'
+    data.write_bytes(demo_file('review_str_v2_zh').read_bytes())
+    path = write_json(tmp_path / 'answers.json', gold_answers('review_str_v2_zh'))
+    result = score_json(tooleval, 'review_str', '--data', data, '--predictions', path)
+    assert (result['language'], result['protocol'], result['metrics']['review_quality']) == ('ZH', 'v1', 100.0)
+
+
+def test_failures_count_under_their_name(tooleval: Command, tmp_path: Path) -> None:
+    rows = [{'id': record, 'prediction': text} for record, text in gold_answers(REVIEW).items()]
+    rows[0].update(prediction='', infra='infra:timeout')
+    path = write_json(tmp_path / 'answers.json', rows)
+    result = score_json(tooleval, 'review_str', *options(REVIEW, path))
+    assert result['reasons'] == {'ok': 5, 'infra:timeout': 1}
+
+
+@pytest.mark.parametrize(
+    'thoughts', ['', '<think>Answer: E, or not?</think>', 'Answer: E, or not?</think>', '<think>hm']
+)
+def test_same_numbers_as_in_opencompass(tooleval: Command, tmp_path: Path, thoughts: str) -> None:
+    """Thoughts of a reasoning model are dropped here as there."""
+    dataset = ToolEvalTEvalDataset.load('tooleval:demo/teval/EN', REVIEW)
+    answers = [thoughts + answer for answer in dataset['gold_answer']]
+    theirs = ToolEvalTEvalEvaluator(REVIEW, pred_postprocessor={'type': 'tooleval_teval_v2'}).evaluate(
+        1,
+        1,
+        dataset,
+        predictions=answers,
+        references=dataset['record'],
+        record_id=list(dataset['record_id']),
+        infra=[None] * len(dataset),
+    )
+    path = write_json(tmp_path / 'answers.json', answers)
+    ours = score_json(tooleval, 'review_str', *options(REVIEW, path))
+    assert ours['metrics'] == {metric: theirs[metric] for metric in ours['metrics']}
+    assert ours['reasons'] == theirs['reasons']
