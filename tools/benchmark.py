@@ -1,0 +1,200 @@
+"""Times this package against what OpenCompass has built in: same data, same encoder, same machine, one run.
+
+    python tools/benchmark.py [--data DIR] [--plans 200] [--requests 200] [--json OUT]
+
+Three ratios:
+
+* plan scoring, cold: nothing is encoded yet;
+* plan scoring, warm: a second model of a sweep, whose gold answers are cached and whose own are new or not
+  (``--overlap``);
+* inference against a server that answers after 50 ms, 16 requests in flight.
+
+And one share: cold plan scoring over merely encoding the distinct strings once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+os.environ.setdefault('OPENAI_API_KEY', 'none')
+os.environ.setdefault('TQDM_DISABLE', '1')
+
+from opencompass_tooleval.core.damage import damage
+from opencompass_tooleval.embedding.encoder import EncoderSimilarity
+from opencompass_tooleval.embedding.locate import locate_encoder
+from opencompass_tooleval.host.data_path import resolve_data_path
+from opencompass_tooleval.teval import score_plan
+from opencompass_tooleval.teval.answers import postprocess_v1
+from opencompass_tooleval.teval.prompts import gold_answer
+from opencompass_tooleval.teval.protocol import Protocol
+from opencompass_tooleval.teval.records import CURE, Sample, load_samples
+from opencompass_tooleval.teval.scoring import read_answer, score_answers
+
+TOOLS = Path(__file__).resolve().parent
+SUBSET = 'plan_json'
+V1 = Protocol('v1')
+MODEL = 'canned'
+LATENCY = 0.05
+IN_FLIGHT = 16
+
+
+def timed(work: Callable[[], Any]) -> float:
+    """Wall seconds of one call."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def answers_of(samples: Sequence[Sample], seed: int) -> list[str]:
+    """What a model with a fault in every third plan would say."""
+    answers = []
+    for sample in samples:
+        rng = Random(f'{seed}{sample.record.id}')
+        gold = gold_answer(sample.record)
+        answers.append(str(postprocess_v1(damage(gold, rng) if rng.random() < 1 / 3 else gold)))
+    return answers
+
+
+def distinct_strings(samples: Sequence[Sample], answers: Sequence[str]) -> list[str]:
+    """What has to be encoded."""
+    texts: list[str] = []
+    for sample, answer in zip(samples, answers, strict=True):
+        texts.extend(score_plan.texts(sample.record, read_answer(sample.record, answer, V1), V1))
+    return list(dict.fromkeys(texts))
+
+
+def benchmark_scoring(samples: Sequence[Sample]) -> dict[str, float]:
+    """Seconds of plan scoring: ours cold and warm, the built-in, and the encoding alone."""
+    from opencompass.datasets.teval.evaluators import PlanningEvaluator
+
+    files = locate_encoder('offline')
+    answers, second = answers_of(samples, 0), answers_of(samples, 1)
+    records = [sample.record for sample in samples]
+    reference = PlanningEvaluator('', bert_score_model=str(files.path))
+
+    def built_in() -> None:
+        for sample, answer in zip(samples, answers, strict=True):
+            raw = {**json.loads(sample.payload)[1], 'prediction': answer}
+            reference._evaluate(reference._process_response(raw)[0])
+
+    reference.sentence_model.encode(['warm up'] * 64)
+    with tempfile.TemporaryDirectory() as folder:
+
+        def ours(model_answers: Sequence[str]) -> None:
+            similarity = EncoderSimilarity(files, Path(folder))
+            similarity._model = reference.sentence_model  # loading the encoder is neither side's to count
+            score_answers(records, model_answers, V1, similarity)
+
+        texts = distinct_strings(samples, answers)
+        return {
+            'encode': timed(lambda: reference.sentence_model.encode(texts, batch_size=64)),
+            'cold': timed(lambda: ours(answers)),
+            'warm_same': timed(lambda: ours(answers)),
+            'warm_second': timed(lambda: ours(second)),
+            'built_in': timed(built_in),
+        }
+
+
+@contextmanager
+def canned_server() -> Iterator[str]:
+    """A server that answers every request after ``LATENCY`` seconds; yields its base URL."""
+    command = [
+        sys.executable,
+        str(TOOLS / 'serve_model.py'),
+        '--name',
+        MODEL,
+        '--canned',
+        'Answer: A',
+        '--latency',
+        str(LATENCY),
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def benchmark_inference(data: Path, requests: int) -> dict[str, float]:
+    """Seconds for the same requests through OpenCompass's ChatInferencer and through ours."""
+    from opencompass.datasets import TEvalDataset
+    from opencompass.models import OpenAISDK
+    from opencompass.openicl.icl_inferencer import ChatInferencer
+    from opencompass.openicl.icl_prompt_template import PromptTemplate
+    from opencompass.openicl.icl_retriever import ZeroRetriever
+
+    from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+    from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
+    from opencompass_tooleval.host.inferencer import ToolEvalGenInferencer
+    from opencompass_tooleval.teval.adapter import ToolEvalTEvalDataset
+
+    name, limit = 'review_str_v1', f'[:{requests}]'
+    with canned_server() as url, tempfile.TemporaryDirectory() as folder:
+        tokenizer = Path(folder, 'tiny')
+        subprocess.run([sys.executable, TOOLS / 'make_tiny_model.py', tokenizer], check=True, stdout=subprocess.DEVNULL)
+        server = {'openai_api_base': url, 'query_per_second': 10_000, 'tokenizer_path': str(tokenizer)}
+        server |= {'max_seq_len': 100_000, 'path': MODEL}
+
+        built_in = ChatInferencer(OpenAISDK(**server), output_json_filepath=folder, output_json_filename='a.json')
+        reader = {'input_columns': ['prompt'], 'output_column': 'ground_truth', 'test_range': limit}
+        theirs = TEvalDataset(reader_cfg=reader, path=str(data), name=name)
+        template = PromptTemplate({'round': [{'role': 'HUMAN', 'prompt': '{prompt}'}]})
+
+        model = ToolEvalOpenAI(**server, max_workers=IN_FLIGHT)
+        inferencer = ToolEvalGenInferencer(
+            model, max_out_len=512, batch_size=4 * IN_FLIGHT, output_json_filepath=folder, output_json_filename='b.json'
+        )
+        reader = {'input_columns': ['messages'], 'output_column': 'record', 'test_range': limit}
+        ours = ToolEvalTEvalDataset(reader_cfg=reader, path=str(data), name=name)
+        return {
+            'built_in': timed(lambda: built_in.inference(ZeroRetriever(theirs), prompt_template=template)),
+            'ours': timed(
+                lambda: inferencer.inference(ZeroRetriever(ours), prompt_template=ToolEvalConversationTemplate())
+            ),
+        }
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--data', default='data/teval/EN', help='folder with plan_json_v1.json and review_str_v1.json')
+    parser.add_argument('--plans', type=int, default=200)
+    parser.add_argument('--requests', type=int, default=200)
+    parser.add_argument('--json', type=Path, help='write the seconds and ratios there')
+    arguments = parser.parse_args()
+    data = resolve_data_path(arguments.data, CURE)
+
+    samples = load_samples(data / f'{SUBSET}_v1.json', SUBSET, 'v1')[: arguments.plans]
+    scoring = benchmark_scoring(samples)
+    inference = benchmark_inference(data.resolve(), arguments.requests)
+    ratios = {
+        'plan scoring, cold: built-in / ours': (scoring['built_in'] / scoring['cold'], '>= 5'),
+        'plan scoring, warm, the same answers: built-in / ours': (scoring['built_in'] / scoring['warm_same'], '>= 30'),
+        'plan scoring, a second model: built-in / ours': (scoring['built_in'] / scoring['warm_second'], ''),
+        'plan scoring, cold: ours / encoding alone': (scoring['cold'] / scoring['encode'], '<= 1.2'),
+        f'inference, {IN_FLIGHT} in flight: built-in / ours': (inference['built_in'] / inference['ours'], '>= 8'),
+    }
+    print(f'{len(samples)} plans, seconds: ' + ', '.join(f'{name} {value:.2f}' for name, value in scoring.items()))
+    print(f'{arguments.requests} requests of {LATENCY} s, seconds: {inference}')
+    for name, (ratio, goal) in ratios.items():
+        print(f'{name}: {ratio:.2f} {goal and f"(goal {goal})"}')
+    if arguments.json:
+        content = {'scoring': scoring, 'inference': inference, 'ratios': {name: r for name, (r, _) in ratios.items()}}
+        arguments.json.write_text(json.dumps(content, indent=2) + '\n', encoding='utf-8')
+
+
+if __name__ == '__main__':
+    main()
