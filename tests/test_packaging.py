@@ -101,17 +101,42 @@ def test_import_costs_nothing() -> None:
     assert run(sys.executable, '-c', code, cwd=ROOT).strip() == '[]'
 
 
-def test_installed_wheel_works_elsewhere(wheel: Path, tmp_path: Path) -> None:
-    environment, elsewhere = tmp_path / 'venv', tmp_path / 'elsewhere'
-    elsewhere.mkdir()
+@pytest.fixture(scope='module')
+def wheel_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of a virtual environment that has the wheel, and lends everything else from this one."""
+    environment = tmp_path_factory.mktemp('wheel_venv') / 'venv'
     venv.create(environment, symlinks=True)
     python = environment / 'bin' / 'python'
     pip = (sys.executable, '-m', 'pip', '--disable-pip-version-check', '--quiet', '--python', python)
-    run(*pip, 'install', '--no-deps', '--no-index', wheel, cwd=elsewhere)
+    run(*pip, 'install', '--no-deps', '--no-index', wheel, cwd=environment)
     # Lend it this environment's packages without downloading any. Only now: pip must not see this package among them.
     (site_packages,) = environment.glob('lib/python*/site-packages')
     (site_packages / 'lent.pth').write_text('\n'.join(site.getsitepackages()) + '\n', 'utf-8')
+    return python
 
+
+def test_installed_wheel_works_elsewhere(wheel_python: Path, tmp_path: Path) -> None:
     code = 'import opencompass_tooleval; print(opencompass_tooleval.__file__)'
-    assert Path(run(python, '-c', code, cwd=elsewhere).strip()).is_relative_to(site_packages)
-    assert 'Usage' in run(environment / 'bin' / 'tooleval', '--help', cwd=elsewhere)
+    found = Path(run(wheel_python, '-c', code, cwd=tmp_path).strip())
+    assert found.is_relative_to(wheel_python.parent.parent)
+    assert 'Usage' in run(wheel_python.parent / 'tooleval', '--help', cwd=tmp_path)
+
+
+def test_installed_wheel_runs_in_opencompass_workers(wheel_python: Path, tmp_path: Path) -> None:
+    """From a foreign directory, with a config that knows the package by name only; workers are own processes."""
+    (tmp_path / 'mine.py').write_text(
+        'from mmengine.config import read_base\n'
+        'with read_base():\n'
+        '    from opencompass_tooleval.configs.eval_demo import datasets, models, summarizer\n'
+        "datasets = [row for row in datasets if row['name'] in ('review_str_v2', 'retrieve_str_v2_zh')]\n"
+        'models = models[:1]\n',
+        'utf-8',
+    )
+    run(wheel_python, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out', cwd=tmp_path)
+    (table,) = tmp_path.glob('out/*/summary/*.csv')
+    rows = [line.split(',') for line in table.read_text('utf-8').splitlines()]
+    assert ['tooleval-teval_v2', '-', 'review', 'gen', '100.00'] in rows
+    (log,) = tmp_path.glob('out/*/logs/infer/oracle/*.out')
+    assert 'review_str_v2' in log.read_text('utf-8')
+    results = list(tmp_path.glob('out/*/results/oracle/*.json'))
+    assert len(results) == 2
