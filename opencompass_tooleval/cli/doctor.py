@@ -49,12 +49,13 @@ class Pin:
 
 PINS = (
     Pin('opencompass', '>=0.5.4,<0.6', 'only 0.5 is tested'),
-    Pin('numpy', '<2', 'OpenCompass needs NumPy 1'),
-    Pin('pyarrow', '<21', 'pyarrow 26 needs NumPy 2, which OpenCompass does not take'),
-    Pin('datasets', '<4', 'OpenCompass needs datasets 3'),
+    Pin('numpy', '>=1.26,<2', 'OpenCompass needs NumPy 1'),
+    Pin('pyarrow', '>=17,<21', 'pyarrow 26 needs NumPy 2, which OpenCompass does not take'),
+    Pin('datasets', '>=3,<4', 'OpenCompass needs datasets 3'),
     Pin('transformers', '>=4.56,<5', "transformers 5 has no batch_encode_plus, which OpenCompass's HF models call"),
-    Pin('sentence-transformers', '<5.3', 'sentence-transformers 5.3 needs transformers 5'),
-    Pin('gradio-client', '<2', 'gradio-client 2 needs a huggingface_hub that transformers 4 does not take'),
+    Pin('sentence-transformers', '>=5,<5.3', 'sentence-transformers 5.3 needs transformers 5'),
+    Pin('gradio-client', '>=1.10,<2', 'gradio-client 2 needs a huggingface_hub that transformers 4 does not take'),
+    Pin('opencv-python-headless', '>=4.8,<4.12', 'opencv 4.12 needs NumPy 2'),
     Pin('mmengine-lite', '>=0.10', 'OpenCompass needs mmengine'),
 )
 

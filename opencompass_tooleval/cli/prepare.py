@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
 import shutil
 from pathlib import Path
@@ -52,7 +53,7 @@ def _copy(file: Path, target: Path) -> None:
 def prepare_teval(source: Path | None) -> int:
     """Verifies T-Eval's files and copies them to ``data/teval/{EN,ZH}`` below ``$COMPASS_DATA_CACHE``.
 
-    A file that is in place already and equal in size is kept. A damaged one is named and left out.
+    A file that is in place already and equal is kept. A damaged one is named and left out.
 
     Args:
         source: A folder with the files, at any depth; None fetches them from Hugging Face.
@@ -76,7 +77,7 @@ def prepare_teval(source: Path | None) -> int:
             faults += 1
             console.print(f'DAMAGED {error}', markup=False, soft_wrap=True)
             continue
-        kept = target.is_file() and target.stat().st_size == file.stat().st_size
+        kept = target.is_file() and filecmp.cmp(file, target, shallow=False)
         if not kept:
             _copy(file, target)
         published = find_subset(subset).counts.get(version, count)

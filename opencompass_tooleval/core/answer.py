@@ -35,18 +35,20 @@ def strip_reasoning(text: str) -> Answer:
         text: Raw model output.
 
     Returns:
-        The text after the last ``</think>``, whether or not its ``<think>`` is there (chat templates often put the
-        opening tag into the prompt). Text in front of a closed ``<think>`` stays. An unclosed ``<think>`` leaves an
-        empty answer with reason ``answer:truncated_reasoning``.
+        The text in front of the first ``<think>`` and the text after the last ``</think>``. A closing tag that comes
+        first closes thoughts that the prompt opened (chat templates do so), and nothing in front of it stays. Thoughts
+        that never end are cut off; if nothing else is left, the answer is empty, with reason
+        ``answer:truncated_reasoning``.
     """
-    head, closed, tail = text.rpartition(_CLOSE)
-    if closed:
-        before = head.partition(_OPEN)[0] if _OPEN in head else ''
-        text = before + tail
-    if _OPEN in text:
-        before = text.partition(_OPEN)[0]
-        return Answer(before, None) if before.strip() else Answer('', TRUNCATED_REASONING)
-    return Answer(text)
+    opened, closed = text.find(_OPEN), text.find(_CLOSE)
+    if closed < 0:
+        before, tail = '', text
+    else:
+        before = text[:opened] if 0 <= opened < closed else ''
+        tail = text[text.rfind(_CLOSE) + len(_CLOSE) :]
+    answer, unclosed, _ = tail.partition(_OPEN)
+    answer = before + answer
+    return Answer('', TRUNCATED_REASONING) if unclosed and not answer.strip() else Answer(answer)
 
 
 def cut_at(text: str, marks: tuple[str, ...]) -> str:
@@ -56,7 +58,7 @@ def cut_at(text: str, marks: tuple[str, ...]) -> str:
     return text
 
 
-_FENCE = re.compile(r'```[\w-]*\n?')
+_FENCE = re.compile(r'```(?:json\b\n?|[\w+-]*\n)?')
 
 
 def unfence(text: str) -> str:

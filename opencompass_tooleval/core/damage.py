@@ -6,6 +6,8 @@ import json
 from random import Random
 from typing import Any
 
+_TRIES = 10
+
 
 def _damage_list(items: list[Any], rng: Random) -> list[Any]:
     items = list(items)
@@ -58,6 +60,15 @@ def _damage_value(value: Any, rng: Random) -> Any:
     return _damage_text(value, rng) if isinstance(value, str) else 'something else'
 
 
+def _damage_once(answer: str, rng: Random) -> str:
+    if rng.random() < 0.15:
+        return _damage_text(answer, rng)
+    try:
+        return json.dumps(_damage_value(json.loads(answer), rng))
+    except (ValueError, RecursionError):  # no JSON, or too much of it
+        return _damage_text(answer, rng)
+
+
 def damage(answer: str, rng: Random) -> str:
     """Returns a wrong version of ``answer``: a fault in its JSON where it is JSON, else in its words.
 
@@ -65,10 +76,8 @@ def damage(answer: str, rng: Random) -> str:
         answer: A right answer.
         rng: Decides which fault; the same state gives the same fault.
     """
-    if rng.random() < 0.15:
-        return _damage_text(answer, rng)
-    try:
-        value = json.loads(answer)
-    except ValueError:
-        return _damage_text(answer, rng)
-    return json.dumps(_damage_value(value, rng))
+    for _ in range(_TRIES):
+        damaged = _damage_once(answer, rng)
+        if damaged.strip() != answer.strip():
+            return damaged
+    return f'{answer} something else'

@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 MAX_DEPTH = 120
+MAX_BITS = 10_000
+"""Python refuses to write integers of more than 4,300 digits in decimal."""
 
 
 def clean_text(text: str) -> str:
@@ -23,6 +25,8 @@ def to_jsonable(value: Any, depth: int = 0) -> Any:
     Returns:
         dicts with string keys, lists, strings, finite numbers, booleans and None only.
     """
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        return hex(value)
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, str):
@@ -32,7 +36,8 @@ def to_jsonable(value: Any, depth: int = 0) -> Any:
     if depth >= MAX_DEPTH:
         return '...'
     if isinstance(value, dict):
-        return {clean_text(str(key)): to_jsonable(item, depth + 1) for key, item in value.items()}
+        keys = (clean_text(str(to_jsonable(key) if isinstance(key, int) else key)) for key in value)
+        return dict(zip(keys, (to_jsonable(item, depth + 1) for item in value.values()), strict=True))
     if isinstance(value, (list, tuple)):
         return [to_jsonable(item, depth + 1) for item in value]
     return clean_text(repr(value))

@@ -34,8 +34,8 @@ def best_matching(weights: NDArray[np.float64], threshold: float, order: int = 0
 
 def _near_equal_lines(weights: NDArray[np.float64]) -> bool:
     """Whether two rows of ``weights`` are equal up to ``TIE``."""
-    ordered = weights[np.lexsort(np.round(weights / (10 * TIE)).T)]
-    return bool(len(ordered) > 1 and (np.abs(np.diff(ordered, axis=0)).max(axis=1) < TIE).any())
+    apart = np.abs(weights[:, None, :] - weights[None, :, :]).max(axis=2)
+    return bool((apart < TIE).sum() > len(weights))  # each is equal to itself
 
 
 def is_ambiguous(weights: NDArray[np.float64], threshold: float) -> bool:

@@ -71,11 +71,13 @@ class VectorCache:
     def _read(shard: Path, ask: NDArray[np.bytes_], wanted: Mapping[bytes, str]) -> dict[str, Vector]:
         with shard.open('rb') as stream:
             header = json.loads(stream.readline(200))
-            count, dimension = int(header['count']), int(header['dimension'])
+            count, dimension = header['count'], header['dimension']
+            offset = stream.tell() + count * (_KEY + 4)
+            if shard.stat().st_size != offset + 4 * count * dimension:
+                raise ValueError('it is cut short')
             index = stream.read(count * (_KEY + 4))
-            offset = stream.tell()
-        if _digest(index) != header['index'] or shard.stat().st_size != offset + 4 * count * dimension:
-            raise ValueError('it is cut short or overwritten')
+        if _digest(index) != header['index']:
+            raise ValueError('it is overwritten')
         keys = np.frombuffer(index, dtype=f'S{_KEY}', count=count)
         sums = np.frombuffer(index, dtype='<u4', offset=count * _KEY)
         _, _, rows = np.intersect1d(ask, keys, return_indices=True)

@@ -68,6 +68,8 @@ class EncoderSimilarity:
         Equal strings get equal rows to the last bit: a matrix product alone may round rows differently, and would then
         break the ties between equal steps of a plan at random.
         """
+        if not left or not right:
+            return np.zeros((len(left), len(right)))
         self.prepare([*left, *right])
         rows, row_of = self._distinct(left)
         columns, column_of = self._distinct(right)
@@ -87,7 +89,9 @@ class EncoderSimilarity:
         self._vectors.update(encoded)
 
     def batch_matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-        """Returns cosines clipped to 0-1, in the very arithmetic of OpenCompass's T-Eval evaluator on this machine."""
+        """Returns cosines clipped at 0, in the very arithmetic of OpenCompass's T-Eval evaluator on this machine."""
+        if not left or not right:
+            return np.zeros((len(left), len(right)))
         from sentence_transformers import util
 
         self.prepare_batches([left, right])

@@ -10,6 +10,7 @@ from typing import Any
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_object
 
 _TEXT_KEYS = ('prediction', 'answer', 'output', 'response')
 _ID_KEYS = ('record_id', 'id')
@@ -47,6 +48,8 @@ class RecordedAnswers:
         Raises:
             DataError: Some are not, or the file answers others.
         """
+        if not self.by_id and not self.by_position:
+            raise DataError(self.path, 'it holds no answers')
         if not self.by_id:
             if len(self.by_position) != len(record_ids):
                 what = f'it holds {len(self.by_position)} answers by position for {len(record_ids)} records'
@@ -55,6 +58,9 @@ class RecordedAnswers:
         unknown = sorted(set(self.by_id) - set(record_ids))
         if unknown:
             raise DataError(self.path, f'{len(unknown)} answers belong to no record of the data', record=unknown[0])
+        missing = [record_id for record_id in record_ids if record_id not in self.by_id]
+        if missing:
+            raise DataError(self.path, f'no answer is recorded for it and {len(missing) - 1} more', record=missing[0])
 
 
 def _text(value: Any) -> str:
@@ -77,26 +83,56 @@ def _record_id(item: Any) -> str | None:
     return next((str(item[key]) for key in _ID_KEYS if key in item), None)
 
 
-def _load(path: Path, text: str | None = None) -> Any:
+def _read_text(path: Path) -> str:
     try:
-        return json.loads(path.read_text(encoding='utf-8') if text is None else text)
+        return path.read_text(encoding='utf-8')
     except (OSError, ValueError) as error:
+        raise DataError(path, f'cannot be read as UTF-8 ({error})') from error
+
+
+def _parse(path: Path, text: str) -> Any:
+    try:
+        value, repeated = load_object(text)
+    except (ValueError, RecursionError) as error:
         raise DataError(path, f'cannot be read as JSON ({error})') from error
+    if repeated:
+        raise DataError(path, 'it is answered more than once', record=repeated[0])
+    return value
 
 
-def _add(recorded: RecordedAnswers, items: Iterable[tuple[str, Any]]) -> RecordedAnswers:
-    for name, item in items:
-        record_id = _record_id(item)
-        if record_id is None and name.isdecimal():
-            recorded.by_position[int(name)] = _answer(recorded.path, name, item)
-            continue
-        record_id = record_id or name
+def _by_position(recorded: RecordedAnswers, items: Sequence[Any]) -> RecordedAnswers:
+    recorded.by_position = {i: _answer(recorded.path, str(i), item) for i, item in enumerate(items)}
+    return recorded
+
+
+def _by_id(recorded: RecordedAnswers, items: Iterable[tuple[str | None, Any]]) -> RecordedAnswers:
+    for record_id, item in items:
+        if record_id is None:
+            raise DataError(recorded.path, 'some answers name their record and some do not')
         if record_id in recorded.by_id:
             raise DataError(recorded.path, 'it is answered more than once', record=record_id)
         recorded.by_id[record_id] = _answer(recorded.path, record_id, item)
-    if recorded.by_id and recorded.by_position:
-        raise DataError(recorded.path, 'some answers name their record and some do not')
     return recorded
+
+
+def _of_list(recorded: RecordedAnswers, items: Sequence[Any]) -> RecordedAnswers:
+    ids = [_record_id(item) for item in items]
+    return _by_id(recorded, zip(ids, items, strict=True)) if any(ids) else _by_position(recorded, items)
+
+
+def _is_numbered(content: dict[str, Any]) -> bool:
+    """Whether the keys are positions, as OpenCompass writes them: 0, 1, 2, ... in this order.
+
+    T-Eval's ids may be numbers too (``126``); its result files hold the record beside the answer.
+    """
+    in_order = all(key == str(position) for position, key in enumerate(content))
+    return in_order and not any(isinstance(item, dict) and 'ground_truth' in item for item in content.values())
+
+
+def _of_object(recorded: RecordedAnswers, content: dict[str, Any]) -> RecordedAnswers:
+    if _is_numbered(content):
+        return _of_list(recorded, list(content.values()))
+    return _by_id(recorded, ((_record_id(item) or key, item) for key, item in content.items()))
 
 
 def load_recorded(path: Path) -> RecordedAnswers:
@@ -115,15 +151,15 @@ def load_recorded(path: Path) -> RecordedAnswers:
         files = sorted(path.glob('*.json'))
         if not files:
             raise DataError(path, 'the folder holds no .json files')
-        return _add(recorded, ((file.stem, _load(file)) for file in files))
+        return _by_id(recorded, ((file.stem, _parse(file, _read_text(file))) for file in files))
     if not path.is_file():
         raise DataError(path, 'the file is missing')
+    text = _read_text(path)
     if path.suffix == '.jsonl':
-        lines = path.read_text(encoding='utf-8').split('\n')
-        return _add(recorded, ((str(i), _load(path, line)) for i, line in enumerate(lines) if line.strip()))
-    content = _load(path)
+        return _of_list(recorded, [_parse(path, line) for line in text.split('\n') if line.strip()])
+    content = _parse(path, text)
     if isinstance(content, list):
-        return _add(recorded, ((str(i), item) for i, item in enumerate(content)))
+        return _of_list(recorded, content)
     if not isinstance(content, dict):
         raise DataError(path, 'the file is neither an object nor a list')
-    return _add(recorded, content.items())
+    return _of_object(recorded, content)

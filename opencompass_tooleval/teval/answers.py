@@ -41,7 +41,7 @@ def _clean(text: str) -> str:
 
 
 def _postprocess(text: object, cut: Callable[[str], str]) -> Answer:
-    answer = text if isinstance(text, Answer) else strip_reasoning(str(text))
+    answer = text if isinstance(text, Answer) and text.reason else strip_reasoning(str(text))
     return Answer(cut(answer), answer.reason)
 
 

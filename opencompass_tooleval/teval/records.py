@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_object
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.parse import parse_enclosed
 from opencompass_tooleval.teval.subsets import LANGUAGES, SUBSETS, VERSIONS
@@ -301,34 +302,17 @@ def parse_payload(payload: str, subset: str) -> Record:
     return _parse_record(record_id, raw, find_subset(subset))
 
 
-class _DuplicateIds:
-    """An ``object_pairs_hook`` that keeps the repeated keys of the last object it saw: the outermost."""
-
-    def __init__(self) -> None:
-        self.repeated: list[str] = []
-
-    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        unique = dict(pairs)
-        if len(unique) < len(pairs):
-            keys = [key for key, _ in pairs]
-            self.repeated = sorted({key for key in keys if keys.count(key) > 1})
-        else:
-            self.repeated = []
-        return unique
-
-
 def _read_file(file: Path) -> dict[str, Any]:
     if not file.is_file():
         raise DataError(file, 'the file is missing', cure=CURE)
-    duplicates = _DuplicateIds()
     try:
-        raw = json.loads(file.read_text(encoding='utf-8'), object_pairs_hook=duplicates)
+        raw, repeated = load_object(file.read_text(encoding='utf-8'))
     except ValueError as error:  # json.JSONDecodeError and UnicodeDecodeError both are
         raise DataError(file, f'the file is cut short or no JSON ({error})', cure=CURE) from error
     if not isinstance(raw, dict) or not raw:
         raise DataError(file, 'the file is no JSON object of id -> record', cure=CURE)
-    if duplicates.repeated:
-        raise DataError(file, 'the id occurs more than once', record=duplicates.repeated[0], cure=CURE)
+    if repeated:
+        raise DataError(file, 'the id occurs more than once', record=repeated[0], cure=CURE)
     return raw
 
 

@@ -28,6 +28,7 @@ WORKING = {
     'transformers': '4.57.1',
     'sentence-transformers': '5.2.3',
     'gradio-client': '1.14.0',
+    'opencv-python-headless': '4.11.0.86',
     'mmengine-lite': '0.10.7',
 }
 
@@ -59,19 +60,19 @@ def test_versions_of_this_environment() -> None:
 @pytest.mark.parametrize(
     ('package', 'version', 'breaks', 'cure'),
     [
-        pytest.param('pyarrow', '26.0.0', 'pyarrow 26 needs NumPy 2', 'pyarrow<21', id='pyarrow 26'),
-        pytest.param('numpy', '2.0.0', 'OpenCompass needs NumPy 1', 'numpy<2', id='numpy 2'),
+        pytest.param('pyarrow', '26.0.0', 'pyarrow 26 needs NumPy 2', 'pyarrow>=17,<21', id='pyarrow 26'),
+        pytest.param('numpy', '2.0.0', 'OpenCompass needs NumPy 1', 'numpy>=1.26,<2', id='numpy 2'),
         pytest.param('transformers', '5.0.0', 'transformers 5', 'transformers>=4.56,<5', id='transformers 5'),
         pytest.param('transformers', '4.40.0', 'transformers 5', 'transformers>=4.56,<5', id='old transformers'),
         pytest.param(
             'sentence-transformers',
             '5.3.0',
             'sentence-transformers 5.3 needs transformers 5',
-            'sentence-transformers<5.3',
+            'sentence-transformers>=5,<5.3',
             id='sentence-transformers 5.3',
         ),
-        pytest.param('gradio-client', '2.0.0', 'gradio-client 2 needs', 'gradio-client<2', id='gradio-client 2'),
-        pytest.param('datasets', '4.0.0', 'OpenCompass needs datasets 3', 'datasets<4', id='datasets 4'),
+        pytest.param('gradio-client', '2.0.0', 'gradio-client 2 needs', 'gradio-client>=1.10,<2', id='gradio-client 2'),
+        pytest.param('datasets', '4.0.0', 'OpenCompass needs datasets 3', 'datasets>=3,<4', id='datasets 4'),
         pytest.param('opencompass', '0.6.0', 'only 0.5 is tested', 'opencompass>=0.5.4,<0.6', id='opencompass 0.6'),
         pytest.param('opencompass', '0.5.3', 'only 0.5 is tested', 'opencompass>=0.5.4,<0.6', id='opencompass 0.5.3'),
     ],
@@ -188,4 +189,4 @@ def test_command_with_a_fault(tooleval: Command, monkeypatch: pytest.MonkeyPatch
     outcome = tooleval('doctor')
     assert outcome.code == 1
     assert outcome.out.count('FAULT') == 1
-    assert "2.3.0: OpenCompass needs NumPy 1; mend it with: pip install 'numpy<2'" in outcome.out
+    assert "2.3.0: OpenCompass needs NumPy 1; mend it with: pip install 'numpy>=1.26,<2'" in outcome.out

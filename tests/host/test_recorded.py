@@ -70,7 +70,7 @@ def test_folder_of_one_file_per_id(tmp_path: Path) -> None:
     ('name', 'content'),
     [
         pytest.param(
-            'answers.json', {'1': {'prediction': 'two'}, '0': {'prediction': 'one', 'gold': 'x'}}, id='object'
+            'answers.json', {'0': {'prediction': 'one', 'gold': 'x'}, '1': {'prediction': 'two'}}, id='object'
         ),
         pytest.param('answers.json', ['one', 'two'], id='list of texts'),
         pytest.param('answers.json', [{'prediction': 'one'}, {'prediction': 'two'}], id='list of rows'),
@@ -115,7 +115,9 @@ def test_failures_keep_their_name(tmp_path: Path) -> None:
         pytest.param('x.json', '{"a": ', 'cannot be read as JSON', id='cut short'),
         pytest.param('x.json', '3', 'the file is neither an object nor a list', id='number'),
         pytest.param('x.json', '{"a": {"text": "x"}}', "record 'a': it has none of prediction", id='no answer key'),
-        pytest.param('x.json', '{"0": "x", "a": "y"}', 'some answers name their record and some do not', id='mixed'),
+        pytest.param(
+            'x.json', '[{"id": "a", "output": "x"}, "y"]', 'some answers name their record and some do not', id='mixed'
+        ),
         pytest.param('x.jsonl', '{"id": "a", "output": "x"}\n{', 'cannot be read as JSON', id='cut last line'),
         pytest.param(
             'x.jsonl',
@@ -147,14 +149,14 @@ def test_damaged_file(tmp_path: Path, name: str, text: str, says: str) -> None:
 def test_no_utf8(tmp_path: Path) -> None:
     path = tmp_path / 'x.json'
     path.write_bytes(b'{"a": "\xff"}')
-    with pytest.raises(DataError, match='cannot be read as JSON'):
+    with pytest.raises(DataError, match='cannot be read as UTF-8'):
         load_recorded(path)
 
 
 def test_lines_that_are_no_utf8(tmp_path: Path) -> None:
     path = tmp_path / 'x.jsonl'
     path.write_bytes(b'{"id": "a", "output": "\xff"}\n')
-    with pytest.raises(DataError, match='cannot be read as JSON'):
+    with pytest.raises(DataError, match='cannot be read as UTF-8'):
         load_recorded(path)
 
 
@@ -217,7 +219,7 @@ def test_record_ids_that_are_numbers_are_no_positions(tmp_path: Path) -> None:
 def test_empty_files_answer_nothing(tmp_path: Path) -> None:
     recorded = load_recorded(write(tmp_path / 'x.json', {}))
     assert recorded == RecordedAnswers(tmp_path / 'x.json')
-    with pytest.raises(DataError, match='holds 0 answers by position for 1 records'):
+    with pytest.raises(DataError, match='it holds no answers'):
         recorded.check_complete(['a'])
 
 
