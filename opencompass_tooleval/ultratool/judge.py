@@ -127,7 +127,7 @@ def parse_judgement(reply: Any, task: str, lowest: float = LOWEST) -> Judgement:
     Args:
         reply: The text of the reply, or the list that a file of judgements holds in its place.
         task: ``planning`` or ``tool_creation``.
-        lowest: The lowest score that counts. The published judgements hold a plan with 0 in every dimension, and Table 4
+        lowest: The lowest score that counts. The published judgements hold a plan with 0 in six dimensions, and Table 4
             counts it: they are read with 0 here.
 
     Returns:
