@@ -1,0 +1,552 @@
+"""The real ``opencompass`` command, in processes of its own, each started in a folder outside this repository.
+
+A run is mostly the start of three processes after one another, so all runs that the selected tests need are started
+together, two at a time, and each test waits for its own.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.teval.records import TABLE, Step, load_samples
+from tests.conftest import ROOT, ModelServer, start_server
+
+DEMO = ROOT / 'opencompass_tooleval' / 'demo' / 'teval'
+REAL_ROOT = ROOT.parent / 'shared'
+REAL = REAL_ROOT / 'data' / 'teval' / 'EN'
+REAL_STEMS = ('plan_json_v1', 'plan_str_v1', 'review_str_v1')
+REAL_COUNT = 60
+BIN = Path(sys.executable).parent
+SETTINGS = ('COMPASS_DATA_CACHE', 'TOOLEVAL_ENCODER', 'TOOLEVAL_CACHE', 'HF_HOME', 'HF_HUB_CACHE', 'PYTHONPATH')
+PATIENCE = 300
+
+HEAD = """
+from mmengine.config import read_base
+from opencompass.models import HuggingFacewithChatTemplate
+from opencompass.partitioners import NaivePartitioner
+from opencompass.runners import LocalRunner
+from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
+from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+from opencompass_tooleval.host.fixed_models import OracleModel
+
+with read_base():
+    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v1_gen import tooleval_teval_en_v1_datasets
+    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
+    from opencompass_tooleval.configs.summarizers.tooleval_teval import summarizer
+
+by_name = {d['name']: d for d in [*tooleval_teval_en_v1_datasets, *tooleval_teval_en_v2_datasets]}
+tiny = dict(max_out_len=512, max_seq_len=8192, run_cfg=dict(num_gpus=0))
+api = dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='none', temperature=0, backoff=0.01, retry=1,
+           max_workers=4, query_per_second=1000, batch_size=4, **tiny)
+"""
+TAIL = """
+for _d in datasets:
+    _d['path'] = DATA_PATHS.get(_d['name'], DATA)
+    _d['reader_cfg'] = dict(input_columns=['messages'], output_column='record', test_range=TEST_RANGE)
+infer = dict(
+    partitioner=dict(type=NaivePartitioner, n=PER_TASK),
+    runner=dict(type=LocalRunner, max_num_workers=1, task=dict(type=OpenICLInferTask)),
+)
+eval = dict(
+    partitioner=dict(type=NaivePartitioner, n=len(datasets)),
+    runner=dict(type=LocalRunner, max_num_workers=1, task=dict(type=OpenICLEvalTask)),
+)
+"""
+
+
+def config(
+    models: str,
+    stems: tuple[str, ...],
+    data: str = 'tooleval:demo/teval/EN',
+    data_paths: dict[str, str] | None = None,
+    test_range: str = '',
+    per_task: int = 99,
+) -> str:
+    """The text of a config: ``models`` is Python, ``stems`` names data sets, ``per_task`` is for inference."""
+    constants = f'DATA, DATA_PATHS, TEST_RANGE, PER_TASK = {data!r}, {data_paths or {}!r}, {test_range!r}, {per_task}\n'
+    return f'{HEAD}models = {models}\ndatasets = [by_name[n] for n in {list(stems)!r}]\n{constants}{TAIL}'
+
+
+@dataclass
+class Run:
+    """One or more calls of ``opencompass`` from one folder.
+
+    Attributes:
+        cwd: The folder, outside this repository.
+        environment: What differs from this process's environment.
+        status: Exit status of the last call.
+        server: The server that it asked, if there is one.
+    """
+
+    cwd: Path
+    environment: dict[str, str]
+    status: int | None = None
+    server: ModelServer | None = None
+
+    def start(self, *arguments: str | Path) -> subprocess.Popen[bytes]:
+        """Starts the command; what it says goes to a file."""
+        environment = {name: value for name, value in os.environ.items() if name not in SETTINGS}
+        environment |= {'HOME': str(self.cwd.parent), 'TOKENIZERS_PARALLELISM': 'false', **self.environment}
+        with (self.cwd / 'said.txt').open('ab') as said:
+            return subprocess.Popen(
+                [str(BIN / 'opencompass'), *map(str, arguments)],
+                cwd=self.cwd,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+            )
+
+    def go(self, *arguments: str | Path) -> Run:
+        """Runs the command to its end."""
+        process = self.start(*arguments)
+        try:
+            self.status = process.wait(PATIENCE)
+        finally:
+            process.kill()  # does nothing to one that has ended
+        return self
+
+    def go_config(self, text: str, *arguments: str) -> Run:
+        """Runs a config, given as text, to its end."""
+        (self.cwd / 'my_config.py').write_text(text, encoding='utf-8')
+        return self.go('my_config.py', '-w', 'out', *arguments)
+
+    @property
+    def said(self) -> str:
+        """What the command printed."""
+        return (self.cwd / 'said.txt').read_text(encoding='utf-8', errors='replace')
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the experiment, of which there must be exactly one."""
+        (folder,) = (self.cwd / 'out').iterdir()
+        return folder
+
+    def predictions(self, model: str, stem: str) -> list[dict[str, Any]]:
+        """The predictions file, in its own order."""
+        file = self.folder / 'predictions' / model / f'tooleval-teval-{stem}.json'
+        rows: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding='utf-8'))
+        assert list(rows) == [str(index) for index in range(len(rows))]
+        return list(rows.values())
+
+    def result(self, model: str, stem: str) -> dict[str, Any]:
+        """The result file."""
+        file = self.folder / 'results' / model / f'tooleval-teval-{stem}.json'
+        result: dict[str, Any] = json.loads(file.read_text(encoding='utf-8'))
+        return result
+
+    def table(self, model: str) -> dict[tuple[str, str], str]:
+        """One model's column of the newest CSV: data set and metric -> what is printed there."""
+        newest = max((self.folder / 'summary').glob('summary_*.csv'))
+        with newest.open(encoding='utf-8') as stream:
+            return {(row['dataset'], row['metric']): row[model] for row in csv.DictReader(stream)}
+
+    def log(self, stage: str, model: str, stem: str) -> Path:
+        """A task's log."""
+        return self.folder / 'logs' / stage / model / f'tooleval-teval-{stem}.out'
+
+    def missing(self) -> list[str]:
+        """The lines that name what has no result."""
+        return [line for line in self.said.splitlines() if line.startswith('MISSING')]
+
+
+@dataclass
+class Bench:
+    """What the runs share."""
+
+    folder: Path
+    tiny_model: Path
+
+    def new(self, name: str, server: ModelServer | None = None, **environment: str) -> Run:
+        """A run in a fresh folder, with a home that holds neither data nor encoders."""
+        cwd = self.folder / name
+        cwd.mkdir()
+        return Run(cwd, environment, server=server)
+
+
+# --- the runs -------------------------------------------------------------------------------------------------------
+
+
+def run_demo(bench: Bench) -> Run:
+    """The demo config as it is shipped."""
+    return bench.new('demo').go(ROOT / 'opencompass_tooleval' / 'configs' / 'eval_demo.py', '-w', 'out')
+
+
+WRAPPER_STEMS = ('instruct_v2', 'review_str_v2', 'retrieve_str_v2')
+WRAPPER_RANGE = '[:12]'
+
+
+def run_wrappers(bench: Bench) -> Run:
+    """The tiny model in this process at two batch sizes, and behind a server."""
+    server = start_server(bench.tiny_model)
+    chat = f'dict(type=HuggingFacewithChatTemplate, path={str(bench.tiny_model)!r}, **tiny, '
+    models = (
+        f"[{chat} abbr='batch-1', batch_size=1), {chat} abbr='batch-8', batch_size=8),"
+        f' dict(api, openai_api_base={server.url!r})]'
+    )
+    try:
+        return bench.new('wrappers').go_config(config(models, WRAPPER_STEMS, test_range=WRAPPER_RANGE))
+    finally:
+        server.stop()
+
+
+def run_command_line(bench: Bench) -> Run:
+    """No config file at all, two workers, and data where ``COMPASS_DATA_CACHE`` points."""
+    cache = bench.folder / 'data_cache'
+    shutil.copytree(DEMO / 'EN', cache / 'data' / 'teval' / 'EN')
+    told = subprocess.run([BIN / 'tooleval', 'config-dir'], capture_output=True, text=True, check=True, cwd=cache)
+    run = bench.new('command_line', COMPASS_DATA_CACHE=str(cache), TOOLEVAL_ENCODER='offline')
+    arguments = '--datasets tooleval_teval_en_v2_gen --summarizer tooleval_teval --hf-num-gpus 0 --max-num-workers 2'
+    model = ('--hf-path', bench.tiny_model, '--batch-size', '8', '-w', 'out')
+    return run.go('--config-dir', told.stdout.strip(), *arguments.split(), *model)
+
+
+def run_real(bench: Bench) -> Run:
+    """The oracles on the first records of the real data; skips the test where it is not beside the repository."""
+    absent = [stem for stem in REAL_STEMS if not (REAL / f'{stem}.json').is_file()]
+    if absent:
+        pytest.skip(f'real T-Eval data ({", ".join(absent)}) is not beside the repository')
+    models = "[dict(type=OracleModel, abbr=f'oracle-{n}', noise=n, run_cfg=dict(num_gpus=0)) for n in (0.0, 0.3)]"
+    run = bench.new('real', COMPASS_DATA_CACHE=str(REAL_ROOT), TOOLEVAL_ENCODER='offline')
+    return run.go_config(config(models, REAL_STEMS, data='data/teval/EN', test_range=f'[:{REAL_COUNT}]'))
+
+
+KILLED_AT = 10
+"""Number of the request at which the server holds its breath: the second of the third batch of four."""
+
+
+def run_killed(bench: Bench) -> Run:
+    """The API model of :func:`run_wrappers` alone: killed in its third batch, then resumed.
+
+    ``story.json`` tells what the first call left behind, and what each call asked.
+    """
+    server = start_server(bench.tiny_model, '--fault', f'slow@{KILLED_AT}=3600')
+    run = bench.new('killed', server)
+    try:
+        text = config(f'[dict(api, openai_api_base={server.url!r})]', WRAPPER_STEMS, test_range=WRAPPER_RANGE)
+        (run.cwd / 'my_config.py').write_text(text, encoding='utf-8')
+        process = run.start('my_config.py', '-w', 'out')
+        kill_worker(run.cwd, process, server)
+        first_status = process.wait(PATIENCE)
+        first = server.stats()['asked']
+        journals = {file.name: file.read_bytes() for file in run.folder.glob('predictions/*/tmp_*')}
+        written = [file.name for file in run.folder.glob('predictions/*/*.json')]
+        first_said = run.said
+        server.reset()
+        run.go('my_config.py', '-w', 'out', '-r')
+        story = {
+            'status': first_status,
+            'said': first_said,
+            'journals': {name: len(lines.splitlines()) for name, lines in journals.items()},
+            'written': written,
+            'first': [asked['digest'] for asked in first],
+            'second': [asked['digest'] for asked in server.stats()['asked']],
+        }
+        (run.cwd / 'story.json').write_text(json.dumps(story), encoding='utf-8')
+        return run
+    finally:
+        server.stop()
+
+
+def kill_worker(cwd: Path, process: subprocess.Popen[bytes], server: ModelServer) -> None:
+    """Waits until the third batch is in flight and all the rest of it is answered, and kills the worker outright."""
+    deadline = time.monotonic() + PATIENCE
+    while (stats := server.stats())['requests'] < 12 or stats['in_flight'] != 1:
+        assert process.poll() is None, 'opencompass ended before its worker could be killed'
+        assert time.monotonic() < deadline, 'the third batch never came'
+        time.sleep(0.05)
+    (worker,) = inference_workers(cwd)
+    os.kill(worker, signal.SIGKILL)
+
+
+def inference_workers(cwd: Path) -> Iterator[int]:
+    """Process ids of OpenCompass's inference workers that were started in ``cwd``, without the shells around them."""
+    for entry in Path('/proc').iterdir():
+        try:
+            command = (entry / 'cmdline').read_bytes().decode().split('\0') if entry.name.isdecimal() else []
+        except OSError:
+            continue
+        if len(command) > 2 and command[1].endswith('openicl_infer.py') and command[2].startswith(f'{cwd}/'):
+            yield int(entry.name)
+
+
+FAULTY_STEMS = ('review_str_v2', 'plan_str_v2', 'retrieve_str_v2')
+
+
+def run_faulty(bench: Bench) -> Run:
+    """One data set in order, one with an error of the server's for one prompt, and one whose file is missing."""
+    server = start_server('--canned', 'Answer: A', '--fault', '500@~window seat')
+    run = bench.new('faulty', server, TOOLEVAL_ENCODER='offline')
+    paths = {'retrieve_str_v2': 'data/nowhere'}
+    text = config(f'[dict(api, openai_api_base={server.url!r})]', FAULTY_STEMS, data_paths=paths, per_task=1)
+    try:
+        run.go_config(text)
+        (run.cwd / 'story.json').write_text(json.dumps(server.stats()), encoding='utf-8')
+        return run
+    finally:
+        server.stop()
+
+
+def run_unprepared(bench: Bench, name: str, stem: str, **paths: str) -> Run:
+    """A run with the default partitioner that lacks something."""
+    server = start_server('--canned', 'Answer: A')
+    run = bench.new(name, server)
+    text = config(f'[dict(api, openai_api_base={server.url!r})]', ('review_str_v2', stem), data_paths=paths)
+    text += '\ndel infer\n'
+    try:
+        run.go_config(text)
+        (run.cwd / 'story.json').write_text(json.dumps(server.stats()), encoding='utf-8')
+        return run
+    finally:
+        server.stop()
+
+
+def run_without_data(bench: Bench) -> Run:
+    """The second data set's file is missing."""
+    return run_unprepared(bench, 'without_data', 'retrieve_str_v2', retrieve_str_v2='data/nowhere')
+
+
+def run_without_encoder(bench: Bench) -> Run:
+    """The second data set needs the official encoder, which is not there."""
+    return run_unprepared(bench, 'without_encoder', 'plan_str_v2')
+
+
+RUNS: dict[str, Callable[[Bench], Run]] = {
+    'command_line': run_command_line,
+    'wrappers': run_wrappers,
+    'killed': run_killed,
+    'demo': run_demo,
+    'faulty': run_faulty,
+    'real': run_real,
+    'without_data': run_without_data,
+    'without_encoder': run_without_encoder,
+}
+
+
+@pytest.fixture(scope='module')
+def jobs(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tiny_model: Path
+) -> Iterator[dict[str, Future[Run]]]:
+    """Starts the runs that the selected tests ask for, two at a time."""
+    wanted = {name for item in request.session.items for name in getattr(item, 'fixturenames', ())}
+    bench = Bench(tmp_path_factory.mktemp('elsewhere'), tiny_model)
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        jobs = {name: pool.submit(function, bench) for name, function in RUNS.items() if f'{name}_run' in wanted}
+        yield jobs
+        for job in jobs.values():
+            job.cancel()
+
+
+def _fixture(name: str) -> Any:
+    @pytest.fixture(scope='module', name=f'{name}_run')
+    def wait(jobs: dict[str, Future[Run]]) -> Run:
+        return jobs[name].result()
+
+    return wait
+
+
+wrappers_run, killed_run, command_line_run, demo_run = map(_fixture, ('wrappers', 'killed', 'command_line', 'demo'))
+faulty_run, real_run = map(_fixture, ('faulty', 'real'))
+without_data_run, without_encoder_run = map(_fixture, ('without_data', 'without_encoder'))
+
+
+def record_ids(file: Path) -> list[str]:
+    """The ids in a data file, in its order."""
+    return list(json.loads(file.read_text(encoding='utf-8')))
+
+
+# --- the tests ------------------------------------------------------------------------------------------------------
+
+TABLES = {'EN': 'tooleval-teval_v2', 'ZH': 'tooleval-teval_v2_zh'}
+
+
+def test_demo_config_ranks_the_oracles(demo_run: Run) -> None:
+    assert demo_run.status == 0, demo_run.said[-3000:]
+    assert not demo_run.missing()
+    oracle, noisy = demo_run.table('oracle'), demo_run.table('oracle-noise-0.3')
+    for table in TABLES.values():
+        assert oracle[table, 'overall'] == '100.00'
+        assert 0 < float(noisy[table, 'overall']) < 99
+        shown = [metric for dataset, metric in oracle if dataset == table]
+        assert len(shown) == 17
+        assert shown[:7] == ['overall', 'instruct', 'plan', 'reason', 'retrieve', 'understand', 'review']
+    assert all(value == '100.00' for value in oracle.values())
+    assert {dataset for dataset, _ in oracle} == set(TABLES.values())  # no empty rows of v1 or of the subset
+
+
+def test_demo_details_are_one_per_sample_in_order(demo_run: Run) -> None:
+    for language, suffix in (('EN', ''), ('ZH', '_zh')):
+        for subset in TABLE:
+            stem = f'{subset.name}_v2{suffix}'
+            ids = record_ids(DEMO / language / f'{stem}.json')
+            for model in ('oracle', 'oracle-noise-0.3'):
+                result = demo_run.result(model, stem)
+                assert [detail['id'] for detail in result['details']] == ids
+                assert [row['record_id'] for row in demo_run.predictions(model, stem)] == ids
+                assert result['samples'] == {'all': len(ids), 'infra': 0}
+                assert sum(result['reasons'].values()) == len(ids)
+                assert list(result)[: len(subset.metrics)] == list(subset.metrics)
+            metrics = demo_run.result('oracle', stem)
+            assert all(metrics[metric] == pytest.approx(100, abs=0.001) for metric in subset.metrics)
+
+
+def test_batch_sizes_and_the_server_are_asked_the_same(wrappers_run: Run) -> None:
+    assert wrappers_run.status == 0, wrappers_run.said[-3000:]
+    for stem in WRAPPER_STEMS:
+        ids = record_ids(DEMO / 'EN' / f'{stem}.json')[:12]
+        one, eight, api = (wrappers_run.predictions(model, stem) for model in ('batch-1', 'batch-8', 'api'))
+        assert [row['record_id'] for row in one] == ids
+        for other in (eight, api):
+            assert [row['origin_prompt'] for row in other] == [row['origin_prompt'] for row in one]
+            assert [row['record_id'] for row in other] == ids
+            assert [row['gold'] for row in other] == [row['gold'] for row in one]
+
+
+def test_batch_sizes_and_the_server_answer_the_same(wrappers_run: Run) -> None:
+    """Greedy decoding in float32 of one model: at batch size 1, at 8 with padding on the left, and behind the server.
+
+    Compared are the raw predictions, all of them, and with them every score.
+    """
+    answers = set()
+    for stem in WRAPPER_STEMS:
+        one, eight, api = (
+            [row['prediction'] for row in wrappers_run.predictions(model, stem)]
+            for model in ('batch-1', 'batch-8', 'api')
+        )
+        assert one == eight
+        assert one == api
+        assert all(one)
+        answers |= set(one)
+        assert len({json.dumps(wrappers_run.result(m, stem)['details']) for m in ('batch-1', 'batch-8', 'api')}) == 1
+    assert len(answers) > 18  # of 30: the model does not say the same to everything
+    assert wrappers_run.table('batch-1') == wrappers_run.table('batch-8') == wrappers_run.table('api')
+
+
+def test_without_a_config_file(command_line_run: Run, tiny_model: Path) -> None:
+    run, model = command_line_run, f'{tiny_model.name}_hf'
+    assert run.status == 0, run.said[-3000:]
+    for subset in TABLE:
+        stem = f'{subset.name}_v2'
+        result = run.result(model, stem)
+        assert [detail['id'] for detail in result['details']] == record_ids(DEMO / 'EN' / f'{stem}.json')
+        assert result['samples']['infra'] == 0
+        if subset.encoder and 'v2' in subset.encoder:
+            assert result['provenance']['encoder'].startswith('offline')
+    table = run.table(model)
+    assert len(table) == 17
+    assert 0 <= float(table['tooleval-teval_v2', 'overall']) < 50
+    assert 'not comparable with the leaderboard' in run.said
+
+
+def test_two_workers_split_a_data_set_and_its_answers_come_together(command_line_run: Run, tiny_model: Path) -> None:
+    """With two workers OpenCompass splits a data set of more than 16 records and writes two predictions files."""
+    parts = [command_line_run.predictions(f'{tiny_model.name}_hf', f'instruct_v2_{part}') for part in (0, 1)]
+    ids = [row['record_id'] for part in parts for row in part]
+    assert ids == record_ids(DEMO / 'EN' / 'instruct_v2.json')
+
+
+def repeats_a_step(steps: tuple[Step, ...]) -> bool:
+    """Whether two steps of a plan are the same call; the official code then may match them crosswise."""
+    return len({(step.name, step.args) for step in steps}) < len(steps)
+
+
+def test_oracles_on_real_data(real_run: Run) -> None:
+    run = real_run
+    assert run.status == 0, run.said[-3000:]
+    for stem in REAL_STEMS:
+        subset = stem.removesuffix('_v1')
+        samples = load_samples(REAL / f'{stem}.json', subset, 'v1')[:REAL_COUNT]
+        result = run.result('oracle-0.0', stem)
+        assert [detail['id'] for detail in result['details']] == [sample.record.id for sample in samples]
+        main = 'review_quality' if subset == 'review_str' else 'f1_score'
+        for sample, detail in zip(samples, result['details'], strict=True):
+            if main == 'review_quality' or not repeats_a_step(sample.record.gold):  # type: ignore[arg-type]
+                assert detail['values'][main] == pytest.approx(1), (sample.record.id, detail)
+        assert result[main] > 95
+        assert run.result('oracle-0.3', stem)[main] < result[main] - 1
+
+
+def test_a_killed_worker_leaves_what_it_answered(killed_run: Run) -> None:
+    story = json.loads((killed_run.cwd / 'story.json').read_text(encoding='utf-8'))
+    assert story['status'] == 1
+    assert story['journals'] == {'tmp_tooleval-teval-instruct_v2.jsonl': 8}
+    assert story['written'] == []
+    lines = [line for line in story['said'].splitlines() if line.startswith('MISSING')]
+    assert [line.split(': ')[0] for line in lines] == [f'MISSING api x tooleval-teval-{s}' for s in WRAPPER_STEMS]
+
+
+def test_a_resumed_run_asks_only_what_was_in_flight_again(killed_run: Run) -> None:
+    story = json.loads((killed_run.cwd / 'story.json').read_text(encoding='utf-8'))
+    first, second = story['first'], story['second']
+    assert len(first) == 12  # three batches of four, of which two were answered to their end
+    assert set(first) & set(second) == set(first[8:])
+    everything = [*first[:8], *second]
+    assert len(everything) == len(set(everything)) == 12 + 6 + 12
+
+
+def test_a_resumed_run_ends_as_an_uninterrupted_one(killed_run: Run, wrappers_run: Run) -> None:
+    assert killed_run.status == 0, killed_run.said[-3000:]
+    for stem in WRAPPER_STEMS:
+        assert killed_run.predictions('api', stem) == wrappers_run.predictions('api', stem)
+        assert killed_run.result('api', stem) == wrappers_run.result('api', stem)
+    assert killed_run.table('api') == wrappers_run.table('api')
+    assert not list(killed_run.folder.glob('predictions/*/tmp_*'))
+
+
+def test_lasting_faults_fail_the_run_and_name_what_is_missing(faulty_run: Run) -> None:
+    assert faulty_run.status == 1
+    lines = {line.partition(': ')[0]: line for line in faulty_run.missing()}
+    assert set(lines) == {f'MISSING api x tooleval-teval-{stem}' for stem in ('plan_str_v2', 'retrieve_str_v2')}
+    for stem in ('plan_str_v2', 'retrieve_str_v2'):
+        line = lines[f'MISSING api x tooleval-teval-{stem}']
+        log = faulty_run.cwd / line.rpartition('see ')[2]
+        assert log.samefile(faulty_run.log('infer', 'api', stem))
+    said = faulty_run.log('infer', 'api', 'plan_str_v2').read_text(encoding='utf-8')
+    assert 'InfraFailureError' in said
+    assert '1 of 4 samples have no answer' in said and "'infra:server': 1" in said
+    assert not list(faulty_run.folder.glob('predictions/*/*plan_str_v2.json'))
+    assert list(faulty_run.folder.glob('predictions/*/tmp_*plan_str_v2.jsonl'))
+
+
+def test_lasting_faults_leave_the_other_tables(faulty_run: Run) -> None:
+    ids = record_ids(DEMO / 'EN' / 'review_str_v2.json')
+    result = faulty_run.result('api', 'review_str_v2')
+    assert [detail['id'] for detail in result['details']] == ids
+    assert result['review_quality'] == pytest.approx(100 * 2 / 6)  # A is right in two of six
+    assert faulty_run.table('api')['tooleval-teval_v2', 'review'] == '33.33'
+    assert list((faulty_run.folder / 'summary').glob('summary_*_notes.txt'))
+
+
+def test_a_missing_file_is_known_to_its_own_log(faulty_run: Run) -> None:
+    said = faulty_run.log('infer', 'api', 'retrieve_str_v2').read_text(encoding='utf-8')
+    assert 'data/nowhere' in said and 'tooleval prepare teval' in said
+    asked = json.loads((faulty_run.cwd / 'story.json').read_text(encoding='utf-8'))
+    assert asked['requests'] == 6 + 4 + 1  # review, plan, and the one more try: nothing of the missing data set
+
+
+def test_missing_data_ends_the_run_before_it_asks_anything(without_data_run: Run) -> None:
+    assert without_data_run.status != 0
+    assert 'data/nowhere' in without_data_run.said
+    assert 'Mend it with: tooleval prepare teval' in without_data_run.said
+    assert json.loads((without_data_run.cwd / 'story.json').read_text(encoding='utf-8'))['requests'] == 0
+
+
+def test_a_missing_encoder_ends_the_run_before_it_asks_anything(without_encoder_run: Run) -> None:
+    assert without_encoder_run.status != 0
+    assert "encoder 'all-mpnet-base-v2' is not on this machine" in without_encoder_run.said
+    assert 'hf download sentence-transformers/all-mpnet-base-v2' in without_encoder_run.said
+    assert json.loads((without_encoder_run.cwd / 'story.json').read_text(encoding='utf-8'))['requests'] == 0
