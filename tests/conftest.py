@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +87,9 @@ def canned_process() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def canned_server(canned_process: ModelServer) -> ModelServer:
-    """The server of :func:`canned_process`, with no faults and nothing asked yet."""
+    """The server of :func:`canned_process`, with no faults, nothing asked yet and nobody waiting."""
+    while canned_process.stats()['in_flight']:  # a slow answer that an earlier test did not wait for
+        time.sleep(0.05)
     canned_process.reset()
     return canned_process
 
