@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +34,20 @@ class Journal:
         if half:
             logger.warning('%s: dropping a half-written last line', self.path)
             os.truncate(self.path, len(whole) + len(newline))
-        rows: dict[int, Row] = {}
+        return {int(row.pop('idx')): row for row in self.rows()}
+
+    def rows(self) -> Iterator[Row]:
+        """Yields the whole rows, ``idx`` included, and leaves the file alone: another process may be writing it."""
+        whole = self.path.read_bytes().rpartition(b'\n')[0]
         for number, line in enumerate(whole.split(b'\n'), start=1):
             if not line:
                 continue
             try:
                 row = json.loads(line)
-                rows[int(row.pop('idx'))] = row
+                int(row['idx'])
+                yield row
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 logger.warning('%s: line %d cannot be read (%s); its sample is asked again', self.path, number, error)
-        return rows
 
     def append(self, rows: Mapping[int, Row]) -> None:
         """Writes ``rows`` and returns once they are on disk."""
