@@ -1,0 +1,142 @@
+"""The tool annotation of a plan's step: ``null``, ``No tool required``, or a call ``name(arg='value', ...)``.
+
+The call is written by hand and by GPT-4 (UltraTool, section 2.3), not by a serialiser: values hold commas, quotes and
+equals signs as they come, so that no grammar reads it. What bounds an argument is known, though: a name out of the
+tool's properties, an equals sign after it, and a value before it that is closed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+PARENT = 'null'
+NO_TOOL = frozenset({'No tool required', '不需要工具'})
+
+_CLOSERS = {"'": "'", '"': '"', '“': '”', '‘': '’', '[': ']', '{': '}', '(': ')', '<': '>'}
+_QUOTES = frozenset('\'"“‘')
+_CALL = re.compile(r'\s*([^\s(（]+)\s*[(（](.*)[)）]\s*', re.DOTALL)
+_NAME = r'[^\W\d][\w.\-]*'
+_VALUE_START = re.compile(r'\s*(?:[\'"“‘\[{<\-\d]|true|false|null|None)', re.IGNORECASE)
+
+
+class CallError(ValueError):
+    """An annotation that is no call."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a call.
+
+    Attributes:
+        name: Its name, without the quotes that some annotations put around it.
+        raw: The text after the equals sign, as the plan has it.
+    """
+
+    name: str
+    raw: str
+
+    @property
+    def value(self) -> str:
+        """The text without the quotes around it; a list, a number or a ``<value of an earlier step>`` as it is."""
+        text = self.raw
+        return text[1:-1] if text[:1] in _QUOTES and _is_closed(text) else text
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a tool."""
+
+    tool: str
+    arguments: tuple[Argument, ...]
+
+
+def is_parent(annotation: str | None) -> bool:
+    """Whether the step only groups others; the files write ``null`` as a JSON null or as text."""
+    return annotation is None or annotation.strip() == PARENT
+
+
+def needs_no_tool(annotation: str) -> bool:
+    """Whether the step is done without a tool."""
+    return annotation.strip() in NO_TOOL
+
+
+def call_name(annotation: str) -> str:
+    """The tool that ``name(...)`` calls.
+
+    Raises:
+        CallError: It is no such text.
+    """
+    match = _CALL.fullmatch(annotation)
+    if match is None:
+        raise CallError(f'{annotation!r} is neither null, nor No tool required, nor a call name(...)')
+    return match.group(1)
+
+
+def parse_call(annotation: str, properties: Collection[str]) -> Call:
+    """Reads a call.
+
+    Args:
+        annotation: ``name(arg='value', ...)``.
+        properties: Argument names of the tool. Others are taken too, but only where what follows looks like a value.
+
+    Raises:
+        CallError: It is no call, or something stands between the brackets that has no name.
+    """
+    name = call_name(annotation)
+    match = _CALL.fullmatch(annotation)
+    body = match.group(2) if match else ''
+    borders = list(_borders(body, properties))
+    if body.strip() and (not borders or body[: borders[0].start()].strip()):
+        raise CallError(f'{annotation!r} has a value without a name')
+    if not borders:
+        return Call(name, ())
+    ends = [*(border.start() for border in borders[1:]), len(body)]
+    values = [body[border.end() : end].strip() for border, end in zip(borders, ends, strict=True)]
+    arguments = tuple(Argument(border['name'], value) for border, value in zip(borders, values, strict=True))
+    return Call(name, arguments)
+
+
+def published_value(argument: Argument) -> str:
+    """What the authors' tool_usage file has in place of :attr:`Argument.value`.
+
+    The text is cut at its first comma; then, if it starts with a single quote, its first and last character go, the
+    last one being the closing quote only if nothing was cut. This gives all 6,809 values of the published file, in
+    both languages. Double quotes are kept, and so is what is left of a list.
+    """
+    text = argument.raw.split(',')[0]
+    return text[1:-1] if text.startswith("'") else text
+
+
+def _is_closed(text: str) -> bool:
+    """Whether a value that opens with a quote or a bracket ends with its partner; others always are."""
+    closer = _CLOSERS.get(text[:1])
+    return closer is None or (len(text) > 1 and text.endswith(closer))
+
+
+def _borders(body: str, properties: Collection[str]) -> Iterator[re.Match[str]]:
+    """The places ``, name=`` where an argument starts; ``content='a, title=b'`` has only one.
+
+    A name opens no second argument, so that ``f(a='x', b='y', a='z')`` gives ``b`` the value ``'y', a='z'``: a value
+    that quotes a call is likelier than a call that says a thing twice.
+    """
+    known = '|'.join(re.escape(name) for name in sorted(properties, key=len, reverse=True))
+    names = f'{known}|{_NAME}' if known else _NAME
+    pattern = re.compile(rf'(?:^|[,，、;；])\s*(?P<quote>[\'"]?)(?P<name>{names})(?P=quote)\s*=(?!=)')
+    previous: re.Match[str] | None = None
+    seen: set[str] = set()
+    position = 0
+    while match := pattern.search(body, position):
+        position = match.start() + 1
+        if match['name'] in seen:
+            continue
+        if match['name'] not in properties and not _VALUE_START.match(body, match.end()):
+            continue
+        if previous is not None:
+            value = body[previous.end() : match.start()].strip()
+            if not value or not _is_closed(value):
+                continue
+        seen.add(match['name'])
+        previous, position = match, match.end()
+        yield match
