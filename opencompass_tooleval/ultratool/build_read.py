@@ -138,9 +138,7 @@ def read_samples(file: Path, *, skipped: list[DataError] | None = None) -> list[
     except UnicodeDecodeError as error:
         raise DataError(file, f'the file is no UTF-8 text ({error})', cure=CURE_MISSING) from error
     samples = []
-    for row, line in enumerate(lines):
-        if not line.strip():
-            continue
+    for row, line in enumerate(filter(str.strip, lines)):
         try:
             samples.append(_sample(row, line))
         except _Fault as fault:
