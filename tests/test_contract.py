@@ -63,7 +63,7 @@ def test_summarizer_rows_name_every_table() -> None:
 def test_importing_us_changes_nothing_that_was_registered() -> None:
     code = """
 from opencompass.datasets import TEvalDataset
-import opencompass.models, opencompass.summarizers, opencompass.openicl
+import opencompass.models, opencompass.openicl, opencompass.summarizers, opencompass.tasks
 from importlib import import_module
 from opencompass_tooleval.host.registry import MODULES, REGISTERED, snapshot
 before = snapshot()

@@ -3,7 +3,9 @@
 from mmengine.config import read_base
 from opencompass.partitioners import NaivePartitioner
 from opencompass.runners import LocalRunner
-from opencompass.tasks import OpenICLEvalTask
+
+from opencompass_tooleval.host.eval_task import ToolEvalEvalTask
+from opencompass_tooleval.host.infer_task import ToolEvalInferTask
 
 with read_base():
     from .datasets.teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
@@ -21,7 +23,12 @@ for _dataset in datasets:
     _dataset['encoder'] = 'offline'
     _dataset['eval_cfg']['evaluator']['encoder'] = 'offline'  # type: ignore[index]
 
+# one process per model and stage, so that model and sentence encoder are loaded once
+infer = dict(
+    partitioner=dict(type=NaivePartitioner, n=len(datasets)),
+    runner=dict(type=LocalRunner, max_num_workers=1, task=dict(type=ToolEvalInferTask)),
+)
 eval = dict(
     partitioner=dict(type=NaivePartitioner, n=len(datasets)),
-    runner=dict(type=LocalRunner, max_num_workers=1, task=dict(type=OpenICLEvalTask)),
+    runner=dict(type=LocalRunner, max_num_workers=1, task=dict(type=ToolEvalEvalTask)),
 )

@@ -9,7 +9,9 @@ from opencompass import registry
 MODULES = (
     'host.api_model',
     'host.conversation',
+    'host.eval_task',
     'host.fixed_models',
+    'host.infer_task',
     'host.inferencer',
     'host.summarizer',
     'teval.adapter',
@@ -22,6 +24,7 @@ REGISTERED = {
     'ICL_INFERENCERS': ('ToolEvalGenInferencer',),
     'ICL_PROMPT_TEMPLATES': ('ToolEvalConversationTemplate',),
     'TEXT_POSTPROCESSORS': ('tooleval_teval_v1', 'tooleval_teval_v2', 'tooleval_teval_clean'),
+    'TASKS': ('ToolEvalInferTask', 'ToolEvalEvalTask'),
     'MODELS': ('ReplayModel', 'OracleModel', 'ToolEvalOpenAI'),
 }
 """Registry -> names. OpenCompass overwrites a name silently, so a test asserts that these were free."""

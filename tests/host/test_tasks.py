@@ -1,0 +1,72 @@
+"""Tasks go on after a failing data set, in OpenCompass's worker processes, and fail at their end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.host.going_on import as_module
+
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.host.fixed_models import ReplayModel
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
+
+wanted = ['review_str_v2', 'retrieve_str_v2', 'instruct_v2']
+by_name = {row['name']: row for row in datasets}
+datasets = [by_name[name] for name in wanted]
+missing = dict(by_name['plan_str_v2'], path='/no/such/folder')
+datasets.insert(1, missing)
+models = [dict(type=ReplayModel, abbr='replay', path='PATH/{dataset}.jsonl', batch_size=64, run_cfg=dict(num_gpus=0))]
+"""
+
+
+@pytest.fixture(scope='module')
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """review_str and instruct are answered; plan_str has no data, retrieve_str no file of answers."""
+    from opencompass_tooleval.teval.prompts import gold_answer
+    from opencompass_tooleval.teval.records import load_samples
+
+    folder = tmp_path_factory.mktemp('tasks')
+    demo = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'demo' / 'teval' / 'EN'
+    for subset in ('review_str', 'instruct'):
+        samples = load_samples(demo / f'{subset}_v2.json', subset)
+        rows = ({'id': sample.record.id, 'prediction': gold_answer(sample.record)} for sample in samples)
+        (folder / f'{subset}_v2.jsonl').write_text(''.join(json.dumps(row) + '\n' for row in rows))
+    (folder / 'mine.py').write_text(CONFIG.replace('PATH', str(folder)))
+    command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out']
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True), folder
+
+
+def test_what_can_be_done_is_done(run: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    done, folder = run
+    results = {file.stem: json.loads(file.read_text()) for file in folder.glob('out/*/results/replay/*.json')}
+    assert set(results) == {'tooleval-teval-review_str_v2', 'tooleval-teval-instruct_v2'}, done.stderr
+    assert results['tooleval-teval-review_str_v2']['review_quality'] == 100.0
+    assert results['tooleval-teval-instruct_v2']['string_args_em_metric'] == 100.0
+
+
+def test_what_failed_is_said(run: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    done, folder = run
+    assert done.returncode == 1
+    for name in ('plan_str_v2', 'retrieve_str_v2'):
+        assert f'MISSING replay x tooleval-teval-{name}: no result; see ' in done.stdout
+    assert done.stdout.count('MISSING') == 2
+    (log,) = folder.glob('out/*/logs/infer/replay/*.out')
+    text = log.read_text()
+    assert 'TaskFailedError: 2 data sets failed' in text
+    assert 'FAILED tooleval-teval-plan_str_v2: DataError' in text
+    assert 'FAILED tooleval-teval-retrieve_str_v2: DataError' in text
+    assert 'tooleval prepare teval' in text
+
+
+def test_a_command_without_the_script_is_refused() -> None:
+    assert as_module('python a.py cfg', 'a.py', 'm') == 'python -m m cfg'
+    with pytest.raises(ValueError, match='is not in the command'):
+        as_module('python b.py cfg', 'a.py', 'm')
