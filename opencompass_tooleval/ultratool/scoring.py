@@ -1,0 +1,210 @@
+"""Scores answers to UltraTool: one record and one answer in, one :class:`StepsScore` out; and their aggregate."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from opencompass_tooleval.core.aggregate import Aggregate, aggregate
+from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG
+from opencompass_tooleval.core.parse import Parsed
+from opencompass_tooleval.core.result import INFRA, OK
+from opencompass_tooleval.ultratool import score_awareness, score_judged, score_selection, score_usage
+from opencompass_tooleval.ultratool.protocol import Protocol
+from opencompass_tooleval.ultratool.reading import is_json, read
+from opencompass_tooleval.ultratool.records import Record, Subset
+from opencompass_tooleval.ultratool.score_judged import Judged
+from opencompass_tooleval.ultratool.score_steps import UNJUDGED, Outcome, StepsScore, error_type
+
+NO_DOMAIN = 'unknown'
+
+_SCORERS: Mapping[str, Callable[[Record, Sequence[Any], Protocol], Outcome]] = {
+    'awareness': score_awareness.score,
+    'selection': score_selection.score,
+    'usage': score_usage.score,
+}
+
+
+def _no_answer(answer: Any) -> str:
+    """Why there is nothing to read (``infra:...``, ``answer:...``), or ``''``."""
+    reason = str(getattr(answer, 'reason', None) or '')
+    if reason or not isinstance(answer, str):
+        return reason
+    return TOO_LONG if len(answer) > MAX_CHARS else '' if answer.strip() else EMPTY
+
+
+def read_answer(subset: Subset, answer: Any, protocol: Protocol) -> Parsed:
+    """Reads an answer; never raises, whatever it holds."""
+    reason = _no_answer(answer)
+    if reason.startswith(INFRA) or reason == TOO_LONG:
+        return Parsed(None, 'none', reason)
+    return read(answer, subset.reading, protocol)
+
+
+def _json_rates(answer: Any, parsed: Parsed) -> dict[str, float | None]:
+    return {'json_rate': float(parsed.ok), 'json_rate_unrepaired': float(is_json(answer))}
+
+
+def _gold(record: Record) -> Any:
+    return record.plan if record.subset.kind == 'planning' else record.raw['reference']
+
+
+def _score(record: Record, answer: Any, parsed: Parsed, outcome: Outcome) -> StepsScore:
+    values = {**outcome.values, **_json_rates(answer, parsed)}
+    reason = outcome.reason
+    if reason != OK:
+        reason = _no_answer(answer) or parsed.reason or reason
+    return StepsScore(
+        id=record.id,
+        values={metric: values[metric] for metric in record.subset.metrics},
+        reason=reason,
+        parsed=parsed.value,
+        rung=parsed.rung,
+        gold=_gold(record),
+        steps=outcome.steps,
+        others=outcome.others,
+        flat=outcome.flat,
+        domain=record.domain,
+    )
+
+
+def _items(parsed: Parsed) -> Sequence[Any]:
+    return parsed.value if isinstance(parsed.value, list) else ()
+
+
+def score_answer(
+    record: Record, answer: Any, protocol: Protocol, judgements: Sequence[Judged] | None = None
+) -> StepsScore:
+    """Scores one answer.
+
+    Args:
+        record: Its record.
+        answer: Its text (an :class:`~opencompass_tooleval.core.answer.Answer` with an ``infra:`` reason scores 0), or a
+            list that has been read already.
+        protocol: The rules.
+        judgements: Planning and tool creation: the judgements of this answer.
+
+    Raises:
+        ValueError: The task needs judgements and there are none.
+    """
+    parsed = read_answer(record.subset, answer, protocol)
+    scorer = _SCORERS.get(record.subset.kind)
+    if scorer is not None:
+        return _score(record, answer, parsed, scorer(record, _items(parsed), protocol))
+    if judgements is None:
+        raise ValueError(f'{record.subset.name} is scored from judgements')
+    judged = score_judged.expected(record, _items(parsed), judgements)
+    return _score(record, answer, parsed, score_judged.score(record.subset, judged, protocol))
+
+
+def score_answers(
+    records: Sequence[Record],
+    answers: Sequence[Any],
+    protocol: Protocol,
+    judgements: Iterable[Judged] | None = None,
+    progress: Callable[[Sequence[Record]], Iterable[Record]] = iter,
+) -> list[StepsScore]:
+    """Scores a subset: one score per record, in the same order (see :func:`score_answer`).
+
+    Raises:
+        ValueError: There are more records than answers or fewer, or a judgement is of no record.
+    """
+    if len(records) != len(answers):
+        raise ValueError(f'{len(records)} records, but {len(answers)} answers')
+    by_record: dict[str, list[Judged]] | None = None
+    if judgements is not None:
+        by_record = {record.id: [] for record in records}
+        for judged in judgements:
+            if judged.id not in by_record:
+                raise ValueError(f'a judgement is of record {judged.id!r}, which is not among the records')
+            by_record[judged.id].append(judged)
+    return [
+        score_answer(record, answer, protocol, None if by_record is None else by_record[record.id])
+        for record, answer in zip(progress(records), answers, strict=True)
+    ]
+
+
+def score_judgements(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> list[StepsScore]:
+    """Scores judgements on their own, without records and answers: one score per record that they name.
+
+    The rates of readable JSON are None: the answers are not there.
+    """
+    by_record: dict[str, list[Judged]] = {}
+    for judged in judgements:
+        by_record.setdefault(judged.id, []).append(judged)
+    scores = []
+    for record_id, mine in by_record.items():
+        outcome = score_judged.score(subset, mine, protocol)
+        values = {metric: outcome.values.get(metric) for metric in subset.metrics}
+        scores.append(StepsScore(record_id, values, outcome.reason, steps=outcome.steps, flat=outcome.flat))
+    return scores
+
+
+def _flat(scores: Sequence[StepsScore], metric: str) -> tuple[float | None, float | None]:
+    """Mean over all steps of all samples and its standard error, 0-100.
+
+    Steps of one sample hang together: the error is that of a ratio of sums over samples.
+    """
+    values = [score.flat.get(metric, ()) for score in scores]
+    steps = sum(map(len, values))
+    if not steps:
+        return None, None
+    mean = math.fsum(math.fsum(mine) for mine in values) / steps
+    if len(values) < 2:
+        return 100 * mean, None
+    residual = math.fsum((math.fsum(mine) - mean * len(mine)) ** 2 for mine in values)
+    return 100 * mean, 100 * math.sqrt(residual * len(values) / (len(values) - 1)) / steps
+
+
+def aggregate_scores(scores: Sequence[StepsScore], metrics: Sequence[str]) -> Aggregate:
+    """Aggregates scores; metrics over steps are flat means over all steps of all samples, as the paper has them.
+
+    Raises:
+        ValueError: There is no sample, or one lacks a metric.
+    """
+    total = aggregate(scores, metrics)
+    means, errors = dict(total.metrics), dict(total.standard_errors)
+    for metric in metrics:
+        if any(metric in score.flat for score in scores):
+            means[metric], errors[metric] = _flat(scores, metric)
+    return replace(total, metrics=means, standard_errors=errors)
+
+
+def _ordered(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def breakdown(scores: Sequence[StepsScore], metrics: Sequence[str]) -> dict[str, Any]:
+    """What a result says beside its metrics, as JSON values.
+
+    Returns:
+        ``steps`` (number of gold steps), ``domains`` (domain -> ``samples`` and each metric), ``codes`` (code -> how
+        often, over steps, arguments and superfluous items), ``error_types`` (the paper's five -> how often), ``rungs``
+        (way of reading -> samples) and ``unjudged``.
+    """
+    codes: Counter[str] = Counter()
+    for score in scores:
+        codes.update(score.codes())
+    types: Counter[str] = Counter()
+    for code, count in codes.items():
+        name = error_type(code)
+        if name is not None:
+            types[name] += count
+    by_domain: dict[str, list[StepsScore]] = {}
+    for score in scores:
+        by_domain.setdefault(score.domain or NO_DOMAIN, []).append(score)
+    domains = {
+        domain: {'samples': len(mine), **aggregate_scores(mine, metrics).metrics}
+        for domain, mine in sorted(by_domain.items())
+    }
+    return {
+        'steps': sum(len(score.steps) for score in scores),
+        'domains': {} if list(domains) == [NO_DOMAIN] else domains,
+        'codes': _ordered(codes),
+        'error_types': _ordered(types),
+        'rungs': _ordered(Counter(score.rung for score in scores)),
+        'unjudged': codes[UNJUDGED],
+    }
