@@ -1,0 +1,121 @@
+"""Reads an answer without ever altering a value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import json_repair
+
+from opencompass_tooleval.core.answer import MAX_CHARS, unfence
+from opencompass_tooleval.core.parse import Parsed
+from opencompass_tooleval.ultratool.reading_tries import READ_ERRORS, bounded, climb, literal
+
+REPAIR_BUDGET = 15_000
+MAX_REPAIR_CHARS = 8_000
+MAX_LISTS = 32
+
+
+class _Spent(Exception):
+    """Repairing took too long."""
+
+
+class _Metered(str):
+    """Text that may be looked at a limited number of times.
+
+    json_repair looks at its text character by character, and on ``]{]{]{...`` more often than the square of its length:
+    8,000 such characters take seconds.
+    """
+
+    left: list[int]
+
+    def __new__(cls, text: str, left: list[int]) -> _Metered:
+        metered = super().__new__(cls, text)
+        metered.left = left
+        return metered
+
+    def __getitem__(self, key: Any) -> str:
+        value = super().__getitem__(key)
+        self.left[0] -= 1 + len(value) // 50
+        if self.left[0] < 0:
+            raise _Spent
+        return _Metered(value, self.left) if isinstance(key, slice) else value
+
+    def __add__(self, other: str) -> str:
+        return _Metered(super().__add__(other), self.left)
+
+
+def _repaired(text: str) -> Any:
+    if len(text) > MAX_REPAIR_CHARS or not ('[' in text or '{' in text):
+        raise ValueError(text[:20])
+    try:
+        return json_repair.loads(_Metered(text, [REPAIR_BUDGET]), skip_json_loads=True)
+    except Exception as error:  # a library that promises to read anything, on text that may be anything
+        raise ValueError(str(error)) from error
+
+
+def _last_of_lists(text: str) -> Any:
+    """The last JSON list of objects in prose, however many brackets the prose has."""
+    decoder, found = json.JSONDecoder(), None
+    place = text.find('[')
+    for _ in range(MAX_LISTS):
+        if place < 0:
+            break
+        try:
+            value, end = decoder.raw_decode(text, place)
+        except READ_ERRORS:
+            end = place + 1
+        else:
+            found = value if isinstance(value[0] if value else None, dict) else found
+        place = text.find('[', end)
+    if found is None:
+        raise ValueError('no list')
+    return found
+
+
+def _json_or_literal(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except READ_ERRORS:
+        return literal(text)
+
+
+def read_strict(answer: Any) -> Parsed:
+    """Reads an answer without ever altering a value.
+
+    Rungs: ``json`` and ``literal`` (the whole answer), ``fence`` (the inside of the first fenced block), ``prose``
+    (from the first bracket to the last, or the last JSON list of objects in between), ``repaired`` (by json_repair).
+
+    Args:
+        answer: Its text; a list is taken as it is.
+
+    Returns:
+        The list of items and the rung, or why there is none.
+    """
+    if not isinstance(answer, str):
+        return _as_list(bounded(answer, 'value'))
+    if len(answer) > MAX_CHARS:
+        return Parsed(None, 'none', 'parse:too_long')
+    text = answer.strip()
+    inside = unfence(text).strip()
+    span = inside[max(0, inside.find('[')) : inside.rfind(']') + 1]
+    broken = inside[max(0, inside.find('[')) :]
+    tries: tuple[tuple[str, Callable[[], Any], str], ...] = (
+        ('json', lambda: json.loads(text), ''),
+        ('literal', lambda: literal(text), text),
+        ('fence', lambda: _json_or_literal(inside), inside if inside is not text else ''),
+        ('prose', lambda: _json_or_literal(span), span),
+        ('prose', lambda: _last_of_lists(inside), ''),
+        ('repaired', lambda: _repaired(broken), ''),
+    )
+    parsed = climb(tries)
+    if parsed.reason == 'parse:not_json' and '[' not in text:
+        return Parsed(None, 'none', 'parse:no_list')
+    return _as_list(parsed)
+
+
+def _as_list(parsed: Parsed) -> Parsed:
+    if not parsed.ok or isinstance(parsed.value, list):
+        return parsed
+    return Parsed(None, 'none', 'parse:not_a_list')
