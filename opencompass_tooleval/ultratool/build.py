@@ -30,6 +30,7 @@ TASKS = (
     'tool_selection',
     'tool_usage',
 )
+SIZED_TASKS = ('tool_creation_awareness', 'tool_selection')
 TOOLSET_SIZE = 8
 CREATION_TOOLS = 2
 PUBLISHED_WITHOUT = frozenset({'book_flight', 'hotel_booking'})
@@ -173,6 +174,8 @@ def _task_row(
         return usage_row(sample)
     if task == 'tool_selection':
         return selection_row(sample, _toolset(sample, sample.tools, pool, size, f'{seed}:selection'))
+    if task == 'tool_creation':
+        size = min(size, TOOLSET_SIZE)  # its two tools stay the same, whatever the size of the other toolsets
     hidden = draw_withheld(sample, pool, seed) if withheld is None else withheld
     shown = [tool for tool in sample.tools if tool['name'] not in hidden]
     toolset = _toolset(sample, shown, pool, size, f'{seed}:creation')
@@ -220,6 +223,12 @@ def build_rows(
         if row['reference']:
             rows.append({**row, 'domain': sample.domain, 'rebuilt': True})
     return rows
+
+
+def file_name(task: str, toolset_size: int) -> str:
+    """``tool_selection.json``, or ``tool_selection_32.json`` where the toolset is not of the published size."""
+    suffix = f'_{toolset_size}' if task in SIZED_TASKS and toolset_size != TOOLSET_SIZE else ''
+    return f'{task}{suffix}.json'
 
 
 def published_withheld(rows: Sequence[Mapping[str, Any]]) -> dict[int, frozenset[str]]:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from opencompass_tooleval.ultratool.build import gold_arguments
+from opencompass_tooleval.ultratool.build import PUBLISHED_WITHOUT, gold_arguments, usage_row
 from opencompass_tooleval.ultratool.build_read import PlanSample
 from opencompass_tooleval.ultratool.calls import Argument, Call
 
@@ -54,22 +54,23 @@ class Erratum:
         return asdict(self)
 
 
-def _sample_of(row: int, raw: Mapping[str, Any], samples: Mapping[int, PlanSample]) -> PlanSample:
-    sample = samples.get(row)
-    if sample is None or sample.question != raw.get('question'):
-        raise ValueError(
-            f'tool_usage, row {row}: test.json has another question there; '
-            'both files must be of one language and of one release'
-        )
-    return sample
-
-
 def _compare(row: int, item: Mapping[str, Any], call: Call, right: Mapping[str, str]) -> Iterator[Erratum]:
     raw: dict[str, Argument] = {argument.name: argument for argument in call.arguments}
     for name, published in item['param'].items():
         if name in right and published != right[name]:
             kind = 'cut' if ',' in raw[name].raw else 'quoted'
             yield Erratum(row, item['step'], item['tool'], name, str(published), right[name], kind)
+
+
+def _row_errata(raw: Mapping[str, Any], sample: PlanSample) -> Iterator[Erratum]:
+    calls = {(sample.steps[position].text, call.tool): call for position, call in sample.calls.items()}
+    for item in raw['reference']:
+        call = calls.get((item['step'], item['tool']))
+        if call is None:
+            raise ValueError(
+                f'tool_usage, row {sample.row}: the plan has no call of {item["tool"]!r} in {item["step"]!r}'
+            )
+        yield from _compare(sample.row, item, call, gold_arguments(call, sample.tool(call.tool)))
 
 
 def find_errata(rows: Sequence[Mapping[str, Any]], samples: Iterable[PlanSample]) -> list[Erratum]:
@@ -88,16 +89,26 @@ def find_errata(rows: Sequence[Mapping[str, Any]], samples: Iterable[PlanSample]
     by_row = {sample.row: sample for sample in samples}
     errata: list[Erratum] = []
     for number, raw in enumerate(rows):
-        sample = _sample_of(number, raw, by_row)
-        calls = {(sample.steps[position].text, call.tool): call for position, call in sample.calls.items()}
-        for item in raw['reference']:
-            call = calls.get((item['step'], item['tool']))
-            if call is None:
-                raise ValueError(
-                    f'tool_usage, row {number}: the plan has no call of {item["tool"]!r} in {item["step"]!r}'
-                )
-            errata.extend(_compare(number, item, call, gold_arguments(call, sample.tool(call.tool))))
+        sample = by_row.get(number)
+        if sample is None or sample.question != raw.get('question'):
+            raise ValueError(
+                f'tool_usage, row {number}: test.json has another question there; '
+                'both files must be of one language and of one release'
+            )
+        errata.extend(_row_errata(raw, sample))
     return errata
+
+
+def plan_errata(samples: Iterable[PlanSample]) -> list[Erratum]:
+    """The errata of a published file that is not at hand: what the authors' cutting makes of the plans.
+
+    For test.json this is what :func:`find_errata` finds in the published file, erratum by erratum.
+    """
+    return [
+        erratum
+        for sample in samples
+        for erratum in _row_errata(usage_row(sample, without=PUBLISHED_WITHOUT, published=True), sample)
+    ]
 
 
 def repair_rows(rows: Sequence[Mapping[str, Any]], errata: Iterable[Erratum]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import pytest
 
 from opencompass_tooleval.ultratool.build import PUBLISHED_WITHOUT, usage_row
 from opencompass_tooleval.ultratool.build_read import PlanSample, read_samples
-from opencompass_tooleval.ultratool.errata import count_kinds, find_errata, repair_rows
+from opencompass_tooleval.ultratool.errata import count_kinds, find_errata, plan_errata, repair_rows
 from tests.ultratool.test_build import REAL, needs_real_data, official, real_samples, write_samples
 
 
@@ -73,6 +73,7 @@ def test_published_gold(folder: str, cut: int, quoted: int) -> None:
     errata = find_errata(rows, samples)
     assert sum(len(item['param']) for row in rows for item in row['reference']) == 6809
     assert count_kinds(errata) == {'cut': cut, 'quoted': quoted}
+    assert plan_errata(samples) == errata
     assert repair_rows(rows, errata) == [usage_row(sample, without=PUBLISHED_WITHOUT) for sample in samples]
 
 

@@ -1,0 +1,156 @@
+"""``tooleval build ultratool``: the six tasks from annotated samples."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.ultratool import VERSION
+from opencompass_tooleval.ultratool.build import TASKS, TOOLSET_SIZE, build_rows, file_name, published_withheld
+from opencompass_tooleval.ultratool.build_audit import audit, format_findings
+from opencompass_tooleval.ultratool.build_read import PlanSample, read_samples
+from opencompass_tooleval.ultratool.errata import KINDS, count_kinds, find_errata, plan_errata
+from opencompass_tooleval.ultratool.records import read_rows
+
+ERRATA_FILE = 'tool_usage_errata.json'
+LOG_FILE = 'build.json'
+
+Row = Mapping[str, Any]
+
+
+def _tasks(asked: Sequence[str] | None) -> list[str]:
+    """The tasks to build, in the paper's order; ``--tasks a,b`` and ``--tasks a --tasks b`` are the same."""
+    names = [name for item in asked or () for name in item.replace(',', ' ').split()] or list(TASKS)
+    unknown = sorted(set(names) - set(TASKS))
+    if unknown:
+        raise ValueError(f'UltraTool has no task {", ".join(unknown)}; it has {", ".join(TASKS)}')
+    return [task for task in TASKS if task in names]
+
+
+def _official_files(folder: Path) -> dict[str, list[Row]]:
+    """Task -> rows of the authors' files in ``folder`` or its ``test_set``, without those that were built here."""
+    place = folder / 'test_set' if (folder / 'test_set').is_dir() else folder
+    files = {task: place / f'{task}.json' for task in TASKS}
+    read = {task: [row for _, row in read_rows(file)] for task, file in files.items() if file.is_file()}
+    official = {task: rows for task, rows in read.items() if not any(row.get('rebuilt') for row in rows)}
+    if not official:
+        raise DataError(folder, 'there is no official file, such as tool_usage.json', cure='tooleval prepare ultratool')
+    return official
+
+
+def _spare(targets: Iterable[Path]) -> None:
+    """Refuses to write over a file that was not built here."""
+    for target in targets:
+        if target.is_file() and not next(read_rows(target))[1].get('rebuilt'):
+            raise DataError(target, 'this is an official file', cure='another --out, or --tasks without it')
+
+
+def _write(target: Path, text: str) -> None:
+    """Writes so that the file is there whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f'.{target.name}.{os.getpid()}.tmp')
+    temporary.write_text(text, encoding='utf-8')
+    os.replace(temporary, target)
+
+
+def _lines(rows: Iterable[Row]) -> str:
+    return ''.join(f'{json.dumps(row, ensure_ascii=False)}\n' for row in rows)
+
+
+def _log(out: Path, entries: Mapping[str, Any]) -> None:
+    """Adds how each file was built to ``build.json``, which keeps what it says of the others."""
+    target = out / LOG_FILE
+    try:
+        known = json.loads(target.read_text(encoding='utf-8'))
+    except (OSError, ValueError):
+        known = {}
+    _write(target, json.dumps({**known, **entries}, ensure_ascii=False, indent=2) + '\n')
+
+
+def _compare(task: str, rows: Sequence[Row], official: Sequence[Row]) -> str:
+    keys = list(official[0])
+    equal = {key: sum(one[key] == right[key] for one, right in zip(rows, official, strict=False)) for key in keys}
+    return ', '.join(f'{key} {count}' for key, count in equal.items()) + f' of {len(official)}'
+
+
+def _print_errata(console: Console, out: Path, samples: list[PlanSample], official: Sequence[Row] | None) -> None:
+    errata = plan_errata(samples) if official is None else find_errata(official, samples)
+    _write(out / ERRATA_FILE, _lines(erratum.to_dict() for erratum in errata))
+    counts = count_kinds(errata)
+    said = ', '.join(f'{counts[kind]} {kind}' for kind in KINDS)
+    console.print(f'wrote {out / ERRATA_FILE}: {said} in the published gold', markup=False, soft_wrap=True)
+
+
+def build_ultratool(
+    source: Path,
+    out: Path,
+    *,
+    toolset_size: int = TOOLSET_SIZE,
+    seed: int = 0,
+    tasks: Sequence[str] | None = None,
+    official: Path | None = None,
+    skip_damaged: bool = False,
+) -> int:
+    """Builds tasks from annotated samples, and writes a list of every value of the published gold that it repairs.
+
+    ``out`` gets ``{task}.json`` (``{task}_{size}.json`` where the toolset is not of 8), ``tool_usage_errata.json``, and
+    ``build.json``, which says how each was made. An official file is never written over.
+
+    Args:
+        source: ``test.json`` or ``dev.json``.
+        out: The folder to write to; ``test_set`` of a prepared language, to use the tasks that are not published.
+        toolset_size: Tools in a row of tool_selection and tool_creation_awareness.
+        seed: Of the distractors, and of the tools that are withheld.
+        tasks: Names; None for all six.
+        official: Folder of the authors' files of the same samples. The tools that its tool_creation.json withholds are
+            withheld here too, what was built is compared with it, and its faults are counted.
+        skip_damaged: Leaves damaged rows out and names them, instead of stopping at the first.
+
+    Returns:
+        0.
+
+    Raises:
+        DataError: A file is missing or damaged, or an official one is in the way.
+        ValueError: No such task, or too few tools.
+    """
+    console = Console()
+    names = _tasks(tasks)
+    targets = {task: out / file_name(task, toolset_size) for task in names}
+    _spare(targets.values())
+    skipped: list[DataError] | None = [] if skip_damaged else None
+    samples = read_samples(source, skipped=skipped)
+    for damage in skipped or ():
+        console.print(f'LEFT OUT {damage}', markup=False, soft_wrap=True)
+    theirs = _official_files(official) if official else {}
+    if theirs and skipped:
+        raise DataError(
+            source, 'rows were left out, so that it cannot be compared row by row', cure='leave --official out'
+        )
+    withheld = published_withheld(theirs['tool_creation']) if 'tool_creation' in theirs else None
+    findings = audit(theirs, samples) if theirs else []
+    made = {
+        'from': source.name,
+        'sha256': hashlib.sha256(source.read_bytes()).hexdigest(),
+        'seed': seed,
+        'withheld': 'published' if withheld else 'drawn',
+        'version': VERSION,
+    }
+    for task, target in targets.items():
+        rows = build_rows(task, samples, toolset_size=toolset_size, seed=seed, withheld=withheld)
+        _write(target, _lines(rows))
+        _log(out, {target.name: {**made, 'toolset_size': toolset_size, 'rows': len(rows)}})
+        note = f'; equal to the official file: {_compare(task, rows, theirs[task])}' if task in theirs else ''
+        console.print(f'wrote {target}: {len(rows)} rows{note}', markup=False, soft_wrap=True)
+        if task == 'tool_usage':
+            _print_errata(console, out, samples, theirs.get(task))
+    if findings:
+        console.print(f'Faults of the official files in {official}:', markup=False, soft_wrap=True)
+        console.print(format_findings(findings), markup=False, soft_wrap=True, highlight=False)
+    return 0
