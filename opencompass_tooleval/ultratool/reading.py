@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from opencompass_tooleval.core.answer import MAX_CHARS, unfence
+from opencompass_tooleval.core.answer import MAX_CHARS, strip_reasoning, unfence
 from opencompass_tooleval.core.parse import Parsed
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.reading_official import read_official
@@ -33,6 +33,13 @@ def read_plan(answer: Any) -> Parsed:
     if blank and not last[:1].isdigit():
         return Parsed(plan, 'cut')
     return Parsed(answer[place:], 'cut')
+
+
+def clean(answer: Any) -> Any:
+    """An answer without a reasoning model's thoughts; a list, and an answer that has a reason to be empty, stay."""
+    if not isinstance(answer, str) or getattr(answer, 'reason', None):
+        return answer
+    return strip_reasoning(answer) if '<think>' in answer or '</think>' in answer else answer
 
 
 def read(answer: Any, reading: str, protocol: Protocol) -> Parsed:

@@ -114,19 +114,30 @@ def load_judgements(file: Path, subset: Subset, protocol: Protocol) -> list[Judg
     return list(judgements.values())
 
 
-def expected(record: Record, items: Sequence[Any], judgements: Sequence[Judged]) -> list[Judged]:
-    """The judgements of a record's answer, one per thing that should have one.
+def complete(record: Record, judgements: Sequence[Judged]) -> list[Judged]:
+    """The judgements of a record whose answer is not known, one per thing that could have one.
 
-    What has none is ``unjudged`` if the answer has it, ``missing`` if not.
+    A gold step without a judgement had no created tool: ``missing``. A plan without one is ``unjudged``.
     """
     by_step = {judged.step: judged for judged in judgements}
     if record.subset.kind == 'planning':
         return [by_step.get('', Judged(record.id, '', FAILED))]
+    return [by_step.get(step.number, Judged(record.id, step.number, MISSING)) for step in record.reference]
+
+
+def expected(record: Record, items: Sequence[Any], judgements: Sequence[Judged]) -> list[Judged]:
+    """The judgements of a record's answer, one per thing that could have one.
+
+    What the answer has and no judgement is of is ``unjudged``; what it does not have is ``missing``.
+    """
+    if record.subset.kind == 'planning':
+        return complete(record, judgements)
+    by_step = {judged.step: judged for judged in judgements}
     created = created_tools(record, items)
     return [
-        Judged(record.id, step.number, MISSING)
-        if step.number not in created
-        else by_step.get(step.number, Judged(record.id, step.number, FAILED))
+        by_step.get(step.number, Judged(record.id, step.number, FAILED))
+        if step.number in created
+        else Judged(record.id, step.number, MISSING)
         for step in record.reference
     ]
 

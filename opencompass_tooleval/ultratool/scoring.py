@@ -100,6 +100,16 @@ def score_answer(
     return _score(record, answer, parsed, score_judged.score(record.subset, judged, protocol))
 
 
+def _by_record(judgements: Iterable[Judged], record_ids: Sequence[str] | None) -> dict[str, list[Judged]]:
+    """Judgements by record, in the order of ``record_ids``, or of the judgements."""
+    grouped: dict[str, list[Judged]] = {record_id: [] for record_id in record_ids or ()}
+    for judged in judgements:
+        if record_ids is not None and judged.id not in grouped:
+            raise ValueError(f'a judgement is of record {judged.id!r}, which is not among the records')
+        grouped.setdefault(judged.id, []).append(judged)
+    return grouped
+
+
 def score_answers(
     records: Sequence[Record],
     answers: Sequence[Any],
@@ -114,32 +124,47 @@ def score_answers(
     """
     if len(records) != len(answers):
         raise ValueError(f'{len(records)} records, but {len(answers)} answers')
-    by_record: dict[str, list[Judged]] | None = None
-    if judgements is not None:
-        by_record = {record.id: [] for record in records}
-        for judged in judgements:
-            if judged.id not in by_record:
-                raise ValueError(f'a judgement is of record {judged.id!r}, which is not among the records')
-            by_record[judged.id].append(judged)
+    grouped = None if judgements is None else _by_record(judgements, [record.id for record in records])
     return [
-        score_answer(record, answer, protocol, None if by_record is None else by_record[record.id])
+        score_answer(record, answer, protocol, None if grouped is None else grouped[record.id])
         for record, answer in zip(progress(records), answers, strict=True)
     ]
 
 
-def score_judgements(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> list[StepsScore]:
-    """Scores judgements on their own, without records and answers: one score per record that they name.
+def score_judgements(
+    subset: Subset, judgements: Sequence[Judged], protocol: Protocol, records: Sequence[Record] | None = None
+) -> list[StepsScore]:
+    """Scores judgements without answers: the rates of readable JSON are None.
 
-    The rates of readable JSON are None: the answers are not there.
+    Args:
+        subset: Planning or tool creation.
+        judgements: The judgements, with those that are ``missing``.
+        protocol: The rules.
+        records: If they are known: every one is scored, in their order, and a gold step without a judgement is
+            ``missing`` (a plan without one ``unjudged``). If not: every record that a judgement names.
+
+    Raises:
+        ValueError: A judgement is of none of the records.
     """
-    by_record: dict[str, list[Judged]] = {}
-    for judged in judgements:
-        by_record.setdefault(judged.id, []).append(judged)
+    grouped = _by_record(judgements, None if records is None else [record.id for record in records])
+    known = {record.id: record for record in records or ()}
     scores = []
-    for record_id, mine in by_record.items():
-        outcome = score_judged.score(subset, mine, protocol)
+    for record_id, mine in grouped.items():
+        record = known.get(record_id)
+        outcome = score_judged.score(subset, score_judged.complete(record, mine) if record else mine, protocol)
         values = {metric: outcome.values.get(metric) for metric in subset.metrics}
-        scores.append(StepsScore(record_id, values, outcome.reason, steps=outcome.steps, flat=outcome.flat))
+        scores.append(
+            StepsScore(
+                id=record_id,
+                values=values,
+                reason=outcome.reason,
+                rung='judgements',
+                gold=_gold(record) if record else None,
+                steps=outcome.steps,
+                flat=outcome.flat,
+                domain=record.domain if record else '',
+            )
+        )
     return scores
 
 

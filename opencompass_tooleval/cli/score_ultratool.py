@@ -1,0 +1,222 @@
+"""``tooleval score ultratool``: recorded answers and judgements to numbers, without OpenCompass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.host.recorded import load_recorded
+from opencompass_tooleval.ultratool import VERSION
+from opencompass_tooleval.ultratool.protocol import Protocol
+from opencompass_tooleval.ultratool.reading import clean
+from opencompass_tooleval.ultratool.records import (
+    CURE,
+    Record,
+    Subset,
+    find_subset,
+    guess_language,
+    is_recorded_row,
+    load_recorded_rows,
+    load_records,
+    read_rows,
+)
+from opencompass_tooleval.ultratool.score_judged import check_unjudged, load_judgements
+from opencompass_tooleval.ultratool.score_steps import StepsScore
+from opencompass_tooleval.ultratool.scoring import aggregate_scores, breakdown, score_answers, score_judgements
+
+_SAMPLE = 4000
+"""So many characters tell the language of a file."""
+
+
+@dataclass(frozen=True)
+class UltraToolRequest:
+    """What ``tooleval score ultratool`` was asked; the fields are its options.
+
+    Attributes:
+        task: Name of the subset, such as ``tool_usage`` or ``tool_selection_32``.
+        predictions: The authors' file of answers, or any other recorded answers (these need ``data``).
+        data: The records; the authors' files of answers hold them too.
+        judgements: Planning and tool creation: what the judge said.
+        language: ``zh`` or ``en``; by default what path or text say.
+        lists: ``last`` or ``span``; by default ``span`` for files in the authors' GPT shape, else ``last``.
+        scoring: ``official`` or ``strict``.
+        gold: ``official`` or ``repaired``: which gold ``data`` holds.
+        json_out: File for the result, or ``-``.
+        details: File for one JSON line per sample.
+    """
+
+    task: str
+    predictions: Path | None = None
+    data: Path | None = None
+    judgements: Path | None = None
+    language: str | None = None
+    lists: str | None = None
+    scoring: str = 'official'
+    gold: str = 'official'
+    json_out: str | None = None
+    details: Path | None = None
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """Records and answers as far as they are known, in the same order."""
+
+    records: list[Record] | None
+    answers: list[Any] | None
+    lists: str
+
+
+def _language(request: UltraToolRequest) -> str:
+    if request.language:
+        return request.language
+    for file in (request.data, request.predictions, request.judgements):
+        if file is not None and file.is_file():
+            with file.open(encoding='utf-8', errors='replace') as stream:
+                return guess_language(file, stream.read(_SAMPLE))
+    return 'zh'
+
+
+def _is_authors(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    try:
+        return is_recorded_row(next(read_rows(file))[1])
+    except DataError:
+        return False
+
+
+def _same(records: Sequence[Record], carried: Sequence[Record | None], predictions: Path) -> None:
+    """Checks that answers belong to the records of another file, by the texts of their steps."""
+    if len(records) != len(carried):
+        raise DataError(predictions, f'it holds {len(carried)} answers for {len(records)} records')
+    for record, own in zip(records, carried, strict=True):
+        mine = [step.text for step in record.steps] or record.question
+        if own is not None and mine != ([step.text for step in own.steps] or own.question):
+            raise DataError(predictions, 'the answer belongs to another record than the data has there', record.id)
+
+
+def _load_authors(predictions: Path, request: UltraToolRequest, subset: Subset, language: str) -> _Loaded:
+    rows = load_recorded_rows(predictions, subset.name, language)
+    carried = [row.record for row in rows]
+    if request.data is not None:
+        records = load_records(request.data, subset.name, language)
+        _same(records, carried, predictions)
+    else:
+        records = [record for record in carried if record is not None]
+        if len(records) != len(rows):
+            raise DataError(predictions, 'the answers come without their records: say --data FILE', cure=CURE)
+    shapes = {row.shape for row in rows}
+    return _Loaded(records, [row.answer for row in rows], 'span' if shapes == {'gpt'} else 'last')
+
+
+def _load(request: UltraToolRequest, subset: Subset, language: str) -> _Loaded:
+    if request.predictions is not None and not request.predictions.exists():
+        raise DataError(request.predictions, 'the file is missing')
+    if request.predictions is not None and _is_authors(request.predictions):
+        return _load_authors(request.predictions, request, subset, language)
+    records = load_records(request.data, subset.name, language) if request.data is not None else None
+    if request.predictions is None:
+        return _Loaded(records, None, 'last')
+    if records is None:
+        raise DataError(request.predictions, 'the answers come without their records: say --data FILE', cure=CURE)
+    recorded = load_recorded(request.predictions)
+    recorded.check_complete([record.id for record in records])
+    answers = [clean(recorded.answer(record.id, position)) for position, record in enumerate(records)]
+    return _Loaded(records, answers, 'last')
+
+
+def _check(request: UltraToolRequest, subset: Subset) -> None:
+    judged = subset.kind in {'planning', 'creation'}
+    if judged and request.judgements is None:
+        raise ValueError(f'{subset.name} is scored from judgements: say --judgements FILE')
+    if not judged and request.judgements is not None:
+        raise ValueError(f'{subset.name} is scored without a judge: leave --judgements out')
+    if not judged and request.predictions is None:
+        raise ValueError(f'{subset.name} needs answers: say --predictions FILE')
+    if request.gold != 'official' and request.data is None:
+        raise ValueError(f'--gold {request.gold} needs records with that gold: say --data FILE')
+
+
+def _score(request: UltraToolRequest, subset: Subset, loaded: _Loaded, rules: Protocol) -> list[StepsScore]:
+    judgements = None
+    if request.judgements is not None:
+        judgements = load_judgements(request.judgements, subset, rules)
+    if loaded.answers is None:
+        scores = score_judgements(subset, judgements or [], rules, loaded.records)
+    else:
+        scores = score_answers(loaded.records or [], loaded.answers, rules, judgements)
+    check_unjudged([(score.id, step) for score in scores for step in score.steps])
+    return scores
+
+
+def _print_table(result: dict[str, Any], console: Console) -> None:
+    table = Table(
+        title=f'UltraTool {result["subset"]} {result["language"]}, {result["scoring"]}, {result["samples"]} samples'
+    )
+    for column in ('metric', 'score', 'standard error'):
+        table.add_column(column, justify='left' if column == 'metric' else 'right')
+    for metric, value in result['metrics'].items():
+        error = result['standard_errors'][metric]
+        shown = '-' if value is None else f'{value:.2f}'
+        table.add_row(metric, shown, '-' if error is None else f'{error:.2f}')
+    console.print(table)
+    for name in ('reasons', 'error_types', 'rungs'):
+        console.print(f'{name}: ' + ', '.join(f'{word} {count}' for word, count in result[name].items()), markup=False)
+    if result['rebuilt']:
+        console.print('NOTE the records are rebuilt: not comparable with the paper', markup=False)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding='utf-8')
+    except OSError as error:
+        raise OSError(f'cannot write {path}: {error}') from error
+
+
+def score_ultratool(request: UltraToolRequest) -> None:
+    """Scores recorded answers or judgements and prints or writes what was asked for.
+
+    Raises:
+        DataError: A file is missing, damaged, or does not belong to the others.
+        UnjudgedError: More than 1% could not be judged.
+        ValueError: The options do not fit the task, or name what does not exist.
+    """
+    subset = find_subset(request.task)
+    _check(request, subset)
+    language = _language(request)
+    loaded = _load(request, subset, language)
+    rules = Protocol(request.scoring, request.lists or loaded.lists, request.gold)
+    scores = _score(request, subset, loaded, rules)
+    total = aggregate_scores(scores, subset.metrics)
+    result = {
+        'benchmark': 'ultratool',
+        'subset': subset.name,
+        'language': language,
+        'scoring': rules.scoring,
+        'lists': rules.lists,
+        'gold': rules.gold,
+        'rebuilt': any(record.rebuilt for record in loaded.records or ()),
+        'version': VERSION,
+        'samples': total.samples,
+        'metrics': total.metrics,
+        'standard_errors': total.standard_errors,
+        'reasons': total.reasons,
+        **breakdown(scores, subset.metrics),
+    }
+    text = json.dumps(result, indent=2, ensure_ascii=False) + '\n'
+    if request.json_out == '-':
+        print(text, end='')
+    else:
+        _print_table(result, Console())
+        if request.json_out:
+            _write(Path(request.json_out), text)
+    if request.details:
+        lines = (json.dumps(score.to_detail(), ensure_ascii=False) + '\n' for score in scores)
+        _write(request.details, ''.join(lines))
