@@ -16,10 +16,11 @@ from opencompass_tooleval.ultratool import VERSION
 from opencompass_tooleval.ultratool.build import TASKS, TOOLSET_SIZE, build_rows, file_name, published_withheld
 from opencompass_tooleval.ultratool.build_audit import audit, format_findings
 from opencompass_tooleval.ultratool.build_read import PlanSample, read_samples
-from opencompass_tooleval.ultratool.errata import KINDS, count_kinds, find_errata, plan_errata
+from opencompass_tooleval.ultratool.errata import KINDS, count_kinds, find_errata, plan_errata, repair_rows
 from opencompass_tooleval.ultratool.records import read_rows
 
 ERRATA_FILE = 'tool_usage_errata.json'
+REPAIRED_FILE = 'tool_usage_repaired.json'
 LOG_FILE = 'build.json'
 
 Row = Mapping[str, Any]
@@ -80,12 +81,17 @@ def _compare(task: str, rows: Sequence[Row], official: Sequence[Row]) -> str:
     return ', '.join(f'{key} {count}' for key, count in equal.items()) + f' of {len(official)}'
 
 
-def _print_errata(console: Console, out: Path, samples: list[PlanSample], official: Sequence[Row] | None) -> None:
+def _write_errata(console: Console, out: Path, samples: list[PlanSample], official: Sequence[Row] | None) -> None:
+    """Writes the list of repaired values and, where there is an official file, that file with them in place."""
     errata = plan_errata(samples) if official is None else find_errata(official, samples)
     _write(out / ERRATA_FILE, _lines(erratum.to_dict() for erratum in errata))
     counts = count_kinds(errata)
     said = ', '.join(f'{counts[kind]} {kind}' for kind in KINDS)
     console.print(f'wrote {out / ERRATA_FILE}: {said} in the published gold', markup=False, soft_wrap=True)
+    if official is not None:
+        rows = zip(repair_rows(official, errata), samples, strict=True)
+        _write(out / REPAIRED_FILE, _lines({**row, 'domain': s.domain, 'gold': 'repaired'} for row, s in rows))
+        console.print(f'wrote {out / REPAIRED_FILE}: the official file, repaired', markup=False, soft_wrap=True)
 
 
 def build_ultratool(
@@ -101,7 +107,8 @@ def build_ultratool(
     """Builds tasks from annotated samples, and writes a list of every value of the published gold that it repairs.
 
     ``out`` gets ``{task}.json`` (``{task}_{size}.json`` where the toolset is not of 8), ``tool_usage_errata.json``, and
-    ``build.json``, which says how each was made. An official file is never written over.
+    ``build.json``, which says how each was made; with ``official`` also ``tool_usage_repaired.json``, which is the
+    official file with the plan's values (``gold='repaired'``). An official file is never written over.
 
     Args:
         source: ``test.json`` or ``dev.json``.
@@ -149,7 +156,7 @@ def build_ultratool(
         note = f'; equal to the official file: {_compare(task, rows, theirs[task])}' if task in theirs else ''
         console.print(f'wrote {target}: {len(rows)} rows{note}', markup=False, soft_wrap=True)
         if task == 'tool_usage':
-            _print_errata(console, out, samples, theirs.get(task))
+            _write_errata(console, out, samples, theirs.get(task))
     if findings:
         console.print(f'Faults of the official files in {official}:', markup=False, soft_wrap=True)
         console.print(format_findings(findings), markup=False, soft_wrap=True, highlight=False)

@@ -94,6 +94,10 @@ def test_beside_the_official_files(
     printed = capsys.readouterr().out.replace('\n', ' ')
     assert 'equal to the official file: input 21, reference 21 of 21' in printed
     assert 'tool_usage: value cut at a comma (repaired) (rows 0)' in printed
+    repaired = read_lines(tmp_path / 'out' / 'tool_usage_repaired.json')
+    assert repaired[0]['reference'][0]['param'] == {'path': 'a', 'text': 'Hi, you'}
+    assert all(row['gold'] == 'repaired' and row['domain'] and 'rebuilt' not in row for row in repaired)
+    assert not (out / 'tool_usage_repaired.json').exists()
     before = (out / 'planning.json').read_bytes()
     with pytest.raises(DataError, match='official file'):
         build_ultratool(annotated, out)
