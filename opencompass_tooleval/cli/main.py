@@ -13,12 +13,16 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.embedding.locate import EncoderMissingError
 
 app = typer.Typer(
-    help='Tool-use benchmarks for OpenCompass: T-Eval.', no_args_is_help=True, pretty_exceptions_enable=False
+    help='Tool-use benchmarks for OpenCompass: T-Eval and UltraTool.',
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
 )
 prepare_app = typer.Typer(help='Fetch and verify benchmark data.', no_args_is_help=True)
 score_app = typer.Typer(help='Score recorded answers, without OpenCompass or a GPU.', no_args_is_help=True)
 app.add_typer(prepare_app, name='prepare')
 app.add_typer(score_app, name='score')
+build_app = typer.Typer(help='Build benchmark data from annotated samples.', no_args_is_help=True)
+app.add_typer(build_app, name='build')
 
 
 class ProtocolName(str, Enum):
@@ -33,6 +37,27 @@ class ScoringName(str, Enum):
 
     OFFICIAL = 'official'
     STRICT = 'strict'
+
+
+class LanguageName(str, Enum):
+    """UltraTool's languages."""
+
+    ZH = 'zh'
+    EN = 'en'
+
+
+class ListsName(str, Enum):
+    """Which list counts in an answer with several."""
+
+    LAST = 'last'
+    SPAN = 'span'
+
+
+class GoldName(str, Enum):
+    """Which gold answers the data holds."""
+
+    OFFICIAL = 'official'
+    REPAIRED = 'repaired'
 
 
 class PostprocessorName(str, Enum):
@@ -77,6 +102,76 @@ def prepare_teval_command(
     from opencompass_tooleval.cli.prepare import prepare_teval
 
     raise typer.Exit(prepare_teval(source))
+
+
+@prepare_app.command('ultratool')
+def prepare_ultratool_command(
+    source: Path | None = typer.Option(None, '--from', help="A folder with the authors' files, at any depth."),
+) -> None:
+    """Bring UltraTool's files to where OpenCompass looks, and verify them."""
+    from opencompass_tooleval.cli.prepare_ultratool import prepare_ultratool
+
+    raise typer.Exit(prepare_ultratool(source))
+
+
+@build_app.command('ultratool')
+def build_ultratool_command(
+    source: Path = typer.Option(..., '--from', help='Annotated samples: test.json or dev.json.'),
+    out: Path = typer.Option(..., help='Folder for the built files.'),
+    toolset_size: int = typer.Option(8, help='Tools that each step chooses from.'),
+    seed: int = typer.Option(0, help='Decides which distractors are drawn.'),
+    tasks: list[str] | None = typer.Option(None, help='By default all six.'),
+    official: Path | None = typer.Option(None, help="Folder with the authors' files, to compare with and to repair."),
+    skip_damaged: bool = typer.Option(False, help='Name damaged samples and go on without them.'),
+) -> None:
+    """Build UltraTool's six tasks from annotated samples."""
+    from opencompass_tooleval.cli.build_ultratool import build_ultratool
+
+    raise typer.Exit(
+        build_ultratool(
+            source,
+            out,
+            toolset_size=toolset_size,
+            seed=seed,
+            tasks=tasks,
+            official=official,
+            skip_damaged=skip_damaged,
+        )
+    )
+
+
+@score_app.command('ultratool')
+def score_ultratool_command(
+    task: str = typer.Argument(help='Such as tool_usage.'),
+    predictions: Path | None = typer.Option(None, help="Recorded answers, the authors' files among them."),
+    data: Path | None = typer.Option(None, help="The records; the authors' files of answers hold them too."),
+    judgements: Path | None = typer.Option(None, help='Planning and tool_creation: what the judge said.'),
+    language: LanguageName | None = typer.Option(None, help='By default what path or text say.'),
+    lists: ListsName | None = typer.Option(
+        None, help="By default span for files in the authors' GPT shape, else last."
+    ),
+    scoring: ScoringName = typer.Option(ScoringName.OFFICIAL),
+    gold: GoldName = typer.Option(GoldName.OFFICIAL, help='Which gold the data holds.'),
+    json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
+    details: Path | None = typer.Option(None, help='Write one JSON line per sample there.'),
+) -> None:
+    """Score recorded answers or judgements of one task of UltraTool."""
+    from opencompass_tooleval.cli.score_ultratool import UltraToolRequest, score_ultratool
+
+    score_ultratool(
+        UltraToolRequest(
+            task=task,
+            predictions=predictions,
+            data=data,
+            judgements=judgements,
+            language=language.value if language else None,
+            lists=lists.value if lists else None,
+            scoring=scoring.value,
+            gold=gold.value,
+            json_out=json_out,
+            details=details,
+        )
+    )
 
 
 @score_app.command('teval')

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import opencompass
@@ -47,6 +48,15 @@ def check_details(details: Sequence[dict[str, Any]], record_ids: Sequence[str]) 
         raise ValueError('details are not one per sample in the order of the data: a fault of opencompass_tooleval')
 
 
+@dataclass(frozen=True)
+class _Run:
+    """One run of a data set."""
+
+    total: Aggregate
+    breakdown: dict[str, Any]
+    details: list[dict[str, Any]]
+
+
 class ToolEvalEvaluator(BaseEvaluator):
     """Base of our evaluators. A subclass scores samples; this aggregates, checks and formats.
 
@@ -67,6 +77,14 @@ class ToolEvalEvaluator(BaseEvaluator):
     def provenance(self) -> dict[str, Any]:
         """What the numbers depend on: benchmark, subset, protocol, encoder, version, ..."""
 
+    def total(self, scores: Sequence[SampleScore]) -> Aggregate:
+        """Aggregates samples; by default every metric is a mean over samples."""
+        return aggregate(scores, self.metrics)
+
+    def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
+        """What the result says beside metrics and reasons, such as scores per domain; by default nothing."""
+        return {}
+
     def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:
         """Scores ``n`` runs of a data set.
 
@@ -78,14 +96,12 @@ class ToolEvalEvaluator(BaseEvaluator):
 
         Returns:
             Metrics as floats on 0-100 (the mean over runs), then nested dicts that OpenCompass's summarizer passes
-            over: ``standard_errors``, ``reasons``, ``samples``, ``provenance``, ``runs`` if there are several, and
-            ``details``.
+            over: ``standard_errors``, ``reasons``, ``samples``, ``provenance``, ``breakdown``, ``runs`` if there are
+            several, and ``details``.
         """
         size = len(original_dataset) // n
         check_record_ids(original_dataset['record_id'], columns['record_id'])
-        runs = [
-            self._aggregate({key: _part(value, run * size, size) for key, value in columns.items()}) for run in range(n)
-        ]
+        runs = [self._run({key: _part(value, run * size, size) for key, value in columns.items()}) for run in range(n)]
         return self._result(runs)
 
     def score(
@@ -101,14 +117,14 @@ class ToolEvalEvaluator(BaseEvaluator):
         ]
         return self.score_samples(references, self.pred_postprocess(answers))
 
-    def _aggregate(self, columns: dict[str, Any]) -> tuple[Aggregate, list[dict[str, Any]]]:
+    def _run(self, columns: dict[str, Any]) -> _Run:
         scores = self.score(**columns)
         details = [score.to_detail() for score in scores]
         check_details(details, columns['record_id'])
-        return aggregate(scores, self.metrics), details
+        return _Run(self.total(scores), self.breakdown(scores), details)
 
-    def _result(self, runs: list[tuple[Aggregate, list[dict[str, Any]]]]) -> dict[str, Any]:
-        totals = [total for total, _ in runs]
+    def _result(self, runs: list[_Run]) -> dict[str, Any]:
+        totals = [run.total for run in runs]
         reasons: Counter[str] = Counter()
         for total in totals:
             reasons.update(total.reasons)
@@ -132,7 +148,10 @@ class ToolEvalEvaluator(BaseEvaluator):
             'opencompass_tooleval': __version__,
             'opencompass': opencompass.__version__,
         }
-        result['details'] = [detail for _, details in runs for detail in details]
+        breakdowns = [run.breakdown for run in runs]
+        if any(breakdowns):
+            result['breakdown'] = breakdowns[0] if len(runs) == 1 else breakdowns
+        result['details'] = [detail for run in runs for detail in run.details]
         return result
 
 

@@ -203,7 +203,7 @@ _TOOLS: tuple[Rung, ...] = (
     ('quotes', mend_quotes),
     ('quotes_balanced', lambda text: balance(mend_quotes(text))),
 )
-_LADDERS = {'items': _ITEMS, 'calls': _CALLS, 'tools': _TOOLS}
+LADDERS = {'items': _ITEMS, 'calls': _CALLS, 'tools': _TOOLS}
 
 
 def _unwrapped(parsed: Parsed) -> Parsed:
@@ -236,7 +236,7 @@ def read_official(answer: Any, reading: str, lists: str = 'last') -> Parsed:
     text = cut(normalise(answer, reading), reading, lists)
 
     def tries() -> Iterator[tuple[str, Callable[[], Any], str]]:
-        for rung, repair in _LADDERS[reading]:
+        for rung, repair in LADDERS[reading]:
             repaired = repair(text)
             yield rung, partial(literal, repaired), repaired
 

@@ -316,6 +316,22 @@ def load_records(file: Path, subset: str, language: str) -> list[Record]:
     return records
 
 
+def load_example(file: Path, task: str) -> dict[str, Any]:
+    """Reads the one-shot example of a task: ``example/{task}.json`` beside the ``test_set`` folder of ``file``.
+
+    Raises:
+        DataError: It is missing or no JSON object.
+    """
+    example = file.parent.parent / 'example' / f'{task}.json'
+    try:
+        value = json.loads(example.read_text(encoding='utf-8'))
+    except (OSError, ValueError) as error:
+        raise DataError(example, f'the one-shot example cannot be read ({error})', cure=CURE) from error
+    if not isinstance(value, dict):
+        raise DataError(example, 'the one-shot example is no JSON object', cure=CURE)
+    return value
+
+
 def is_recorded_row(row: Any) -> bool:
     """Whether ``row`` is of an authors' file of answers."""
     return isinstance(row, dict) and ('init output' in row or 'total output' in row)

@@ -1,0 +1,12 @@
+from mmengine.config import read_base
+
+from opencompass_tooleval.host.summarizer import ToolEvalSummarizer
+
+with read_base():
+    from .groups.tooleval_ultratool import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
+
+summarizer = dict(
+    type=ToolEvalSummarizer,
+    dataset_abbrs=tooleval_ultratool_rows,
+    summary_groups=tooleval_ultratool_summary_groups,
+)
