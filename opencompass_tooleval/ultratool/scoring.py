@@ -17,7 +17,7 @@ from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.reading import is_json, read
 from opencompass_tooleval.ultratool.records import Record, Subset
 from opencompass_tooleval.ultratool.score_judged import Judged
-from opencompass_tooleval.ultratool.score_steps import UNJUDGED, Outcome, StepsScore, error_type
+from opencompass_tooleval.ultratool.score_steps import UNJUDGED, Outcome, StepsScore, error_type, other_steps
 
 NO_DOMAIN = 'unknown'
 
@@ -97,7 +97,8 @@ def score_answer(
     if judgements is None:
         raise ValueError(f'{record.subset.name} is scored from judgements')
     judged = score_judged.expected(record, _items(parsed), judgements)
-    return _score(record, answer, parsed, score_judged.score(record.subset, judged, protocol))
+    outcome = score_judged.score(record.subset, judged, protocol)
+    return _score(record, answer, parsed, replace(outcome, others=tuple(other_steps(record, _items(parsed)))))
 
 
 def _by_record(judgements: Iterable[Judged], record_ids: Sequence[str] | None) -> dict[str, list[Judged]]:

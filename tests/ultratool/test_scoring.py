@@ -1,0 +1,94 @@
+"""Golden cases of scoring, written from the metrics' definitions, and what aggregates say."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.ultratool.protocol import SCORINGS, Protocol
+from opencompass_tooleval.ultratool.score_steps import error_type
+from opencompass_tooleval.ultratool.scoring import aggregate_scores, breakdown, score_answer, score_answers
+from tests.ultratool.support import cases, make_record
+
+SCORING = cases('scoring')
+TOOLSET = [{'name': 't', 'arguments': {'properties': {'x': {}}}}]
+
+
+@pytest.mark.parametrize('case', SCORING, ids=lambda case: f'{case["source"]} [{case["scoring"]}]')
+def test_golden(case: dict[str, Any]) -> None:
+    record = make_record(case['subset'], case['raw'])
+    score = score_answer(record, case['answer'], Protocol(case['scoring'], 'span'))
+    assert list(score.values) == list(record.subset.metrics)
+    assert {name: score.values[name] for name in case['values']} == pytest.approx(case['values'], abs=1e-12)
+    assert score.reason == case['reason']
+    assert dict(score.codes()) == case['codes']
+    json.dumps(score.to_detail(), allow_nan=False)
+
+
+def usage(values: list[str], domain: str, record_id: str) -> Any:
+    steps = [{'step': f'1.{i} a', 'tool': 't', 'param': {'x': value}} for i, value in enumerate(values)]
+    return make_record('tool_usage', {'input': steps, 'toolset': TOOLSET, 'reference': steps}, record_id, domain)
+
+
+def answer(values: list[str]) -> str:
+    return json.dumps([{'step': f'1.{i}', 'tool': 't', 'param': {'x': value}} for i, value in enumerate(values)])
+
+
+def test_local_metrics_are_means_over_steps_not_over_samples() -> None:
+    records = [usage(['a'], 'Train', '0'), usage(['a', 'b', 'c'], 'Alarm', '1')]
+    scores = score_answers(records, [answer(['a']), answer(['x', 'y', 'z'])], Protocol())
+    metrics = records[0].subset.metrics
+    total = aggregate_scores(scores, metrics)
+    assert total.metrics['local_levenshtein'] == 25.0
+    # a ratio of sums over two samples: residuals 1 - 0.25 and 0 - 0.75
+    assert total.standard_errors['local_levenshtein'] == pytest.approx(100 * math.sqrt(2 * 2 * 0.75**2) / 4)
+    said = breakdown(scores, metrics)
+    assert said['steps'] == 4
+    assert said['domains']['Train'] == {
+        'samples': 1,
+        'local_levenshtein': 100.0,
+        'json_rate': 100.0,
+        'json_rate_unrepaired': 100.0,
+    }
+    assert said['domains']['Alarm']['local_levenshtein'] == 0.0
+    assert said['codes'] == {'args:wrong_value': 3}
+    assert said['rungs'] == {'as_is': 2}
+
+
+def test_domains_are_left_out_where_none_is_known() -> None:
+    scores = score_answers([usage(['a'], '', '0')], [answer(['a'])], Protocol())
+    assert breakdown(scores, ('local_levenshtein',))['domains'] == {}
+
+
+def test_the_five_error_types_of_the_paper() -> None:
+    assert error_type('parse:not_json') == 'incorrect_json'
+    assert error_type('parse:no_list') == 'not_following_instructions'
+    assert error_type('answer:empty') == 'not_following_instructions'
+    assert error_type('tool:hallucinated_tool') == 'hallucinations'
+    assert error_type('args:extra') == 'redundant_outputs'
+    assert error_type('step:missing') == 'incomplete_outputs'
+    assert error_type('args:wrong_value') is None
+
+
+@pytest.mark.parametrize('scoring', SCORINGS)
+def test_infrastructure_failures_score_nothing_under_their_name(scoring: str) -> None:
+    score = score_answer(usage(['a'], '', '0'), Answer('', 'infra:timeout'), Protocol(scoring))
+    assert score.reason == 'infra:timeout'
+    assert set(score.values.values()) == {0.0}
+
+
+def test_the_order_of_details_is_that_of_the_records() -> None:
+    records = [usage(['a'], '', str(i)) for i in range(5)]
+    assert [score.id for score in score_answers(records, ['[]'] * 5, Protocol())] == ['0', '1', '2', '3', '4']
+    with pytest.raises(ValueError, match='5 records, but 4 answers'):
+        score_answers(records, ['[]'] * 4, Protocol())
+
+
+def test_judged_tasks_say_that_they_need_judgements() -> None:
+    record = make_record('planning', {'input': 'q', 'reference': '1. a'})
+    with pytest.raises(ValueError, match='planning is scored from judgements'):
+        score_answer(record, '1. a', Protocol())
