@@ -147,9 +147,7 @@ def score_ultratool_command(
     data: Path | None = typer.Option(None, help="The records; the authors' files of answers hold them too."),
     judgements: Path | None = typer.Option(None, help='Planning and tool_creation: what the judge said.'),
     language: LanguageName | None = typer.Option(None, help='By default what path or text say.'),
-    lists: ListsName | None = typer.Option(
-        None, help="By default span for files in the authors' GPT shape, else last."
-    ),
+    lists: ListsName | None = typer.Option(None, help="By default span for the authors' GPT files, else last."),
     scoring: ScoringName = typer.Option(ScoringName.OFFICIAL),
     gold: GoldName = typer.Option(GoldName.OFFICIAL, help='Which gold the data holds.'),
     json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),

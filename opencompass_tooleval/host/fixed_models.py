@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -46,11 +47,13 @@ class ReplayModel(_FixedModel):
 
     Args:
         path: A file or folder as in :func:`~opencompass_tooleval.host.recorded.load_recorded`; ``{dataset}`` in it
-            stands for the data set's name, such as ``plan_json_v2``.
+            stands for the data set's name, such as ``plan_json_v2`` or ``tool_usage_zh``.
+        files: Data set's name -> file or folder, for those that ``path`` does not fit.
     """
 
-    def __init__(self, path: str, **kwargs: Any) -> None:
+    def __init__(self, path: str = '{dataset}', files: Mapping[str, str] | None = None, **kwargs: Any) -> None:
         super().__init__(path, **kwargs)
+        self._files = dict(files or {})
         self._recorded: dict[str, RecordedAnswers] = {}
 
     def reply(self, prompt: Conversation) -> Answer:
@@ -60,7 +63,8 @@ class ReplayModel(_FixedModel):
             DataError: There is none.
         """
         if prompt.source not in self._recorded:
-            self._recorded[prompt.source] = load_recorded(Path(self.path.replace('{dataset}', prompt.source)))
+            file = self._files.get(prompt.source) or self.path.replace('{dataset}', prompt.source)
+            self._recorded[prompt.source] = load_recorded(Path(file))
         return self._recorded[prompt.source].answer(prompt.record_id, prompt.position)
 
 

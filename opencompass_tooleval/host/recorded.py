@@ -12,7 +12,7 @@ from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_object
 
-_TEXT_KEYS = ('prediction', 'answer', 'output', 'response')
+_TEXT_KEYS = ('prediction', 'answer', 'output', 'response', 'total output', 'init output')
 _ID_KEYS = ('record_id', 'id')
 
 
@@ -100,6 +100,12 @@ def _parse(path: Path, text: str) -> Any:
     return value
 
 
+def _is_json_lines(text: str) -> bool:
+    """Whether each line is an object of its own, whatever the file is called, as UltraTool's are."""
+    first, newline, rest = text.partition('\n')
+    return bool(newline and rest.strip()) and first.startswith('{') and first.rstrip().endswith('}')
+
+
 def _by_position(recorded: RecordedAnswers, items: Sequence[Any]) -> RecordedAnswers:
     recorded.by_position = {i: _answer(recorded.path, str(i), item) for i, item in enumerate(items)}
     return recorded
@@ -141,7 +147,8 @@ def load_recorded(path: Path) -> RecordedAnswers:
     Args:
         path: T-Eval's result file (JSON, id -> record with ``prediction``) or its folder of one file per id; a
             predictions file of OpenCompass (JSON, ``"0"``, ``"1"``, ... -> row; by ``record_id`` if it was written by
-            this package); or JSON lines with ``id`` or ``record_id`` and ``prediction``.
+            this package); JSON lines with ``id`` or ``record_id`` and ``prediction``; or UltraTool's files of answers
+            (JSON lines with ``init output``).
 
     Raises:
         DataError: It is missing or cannot be read.
@@ -155,7 +162,7 @@ def load_recorded(path: Path) -> RecordedAnswers:
     if not path.is_file():
         raise DataError(path, 'the file is missing')
     text = _read_text(path)
-    if path.suffix == '.jsonl':
+    if path.suffix == '.jsonl' or _is_json_lines(text):
         return _of_list(recorded, [_parse(path, line) for line in text.split('\n') if line.strip()])
     content = _parse(path, text)
     if isinstance(content, list):

@@ -1,0 +1,78 @@
+"""The published answers through the whole OpenCompass pipeline: the paper's numbers to the last digit."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[3] / 'shared'
+ANSWERS = SHARED / 'data' / 'ultratool_predictions' / 'Chinese-dataset'
+TASKS = ('planning', 'tool_usage_awareness', 'tool_usage')
+
+PAPER = {
+    ('gpt-3.5', 'planning'): {
+        'accuracy': 76.43,
+        'completeness': 70.26,
+        'executability': 73.14,
+        'syntactic_soundness': 80.94,
+        'structural_rationality': 72.26,
+        'efficiency': 75.10,
+        'overall': 69.50,
+    },
+    ('gpt-4', 'planning'): {
+        'accuracy': 79.56,
+        'completeness': 77.53,
+        'executability': 78.31,
+        'syntactic_soundness': 81.21,
+        'structural_rationality': 78.19,
+        'efficiency': 78.60,
+        'overall': 76.39,
+    },
+    ('gpt-3.5', 'tool_usage_awareness'): {'global_accuracy': 25.90, 'local_accuracy': 79.75, 'json_rate': 100.00},
+    ('gpt-4', 'tool_usage_awareness'): {'global_accuracy': 60.70, 'local_accuracy': 89.76, 'json_rate': 100.00},
+    ('gpt-3.5', 'tool_usage'): {'local_levenshtein': 76.26, 'json_rate': 99.90},
+    ('gpt-4', 'tool_usage'): {'local_levenshtein': 86.62, 'json_rate': 100.00},
+}
+"""Tables 2, 4 and 6 of arXiv 2401.17167, Chinese-dataset."""
+
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.host.fixed_models import ReplayModel
+
+with read_base():
+    from opencompass_tooleval.configs.eval_ultratool import eval, infer, summarizer
+    from opencompass_tooleval.configs.datasets.ultratool.tooleval_ultratool_zh_gen import tooleval_ultratool_zh_datasets
+
+datasets = [row for row in tooleval_ultratool_zh_datasets if row['name'] in TASKS]
+for row in datasets:
+    row['eval_cfg']['evaluator']['lists'] = 'span'
+    if row['name'] == 'planning':
+        row['eval_cfg']['evaluator']['judgements'] = 'ANSWERS/MODEL/eval/planning_eval.json'
+files = {f'{task}_zh': f'ANSWERS/MODEL/{task}.json' for task in TASKS}
+models = [dict(type=ReplayModel, abbr='MODEL', files=files, batch_size=500, run_cfg=dict(num_gpus=0))]
+"""
+
+
+@pytest.mark.parametrize('model', ['gpt-3.5', 'gpt-4'])
+def test_published_answers_give_the_paper_through_opencompass(model: str, tmp_path: Path) -> None:
+    if not (ANSWERS / model / 'tool_usage.json').is_file():
+        pytest.skip('the published answers to UltraTool are not beside the repository')
+    text = CONFIG.replace('ANSWERS', str(ANSWERS)).replace('MODEL', model).replace('in TASKS', f'in {TASKS}')
+    (tmp_path / 'mine.py').write_text(text)
+    environment = {**os.environ, 'COMPASS_DATA_CACHE': str(SHARED)}
+    command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out']
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    for task in TASKS:
+        (file,) = tmp_path.glob(f'out/*/results/{model}/tooleval-ultratool-{task}_zh.json')
+        result = json.loads(file.read_text(encoding='utf-8'))
+        shown = {metric: round(result[metric], 2) for metric in PAPER[model, task]}
+        assert shown == PAPER[model, task]
+        assert [detail['id'] for detail in result['details']] == [str(row) for row in range(1000)]
+        assert sum(domain['samples'] for domain in result['breakdown']['domains'].values()) == 1000
+        assert len(result['breakdown']['domains']) == 22
