@@ -12,8 +12,8 @@ from opencompass_tooleval.core.answer import MAX_CHARS, unfence
 from opencompass_tooleval.core.parse import Parsed
 from opencompass_tooleval.ultratool.reading_tries import READ_ERRORS, bounded, climb, literal
 
-REPAIR_BUDGET = 15_000
-MAX_REPAIR_CHARS = 8_000
+REPAIR_BUDGET = 20_000
+MAX_REPAIR_CHARS = 20_000
 MAX_LISTS = 32
 
 
@@ -99,6 +99,8 @@ def read_strict(answer: Any) -> Parsed:
         return Parsed(None, 'none', 'parse:too_long')
     text = answer.strip()
     inside = unfence(text).strip()
+    if '[' not in inside:  # a fence that is closed and was never opened
+        inside = text.strip('`').strip()
     span = inside[max(0, inside.find('[')) : inside.rfind(']') + 1]
     broken = inside[max(0, inside.find('[')) :]
     tries: tuple[tuple[str, Callable[[], Any], str], ...] = (
