@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / 'opencompass_tooleval'
-ROOMS = ('teval',)
+ROOMS = ('teval', 'ultratool')
 HEAVY = {'opencompass', 'mmengine', 'torch', 'datasets', 'transformers', 'sentence_transformers'}
 PURE_LIBRARIES = {'numpy', 'networkx'}
 

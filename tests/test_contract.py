@@ -12,6 +12,8 @@ from mmengine.config import Config
 
 from opencompass_tooleval.teval.records import SUFFIXES, TABLE, file_stem, split_stem
 from opencompass_tooleval.teval.subsets import VERSIONS
+from opencompass_tooleval.ultratool.records import FOLDERS as ULTRATOOL_LANGUAGES
+from opencompass_tooleval.ultratool.records import TABLE as ULTRATOOL_TABLE
 
 CONFIGS = Path(__file__).resolve().parent.parent / 'opencompass_tooleval' / 'configs'
 ALL = sorted(CONFIGS.rglob('*.py'))
@@ -48,6 +50,33 @@ def test_teval_config_is_the_table(language: str, version: str) -> None:
         assert row['infer_cfg']['prompt_template']['template'] == '{messages}'
         assert row['eval_cfg']['evaluator']['name'] == row['name']
         assert row['eval_cfg']['pred_postprocessor']['type'].__name__ == f'tooleval_teval_{version[:2]}'
+
+
+@pytest.mark.parametrize('language', ULTRATOOL_LANGUAGES)
+@pytest.mark.parametrize('built', [False, True])
+def test_ultratool_config_is_the_table(language: str, built: bool) -> None:
+    name = f'tooleval_ultratool_{language}' + ('_built' if built else '')
+    config = Config.fromfile(CONFIGS / 'datasets' / 'ultratool' / f'{name}_gen.py', format_python_code=False)
+    assert [key for key in config if key.endswith('_datasets')] == [f'{name}_datasets']
+    rows = config[f'{name}_datasets']
+    subsets = [subset for subset in ULTRATOOL_TABLE if (subset.name != subset.task) == built]
+    assert [row['abbr'] for row in rows] == [f'tooleval-ultratool-{subset.name}_{language}' for subset in subsets]
+    for row, subset in zip(rows, subsets, strict=True):
+        evaluator = row['eval_cfg']['evaluator']
+        assert (row['name'], row['language'], row['n'], row['k']) == (subset.name, language, 1, 1)
+        assert (evaluator['name'], evaluator['language']) == (subset.name, language)
+        assert row['infer_cfg']['inferencer']['max_out_len'] == 2048
+
+
+def test_ultratool_summarizer_is_table_2() -> None:
+    config = Config.fromfile(CONFIGS / 'summarizers' / 'tooleval_ultratool.py', format_python_code=False)
+    known = {f'tooleval-ultratool-{s.name}_{lang}': s.metrics for lang in ULTRATOOL_LANGUAGES for s in ULTRATOOL_TABLE}
+    groups = {group['name'] for group in config['summarizer']['summary_groups']}
+    assert groups == {f'tooleval-ultratool_{language}' for language in ULTRATOOL_LANGUAGES}
+    for group in config['summarizer']['summary_groups']:
+        assert len(group['subsets']) == (9 if group['metric'] == 'overall' else 1)
+        for name, metric in group['subsets']:
+            assert name in groups or metric in known[name], (name, metric)
 
 
 def test_summarizer_rows_name_every_table() -> None:

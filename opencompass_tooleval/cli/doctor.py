@@ -15,8 +15,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from opencompass_tooleval.cli.teval_files import file_states
+from opencompass_tooleval.cli.ultratool_files import ultratool_files
 from opencompass_tooleval.embedding.locate import OFFICIAL, EncoderMissingError, choose_encoder, locate_encoder
 from opencompass_tooleval.teval.records import CURE
+from opencompass_tooleval.ultratool.records import CURE as ULTRATOOL_CURE
 
 INSTALL = "pip install 'opencompass-tooleval[offline]'"
 
@@ -97,20 +99,32 @@ def check_registry() -> Iterator[Finding]:
         yield Finding(Level.OK, 'registry', f'{sum(map(len, REGISTERED.values()))} names registered')
 
 
+def _check_file(name: str, count: int | None, published: int | None, fault: str) -> Iterator[Finding]:
+    if fault:
+        yield Finding(Level.FAULT, name, fault)
+    elif count is not None:
+        other = published is not None and published != count
+        says = f'{count} records' + (f', published are {published}' if other else '')
+        yield Finding(Level.NOTE if other else Level.OK, name, says)
+
+
 def check_data() -> Iterator[Finding]:
-    """Reads every T-Eval file that is there."""
+    """Reads every data file that is there."""
     states = list(file_states())
     for state in states:
         name = f'T-Eval {state.subset.name} {state.version} {state.language}'
-        if state.fault:
-            yield Finding(Level.FAULT, name, state.fault)
-        elif state.count is not None:
-            other = state.published is not None and state.published != state.count
-            says = f'{state.count} records' + (f', published are {state.published}' if other else '')
-            yield Finding(Level.NOTE if other else Level.OK, name, says)
+        yield from _check_file(name, state.count, state.published, state.fault)
     absent = sum(state.path is None for state in states)
     if absent:
         yield Finding(Level.NOTE, 'T-Eval', f'{absent} of {len(states)} files are not on disk; fetch them with: {CURE}')
+    files = list(ultratool_files())
+    for file in files:
+        name = f'UltraTool {file.subset.name} {file.language}'
+        yield from _check_file(name, file.count, file.subset.count, file.fault)
+    absent = sum(file.path is None for file in files)
+    if absent:
+        cure = f'{ULTRATOOL_CURE}, and tooleval build ultratool'
+        yield Finding(Level.NOTE, 'UltraTool', f'{absent} of {len(files)} files are not on disk; get them with: {cure}')
 
 
 def check_encoders() -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import socket
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from opencompass.utils import build_model_from_cfg, get_logger
 from tqdm import tqdm
 
 from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.journal import Journal
 
@@ -24,7 +26,22 @@ Verdict = TypeVar('Verdict')
 TRIES = 4
 """A reply that cannot be read is asked for again, up to three times."""
 
-_NOT_SETTINGS = {'abbr', 'key', 'openai_api_base', 'batch_size', 'max_workers', 'query_per_second', 'retry', 'run_cfg'}
+_KEYS = {
+    'key', 'api_key', 'access_key', 'accesskey', 'secret', 'secret_id', 'secret_key', 'secretkey', 'ak', 'sk',
+    'token', 'org', 'appid', 'group_id',
+}  # fmt: skip
+_ADDRESSES = {
+    'openai_api_base', 'api_base', 'base_url', 'url', 'token_url', 'api_addr', 'openai_proxy_url', 'proxy_url',
+    'http_client_cfg',
+}  # fmt: skip
+_SPEED = {
+    'batch_size', 'max_workers', 'query_per_second', 'retry', 'backoff', 'timeout', 'run_cfg', 'verbose',
+    'rpm_verbose',
+}  # fmt: skip
+_UNUSED = {'abbr', 'summarizer_abbr', 'pred_postprocessor', 'min_out_len'}
+_NOT_SETTINGS = _KEYS | _ADDRESSES | _SPEED | _UNUSED
+
+_NAME_LENGTH = 80
 _DEFAULT_BATCH = 64
 _DEFAULT_OUT_LEN = 2048
 
@@ -55,8 +72,8 @@ def judge_cfg_from_env() -> dict[str, Any] | None:
     return {
         'type': 'opencompass_tooleval.host.api_model.ToolEvalOpenAI',
         'path': model,
-        'key': os.environ.get('OC_JUDGE_API_KEY', 'none'),
-        'openai_api_base': os.environ.get('OC_JUDGE_API_BASE', 'https://api.openai.com/v1/'),
+        'key': os.environ.get('OC_JUDGE_API_KEY') or 'none',
+        'openai_api_base': os.environ.get('OC_JUDGE_API_BASE') or 'https://api.openai.com/v1/',
         'temperature': 0,
         'max_seq_len': 49152,
     }
@@ -67,10 +84,46 @@ def judge_name(cfg: Mapping[str, Any]) -> str:
     return str(cfg.get('abbr') or cfg.get('path') or cfg['type'])
 
 
+def _canonical(value: Any) -> Any:
+    """A setting as JSON, the same in every process and however the config was written.
+
+    A class is written as a class or as text (``opencompass tasks`` dump configs); 0 and 0.0 are one temperature.
+    """
+    if isinstance(value, Mapping):
+        return {str(name): _canonical(content) for name, content in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_canonical(item) for item in value]
+    if isinstance(value, (str, bool)) or value is None:
+        return value
+    if isinstance(value, (int, float)):
+        return float(value)
+    return getattr(value, '__qualname__', None) or str(value)
+
+
+def judge_settings(cfg: Mapping[str, Any]) -> dict[str, Any]:
+    """What may change a judge's replies, as JSON values: not its keys, addresses or speed."""
+    settings = {name: _canonical(value) for name, value in cfg.items() if name not in _NOT_SETTINGS}
+    settings['type'] = str(settings['type']).rpartition('.')[2]
+    return settings
+
+
 def settings_hash(cfg: Mapping[str, Any]) -> str:
-    """12 hex digits of what may change a judge's replies: not its key, address or speed."""
-    settings = {name: str(value) for name, value in cfg.items() if name not in _NOT_SETTINGS}
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode('utf-8')).hexdigest()[:12]
+    """12 hex digits of :func:`judge_settings`."""
+    return hashlib.sha256(json.dumps(judge_settings(cfg), sort_keys=True).encode('utf-8')).hexdigest()[:12]
+
+
+def _folder_name(cfg: Mapping[str, Any]) -> str:
+    """Says to people whose replies these are; the hash says it to us, so that a new ``abbr`` costs no call."""
+    name = re.sub(r'[^\w.-]+', '_', str(cfg.get('path') or judge_settings(cfg)['type'])).encode('ascii', 'ignore')
+    return f'{name.decode()[-_NAME_LENGTH:]}-{settings_hash(cfg)}'
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """An item that is to be asked, and where it stands among all: a replayed judge may go by that."""
+
+    item: JudgeItem
+    position: int
 
 
 class Judge(Generic[Verdict]):
@@ -96,53 +149,60 @@ class Judge(Generic[Verdict]):
         self._read = read
         self._source = source
         self._model: Any = None
-        self._folder = folder / 'judgements' / f'{self.name.replace(os.sep, "_")}-{self.settings}'
+        self._folder = folder / 'judgements' / _folder_name(cfg)
         self._journal = Journal(self._folder / f'{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}.jsonl')
 
     def judge(self, items: Sequence[JudgeItem]) -> dict[str, Verdict]:
         """Returns id -> verdict for every item that got one in ``TRIES`` tries; the others are missing."""
         kept = self._kept({item.key for item in items})
         if kept:
-            get_logger().info(f'{self.name}: {len(kept)} of {len(items)} judgements are kept from earlier')
-        open_items = [item for item in items if item.key not in kept]
+            known = sum(item.key in kept for item in items)
+            get_logger().info(f'{self.name}: {known} of {len(items)} judgements are kept from earlier')
+        asked: dict[str, _Asked] = {}
+        for position, item in enumerate(items):
+            if item.key not in kept:
+                asked.setdefault(item.key, _Asked(item, position))
         for _ in range(TRIES):
-            self._ask(open_items, kept)
-            open_items = [item for item in open_items if item.key not in kept]
-            if not open_items:
-                break
+            self._ask([one for key, one in asked.items() if key not in kept], kept)
         return {item.id: kept[item.key] for item in items if item.key in kept}
 
     def _kept(self, keys: set[str]) -> dict[str, Verdict]:
         found: dict[str, Verdict] = {}
         for file in sorted(self._folder.glob('*.jsonl')):
             for row in Journal(file).rows():
-                if row.get('key') in keys and (verdict := self._read(str(row.get('reply', '')))) is not None:
-                    found[row['key']] = verdict
+                key = str(row.get('key'))
+                if key in keys and (verdict := self._read(str(row.get('reply', '')))) is not None:
+                    found[key] = verdict
         return found
 
-    def _ask(self, items: Sequence[JudgeItem], kept: dict[str, Verdict]) -> None:
-        if not items:
+    def _verdict(self, reply: Any) -> Verdict | None:
+        failed = str(getattr(reply, 'reason', None) or '').startswith(INFRA)
+        return None if failed else self._read(str(reply))
+
+    def _ask(self, asked: Sequence[_Asked], kept: dict[str, Verdict]) -> None:
+        if not asked:
             return
         if self._model is None:
             cfg = {name: value for name, value in self._cfg.items() if name not in {'max_out_len', 'batch_size'}}
             self._model = build_model_from_cfg(cfg)
             self._folder.mkdir(parents=True, exist_ok=True)
         size = self._cfg.get('batch_size') or _DEFAULT_BATCH
-        for start in tqdm(range(0, len(items), size), desc=f'judging by {self.name}', unit='batch'):
-            batch = items[start : start + size]
-            prompts = [self._conversation(item, start + offset) for offset, item in enumerate(batch)]
+        for start in tqdm(range(0, len(asked), size), desc=f'judging by {self.name}', unit='batch'):
+            batch = asked[start : start + size]
+            prompts = [self._conversation(one) for one in batch]
             max_out_len = self._cfg.get('max_out_len') or _DEFAULT_OUT_LEN
             replies = self._model.generate_from_template(prompts, max_out_len=max_out_len)
             self.calls += len(batch)
             rows: dict[int, dict[str, str]] = {}
-            for item, reply in zip(batch, replies, strict=True):
-                verdict = self._read(str(reply))
+            for one, reply in zip(batch, replies, strict=True):
+                verdict = self._verdict(reply)
                 if verdict is not None:
-                    kept[item.key] = verdict
-                    rows[start + len(rows)] = {'key': item.key, 'id': item.id, 'reply': str(reply)}
+                    kept[one.item.key] = verdict
+                    rows[one.position] = {'key': one.item.key, 'id': one.item.id, 'reply': str(reply)}
             if rows:
                 self._journal.append(rows)
 
-    def _conversation(self, item: JudgeItem, position: int) -> Conversation:
-        entry = {'record_id': item.id, 'source': self._source, 'idx': position, 'gold_answer': ''}
-        return Conversation.of([Message('user', item.prompt)], entry)
+    def _conversation(self, one: _Asked) -> Conversation:
+        prompt = one.item.prompt.encode('utf-8', 'replace').decode('utf-8')  # half a surrogate pair cannot be sent
+        entry = {'record_id': one.item.id, 'source': self._source, 'idx': one.position, 'gold_answer': ''}
+        return Conversation.of([Message('user', prompt)], entry)

@@ -15,12 +15,13 @@ MODULES = (
     'host.inferencer',
     'host.summarizer',
     'teval.adapter',
+    'ultratool.adapter',
 )
 """Modules of this package that register something or that configs name."""
 
 REGISTERED = {
-    'LOAD_DATASET': ('ToolEvalTEvalDataset',),
-    'ICL_EVALUATORS': ('ToolEvalTEvalEvaluator',),
+    'LOAD_DATASET': ('ToolEvalTEvalDataset', 'ToolEvalUltraToolDataset'),
+    'ICL_EVALUATORS': ('ToolEvalTEvalEvaluator', 'ToolEvalUltraToolEvaluator'),
     'ICL_INFERENCERS': ('ToolEvalGenInferencer',),
     'ICL_PROMPT_TEMPLATES': ('ToolEvalConversationTemplate',),
     'TEXT_POSTPROCESSORS': ('tooleval_teval_v1', 'tooleval_teval_v2', 'tooleval_teval_clean'),

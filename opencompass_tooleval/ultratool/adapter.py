@@ -133,6 +133,7 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
             'scoring': self.rules.scoring,
             'lists': self.rules.lists,
             'rebuilt': not self.subset.official,
+            'gold': 'repaired' if self.subset.file.endswith('_repaired.json') else 'official',
             'version': VERSION,
         }
         if self.judgements:

@@ -98,6 +98,17 @@ SUBSETS = (
         'official': True,
     },
     {
+        'name': 'tool_usage_repaired',
+        'task': 'tool_usage',
+        'file': 'tool_usage_repaired.json',
+        'kind': 'usage',
+        'reading': 'calls',
+        'metrics': ('local_levenshtein', 'json_rate', 'json_rate_unrepaired'),
+        'count': 1000,
+        'toolset_size': 0,
+        'official': False,
+    },
+    {
         'name': 'tool_creation_awareness_32',
         'task': 'tool_creation_awareness',
         'file': 'tool_creation_awareness_32.json',

@@ -119,7 +119,7 @@ def test_pins_are_those_of_the_package() -> None:
 def test_registry() -> None:
     (finding,) = check_registry()
     assert (finding.level, finding.what) == (Level.OK, 'registry')
-    assert finding.says == '12 names registered'
+    assert finding.says == '14 names registered'
 
 
 def test_registry_that_lacks_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +150,7 @@ def test_data(tmp_path: Path) -> None:
     assert 'tooleval prepare teval' in damaged.says
     said = '45 of 48 files are not on disk; fetch them with: tooleval prepare teval'
     assert findings['T-Eval'] == Finding(Level.NOTE, 'T-Eval', said)
-    assert len(findings) == 4
+    assert len(findings) == 5
 
 
 def test_encoders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_command(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = tooleval('doctor')
     assert outcome.code == 0, outcome.out
     assert 'FAULT' not in outcome.out
-    assert '12 names registered' in outcome.out
+    assert '14 names registered' in outcome.out
     assert 'pip install' not in outcome.out or 'opencompass-tooleval[agent]' in outcome.out
 
 
