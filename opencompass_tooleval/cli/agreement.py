@@ -1,0 +1,77 @@
+"""``tooleval agreement``: how far two judges of one task of UltraTool agree, without OpenCompass."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from opencompass_tooleval.ultratool.agreement import Agreement, agree
+from opencompass_tooleval.ultratool.protocol import Protocol
+from opencompass_tooleval.ultratool.records import find_subset
+from opencompass_tooleval.ultratool.score_judged import load_judgements
+
+KINDS = ('planning', 'creation')
+
+
+def _print_table(task: str, found: Agreement, console: Console) -> None:
+    table = Table(title=f'UltraTool {task}: {found.compared} judged by both')
+    table.add_column('dimension', no_wrap=True)
+    for column in ('correlation', 'first (mean)', 'second (mean)'):
+        table.add_column(column, justify='right')
+    for name, value in found.correlations.items():
+        means = found.means[name]
+        shown = ['-', '-'] if means is None else [f'{mean:.2f}' for mean in means]
+        table.add_row(name, '-' if value is None else f'{value:.3f}', *shown)
+    console.print(table)
+    if found.only_first or found.only_second:
+        console.print(f'left out: {found.only_first} that only the first judged, {found.only_second} only the second')
+
+
+def agreement(task: str, first: Path, second: Path, json_out: str | None = None) -> None:
+    """Prints Pearson's correlation per dimension over the things that both files judge.
+
+    Args:
+        task: ``planning`` or ``tool_creation``.
+        first: A file of judgements, ours or the authors'.
+        second: Another, of people or of a model.
+        json_out: File for the result, or ``-`` for standard output in place of the table.
+
+    Raises:
+        DataError: A file is missing or damaged.
+        ValueError: The task has no judge, or the files judge nothing in common.
+        OSError: ``json_out`` cannot be written.
+    """
+    subset = find_subset(task)
+    if subset.kind not in KINDS:
+        raise ValueError(f'{subset.name} has no judge; planning and tool_creation have')
+    rules = Protocol()
+    found = agree(subset, *(load_judgements(file, subset, rules) for file in (first, second)))
+    if not found.compared:
+        raise ValueError(
+            f'{first} and {second} judge nothing in common: {found.only_first} and {found.only_second} things, by id '
+            'and step'
+        )
+    result = {
+        'benchmark': 'ultratool',
+        'subset': subset.name,
+        'first': str(first),
+        'second': str(second),
+        'compared': found.compared,
+        'only_first': found.only_first,
+        'only_second': found.only_second,
+        'correlations': dict(found.correlations),
+        'means': dict(found.means),
+    }
+    text = json.dumps(result, indent=2, ensure_ascii=False) + '\n'
+    if json_out == '-':
+        print(text, end='')
+        return
+    _print_table(subset.name, found, Console())
+    if json_out:
+        try:
+            Path(json_out).write_text(text, encoding='utf-8')
+        except OSError as error:
+            raise OSError(f'cannot write {json_out}: {error}') from error
