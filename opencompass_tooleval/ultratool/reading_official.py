@@ -13,7 +13,7 @@ from typing import Any
 
 from opencompass_tooleval.core.answer import MAX_CHARS
 from opencompass_tooleval.core.parse import Parsed
-from opencompass_tooleval.ultratool.reading_tries import bounded, climb, literal
+from opencompass_tooleval.ultratool.reading_tries import bounded, climb, cost, literal
 
 Rung = tuple[str, Callable[[str], str]]
 
@@ -235,9 +235,9 @@ def read_official(answer: Any, reading: str, lists: str = 'last') -> Parsed:
         return Parsed(None, 'none', 'parse:no_list')
     text = cut(normalise(answer, reading), reading, lists)
 
-    def tries() -> Iterator[tuple[str, Callable[[], Any], str]]:
+    def tries() -> Iterator[tuple[str, Callable[[], Any], int]]:
         for rung, repair in LADDERS[reading]:
             repaired = repair(text)
-            yield rung, partial(literal, repaired), repaired
+            yield rung, partial(literal, repaired), cost(repaired)
 
     return _unwrapped(climb(tries()))

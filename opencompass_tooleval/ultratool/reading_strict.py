@@ -10,7 +10,7 @@ import json_repair
 
 from opencompass_tooleval.core.answer import MAX_CHARS, unfence
 from opencompass_tooleval.core.parse import Parsed
-from opencompass_tooleval.ultratool.reading_tries import READ_ERRORS, bounded, climb, literal
+from opencompass_tooleval.ultratool.reading_tries import READ_ERRORS, bounded, climb, cost, cost_of_json, literal
 
 REPAIR_BUDGET = 20_000
 MAX_REPAIR_CHARS = 20_000
@@ -103,13 +103,13 @@ def read_strict(answer: Any) -> Parsed:
         inside = text.strip('`').strip()
     span = inside[max(0, inside.find('[')) : inside.rfind(']') + 1]
     broken = inside[max(0, inside.find('[')) :]
-    tries: tuple[tuple[str, Callable[[], Any], str], ...] = (
-        ('json', lambda: json.loads(text), ''),
-        ('literal', lambda: literal(text), text),
-        ('fence', lambda: _json_or_literal(inside), inside if inside is not text else ''),
-        ('prose', lambda: _json_or_literal(span), span),
-        ('prose', lambda: _last_of_lists(inside), ''),
-        ('repaired', lambda: _repaired(broken), ''),
+    tries: tuple[tuple[str, Callable[[], Any], int], ...] = (
+        ('json', lambda: json.loads(text), cost_of_json(text)),
+        ('literal', lambda: literal(text), cost(text)),
+        ('fence', lambda: _json_or_literal(inside), cost(inside) if inside != text else 0),
+        ('prose', lambda: _json_or_literal(span), cost(span) if span != inside else 0),
+        ('prose', lambda: _last_of_lists(inside), 0),
+        ('repaired', lambda: _repaired(broken), 0),
     )
     parsed = climb(tries)
     if parsed.reason == 'parse:not_json' and '[' not in text:
