@@ -1,15 +1,17 @@
 """Times this package against what OpenCompass has built in: same data, same encoder, same machine, one run.
 
-    python tools/benchmark.py [--data DIR] [--plans 200] [--requests 200] [--json OUT]
+    python tools/benchmark.py [--only teval|ultratool] [--data DIR] [--plans 200] [--requests 200]
+                              [--ultratool-predictions FILE] [--json OUT]
 
-Three ratios:
+T-Eval, three ratios:
 
 * plan scoring, cold: nothing is encoded yet;
-* plan scoring, warm: a second model of a sweep, whose gold answers are cached and whose own are new or not
-  (``--overlap``);
+* plan scoring, warm: a second model of a sweep, whose gold answers are cached already;
 * inference against a server that answers after 50 ms, 16 requests in flight.
 
 And one share: cold plan scoring over merely encoding the distinct strings once.
+
+UltraTool, seconds: 1,000 usage answers of GPT-4, read and scored.
 """
 
 from __future__ import annotations
@@ -17,12 +19,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -33,13 +37,16 @@ os.environ.setdefault('TQDM_DISABLE', '1')
 from opencompass_tooleval.core.damage import damage
 from opencompass_tooleval.embedding.encoder import EncoderSimilarity
 from opencompass_tooleval.embedding.locate import locate_encoder
-from opencompass_tooleval.host.data_path import resolve_data_path
+from opencompass_tooleval.host.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.teval import score_plan
 from opencompass_tooleval.teval.answers import postprocess_v1
 from opencompass_tooleval.teval.prompts import gold_answer
 from opencompass_tooleval.teval.protocol import Protocol
 from opencompass_tooleval.teval.records import CURE, Sample, load_samples
 from opencompass_tooleval.teval.scoring import read_answer, score_answers
+from opencompass_tooleval.ultratool import scoring as ultratool_scoring
+from opencompass_tooleval.ultratool.protocol import Protocol as UltraToolProtocol
+from opencompass_tooleval.ultratool.records import find_subset, guess_language, load_recorded_rows
 
 TOOLS = Path(__file__).resolve().parent
 SUBSET = 'plan_json'
@@ -47,6 +54,9 @@ V1 = Protocol('v1')
 MODEL = 'canned'
 LATENCY = 0.05
 IN_FLIGHT = 16
+ULTRATOOL_PREDICTIONS = 'data/ultratool_predictions/Chinese-dataset/gpt-4/tool_usage.json'
+ULTRATOOL_ANSWERS = 1000
+ULTRATOOL_GOAL = 0.5
 
 
 def timed(work: Callable[[], Any]) -> float:
@@ -167,23 +177,43 @@ def benchmark_inference(data: Path, requests: int) -> dict[str, float]:
         }
 
 
-def main() -> None:
-    """Measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--data', default='data/teval/EN', help='folder with plan_json_v1.json and review_str_v1.json')
-    parser.add_argument('--plans', type=int, default=200)
-    parser.add_argument('--requests', type=int, default=200)
-    parser.add_argument('--json', type=Path, help='write the seconds and ratios there')
-    arguments = parser.parse_args()
-    data = resolve_data_path(arguments.data, CURE)
+def find_ultratool_predictions(given: Path | None) -> Path | None:
+    """The authors' file of usage answers: the one given, or where OpenCompass has its data; None if it is nowhere."""
+    candidates = [given] if given else candidate_paths(ULTRATOOL_PREDICTIONS)
+    return next((file for file in candidates if file.is_file()), None)
 
+
+def benchmark_ultratool(file: Path, rounds: int = 7) -> dict[str, float]:
+    """Seconds to load records and answers; to read, score and aggregate them: the first time, and the median."""
+    subset = find_subset('tool_usage')
+    started = time.perf_counter()
+    rows = load_recorded_rows(file, subset.name, guess_language(file, ''))[:ULTRATOOL_ANSWERS]
+    seconds = {'load': time.perf_counter() - started}
+    records, answers = [row.record for row in rows if row.record], [row.answer for row in rows]
+    if len(records) != ULTRATOOL_ANSWERS:
+        raise SystemExit(f'{file} has {len(records)} answers with their records; {ULTRATOOL_ANSWERS} are measured')
+
+    def score(rules: UltraToolProtocol) -> None:
+        scores = ultratool_scoring.score_answers(records, answers, rules)
+        ultratool_scoring.aggregate_scores(scores, subset.metrics)
+
+    for scoring in ('official', 'strict'):
+        work = partial(score, UltraToolProtocol(scoring, 'span'))
+        times = [timed(work) for _ in range(rounds)]
+        seconds[f'{scoring}, first'], seconds[f'{scoring}, median'] = times[0], statistics.median(times)
+    return seconds
+
+
+def measure_teval(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measures and prints T-Eval."""
+    data = resolve_data_path(arguments.data, CURE)
     samples = load_samples(data / f'{SUBSET}_v1.json', SUBSET, 'v1')[: arguments.plans]
     scoring = benchmark_scoring(samples)
     inference = benchmark_inference(data.resolve(), arguments.requests)
     ratios = {
         'plan scoring, cold: built-in / ours': (scoring['built_in'] / scoring['cold'], '>= 5'),
-        'plan scoring, warm, the same answers: built-in / ours': (scoring['built_in'] / scoring['warm_same'], '>= 30'),
-        'plan scoring, a second model: built-in / ours': (scoring['built_in'] / scoring['warm_second'], ''),
+        'plan scoring, the same answers again: built-in / ours': (scoring['built_in'] / scoring['warm_same'], ''),
+        'plan scoring, warm, a second model: built-in / ours': (scoring['built_in'] / scoring['warm_second'], '>= 30'),
         'plan scoring, cold: ours / encoding alone': (scoring['cold'] / scoring['encode'], '<= 1.2'),
         f'inference, {IN_FLIGHT} in flight: built-in / ours': (inference['built_in'] / inference['ours'], '>= 8'),
     }
@@ -191,8 +221,45 @@ def main() -> None:
     print(f'{arguments.requests} requests of {LATENCY} s, seconds: {inference}')
     for name, (ratio, goal) in ratios.items():
         print(f'{name}: {ratio:.2f} {goal and f"(goal {goal})"}')
+    return {'scoring': scoring, 'inference': inference, 'ratios': {name: ratio for name, (ratio, _) in ratios.items()}}
+
+
+def measure_ultratool(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measures and prints UltraTool, or says what is missing."""
+    file = find_ultratool_predictions(arguments.ultratool_predictions)
+    if file is None:
+        missing = arguments.ultratool_predictions or ULTRATOOL_PREDICTIONS
+        print(f'UltraTool is skipped: {missing} is missing; name the published file with --ultratool-predictions')
+        return {}
+    seconds = benchmark_ultratool(file)
+    for name, value in seconds.items():
+        goal = '' if name == 'load' else f' (goal < {ULTRATOOL_GOAL})'
+        what = 'records and answers from disk' if name == 'load' else f'read and scored, {name}'
+        print(f'UltraTool, {ULTRATOOL_ANSWERS} usage answers, {what}: {value:.3f} s{goal}')
+    return {'ultratool': seconds}
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--only', choices=['teval', 'ultratool'], help='by default both')
+    parser.add_argument('--data', default='data/teval/EN', help='folder with plan_json_v1.json and review_str_v1.json')
+    parser.add_argument('--plans', type=int, default=200)
+    parser.add_argument('--requests', type=int, default=200)
+    parser.add_argument(
+        '--ultratool-predictions',
+        type=Path,
+        metavar='FILE',
+        help=f"the authors' tool_usage.json of GPT-4; by default {ULTRATOOL_PREDICTIONS}",
+    )
+    parser.add_argument('--json', type=Path, help='write the seconds and ratios there')
+    arguments = parser.parse_args()
+    content: dict[str, Any] = {}
+    if arguments.only != 'teval':
+        content |= measure_ultratool(arguments)
+    if arguments.only != 'ultratool':
+        content |= measure_teval(arguments)
     if arguments.json:
-        content = {'scoring': scoring, 'inference': inference, 'ratios': {name: r for name, (r, _) in ratios.items()}}
         arguments.json.write_text(json.dumps(content, indent=2) + '\n', encoding='utf-8')
 
 

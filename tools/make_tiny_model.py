@@ -36,7 +36,7 @@ END_SCALE = 4.0
 
 def demo_texts() -> Iterator[str]:
     """Yields the text of every demo file, as a model would see it: Chinese as Chinese, not as escapes."""
-    for file in sorted(DEMO.rglob('*.json')):
+    for file in sorted(DEMO.joinpath('teval').rglob('*.json')):
         for record in json.loads(file.read_text(encoding='utf-8')).values():
             prompt = record['origin_prompt']
             for message in json.loads(prompt) if isinstance(prompt, str) else prompt:

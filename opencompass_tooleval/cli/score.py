@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,16 +16,19 @@ from rich.table import Table
 
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import EncoderSimilarity
-from opencompass_tooleval.embedding.locate import choose_encoder, is_official, locate_encoder
+from opencompass_tooleval.embedding.locate import EncoderFiles, choose_encoder, is_official, locate_encoder
 from opencompass_tooleval.host.recorded import load_recorded
 from opencompass_tooleval.teval import VERSION
 from opencompass_tooleval.teval.answers import POSTPROCESSORS
 from opencompass_tooleval.teval.protocol import Protocol, protocol_of_version
 from opencompass_tooleval.teval.records import find_subset, load_samples, split_stem
 from opencompass_tooleval.teval.scoring import score_answers
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -42,12 +46,21 @@ class ScoreRequest:
     details: Path | None
 
 
-def _version_and_language(data: Path) -> tuple[str, str]:
-    """Data version and language from the file's name; v1 and EN where it does not say."""
+def _version_and_language(request: ScoreRequest) -> tuple[str, str]:
+    """Data version and language from the file's name; where it does not say, the protocol's and EN, with a warning."""
     try:
-        _, version, language = split_stem(data.stem)
+        subset, version, language = split_stem(request.data.stem)
     except ValueError:
-        return 'v1', 'ZH' if data.stem.endswith('_zh') else 'EN'
+        version, language = request.protocol or 'v1', 'ZH' if request.data.stem.endswith('_zh') else 'EN'
+        logger.warning(
+            '%s has no name such as plan_json_v2_zh.json: taken for %s, %s; --protocol and --encoder say otherwise',
+            request.data,
+            version,
+            language,
+        )
+        return version, language
+    if subset != request.subset:
+        raise DataError(request.data, f'by its name this is {subset}, not {request.subset}')
     return version, language
 
 
@@ -55,16 +68,27 @@ def _progress(console: Console) -> Callable[[Sequence[Any]], Iterable[Any]]:
     return lambda items: track(items, description='scoring', console=console, transient=True)
 
 
-def _result(
-    request: ScoreRequest, language: str, rules: Protocol, encoder: str | None, total: Aggregate
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Rules:
+    """What the numbers depend on."""
+
+    protocol: Protocol
+    version: str
+    language: str
+    postprocessor: str
+    encoder: EncoderFiles | None
+
+
+def _result(request: ScoreRequest, rules: _Rules, total: Aggregate) -> dict[str, Any]:
     return {
         'benchmark': 'teval',
         'subset': request.subset,
-        'language': language,
-        'protocol': rules.name,
-        'scoring': rules.scoring,
-        'encoder': encoder,
+        'language': rules.language,
+        'data_version': rules.version,
+        'protocol': rules.protocol.name,
+        'scoring': rules.protocol.scoring,
+        'postprocessor': rules.postprocessor,
+        'encoder': rules.encoder.name if rules.encoder else None,
         'version': VERSION,
         'samples': total.samples,
         'metrics': total.metrics,
@@ -115,15 +139,17 @@ def score_teval(request: ScoreRequest) -> None:
         DataError: Data or predictions are missing, damaged, or do not belong together.
         EncoderMissingError: An encoder is needed and is not on this machine.
     """
-    version, language = _version_and_language(request.data)
-    rules = Protocol(request.protocol or protocol_of_version(version), request.scoring)
+    version, language = _version_and_language(request)
+    protocol = Protocol(request.protocol or protocol_of_version(version), request.scoring)
     subset = find_subset(request.subset)
-    encoder = locate_encoder(choose_encoder(request.encoder, language)) if rules.needs_encoder(subset) else None
+    needed = protocol.needs_encoder(subset)
+    encoder = locate_encoder(choose_encoder(request.encoder, language)) if needed else None
+    rules = _Rules(protocol, version, language, request.postprocessor or protocol_of_version(version), encoder)
 
     samples = load_samples(request.data, request.subset, version)
     recorded = load_recorded(request.predictions)
     recorded.check_complete([sample.record.id for sample in samples])
-    postprocess = POSTPROCESSORS[request.postprocessor or rules.name]
+    postprocess = POSTPROCESSORS[rules.postprocessor]
     answers: list[Answer] = [
         postprocess(recorded.answer(sample.record.id, position)) for position, sample in enumerate(samples)
     ]
@@ -131,8 +157,8 @@ def score_teval(request: ScoreRequest) -> None:
     console = Console(stderr=True)
     similarity = EncoderSimilarity(encoder, default_cache()) if encoder else None
     records = [sample.record for sample in samples]
-    scores = score_answers(records, answers, rules, similarity, _progress(console))
-    result = _result(request, language, rules, encoder.name if encoder else None, aggregate(scores, subset.metrics))
+    scores = score_answers(records, answers, protocol, similarity, _progress(console))
+    result = _result(request, rules, aggregate(scores, subset.metrics))
     _write(request, result, scores)
     if request.json_out != '-':
         _print_table(result, Console())

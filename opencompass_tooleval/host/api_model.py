@@ -10,7 +10,7 @@ from typing import Any
 
 import openai
 from opencompass.models.base_api import BaseAPIModel
-from opencompass.models.openai_api import OpenAISDK
+from opencompass.models.openai_api import OAI_REASONING_MODEL_LIST, OpenAISDK
 from opencompass.registry import MODELS
 
 from opencompass_tooleval.core.answer import Answer
@@ -140,15 +140,11 @@ class ToolEvalOpenAI(OpenAISDK):
         except ValueError as error:  # OpenCompass's word for a prompt over max_seq_len
             self.logger.error(error)
             return Answer('', 'infra:truncated')
-        request = {
-            'model': self.path,
-            'messages': messages,
-            'max_tokens': max_out_len,
-            'temperature': temperature,
-            'extra_body': self.extra_body,
-            **(self.openai_extra_kwargs or {}),
-        }
-        return self._try_until_answered(request)
+        limit: dict[str, Any] = {'max_tokens': max_out_len, 'temperature': temperature}
+        if any(name in self.path for name in OAI_REASONING_MODEL_LIST):  # these take neither of the two
+            limit = {'max_completion_tokens': max_out_len}
+        request = {'model': self.path, 'messages': messages, **limit, 'extra_body': self.extra_body}
+        return self._try_until_answered({**request, **(self.openai_extra_kwargs or {})})
 
     def _try_until_answered(self, request: dict[str, Any]) -> str:
         for attempt in range(self.retry + 1):
@@ -180,6 +176,8 @@ class ToolEvalOpenAI(OpenAISDK):
         reasoning = getattr(choice.message, 'reasoning_content', None) or ''
         if not content and choice.finish_reason == 'content_filter':
             raise _Failure('infra:filter', again=False)
+        if not content and choice.finish_reason == 'length':
+            return f'<think>{reasoning}'  # it thought until the limit: the model's doing, and read as such
         if not content and not reasoning:
             raise _Failure('infra:empty')
         return (

@@ -17,6 +17,11 @@ PACKAGE_PREFIX = 'tooleval:'
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
+def package_path(path: str) -> Path | None:
+    """The place inside this package that ``tooleval:...`` names; None for other paths."""
+    return _PACKAGE / path.removeprefix(PACKAGE_PREFIX) if path.startswith(PACKAGE_PREFIX) else None
+
+
 def candidate_paths(path: str) -> list[Path]:
     """Where ``path`` may be, best first.
 
@@ -24,8 +29,9 @@ def candidate_paths(path: str) -> list[Path]:
         path: ``tooleval:...``, an absolute path, or one below ``$COMPASS_DATA_CACHE`` (the working directory if that is
             not set) or else ``~/.cache/opencompass``, such as ``data/teval/EN``.
     """
-    if path.startswith(PACKAGE_PREFIX):
-        return [_PACKAGE / path.removeprefix(PACKAGE_PREFIX)]
+    inside = package_path(path)
+    if inside is not None:
+        return [inside]
     if os.path.isabs(path):
         return [Path(path)]
     return [Path(os.environ.get(ENV) or '.') / path, Path.home() / '.cache' / 'opencompass' / path]

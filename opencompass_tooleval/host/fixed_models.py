@@ -13,6 +13,7 @@ from opencompass.registry import MODELS
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.damage import damage
 from opencompass_tooleval.host.conversation import Conversation
+from opencompass_tooleval.host.data_path import package_path
 from opencompass_tooleval.host.recorded import RecordedAnswers, load_recorded
 
 
@@ -64,7 +65,7 @@ class ReplayModel(_FixedModel):
         """
         if prompt.source not in self._recorded:
             file = self._files.get(prompt.source) or self.path.replace('{dataset}', prompt.source)
-            self._recorded[prompt.source] = load_recorded(Path(file))
+            self._recorded[prompt.source] = load_recorded(package_path(file) or Path(file))
         return self._recorded[prompt.source].answer(prompt.record_id, prompt.position)
 
 

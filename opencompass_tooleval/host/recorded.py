@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,18 +62,19 @@ class RecordedAnswers:
             raise DataError(self.path, f'no answer is recorded for it and {len(missing) - 1} more', record=missing[0])
 
 
-def _text(value: Any) -> str:
-    """A recorded answer as text; T-Eval's files may hold it parsed already."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
 def _answer(path: Path, name: str, item: Any) -> Answer:
-    if not isinstance(item, dict):
-        return Answer(_text(item))
-    for key in _TEXT_KEYS:
-        if key in item:
-            return Answer(_text(item[key]), item.get('infra'))
-    raise DataError(path, f'it has none of {", ".join(_TEXT_KEYS)}', record=name)
+    """A recorded answer; one that is parsed already becomes Python text, as the authors' script has it."""
+    infra = None
+    if isinstance(item, dict):
+        key = next((key for key in _TEXT_KEYS if key in item), None)
+        if key is None:
+            raise DataError(path, f'it has none of {", ".join(_TEXT_KEYS)}', record=name)
+        item, infra = item[key], item.get('infra')
+    if item is None:
+        raise DataError(path, 'its answer is null, which is no answer', record=name)
+    if infra is not None and not isinstance(infra, str):
+        raise DataError(path, "its 'infra' is neither text nor null", record=name)
+    return Answer(str(item), infra)
 
 
 def _record_id(item: Any) -> str | None:
@@ -90,11 +90,11 @@ def _read_text(path: Path) -> str:
         raise DataError(path, f'cannot be read as UTF-8 ({error})') from error
 
 
-def _parse(path: Path, text: str) -> Any:
+def _parse(path: Path, text: str, where: str = '') -> Any:
     try:
         value, repeated = load_object(text)
     except (ValueError, RecursionError) as error:
-        raise DataError(path, f'cannot be read as JSON ({error})') from error
+        raise DataError(path, f'{where}cannot be read as JSON ({error})') from error
     if repeated:
         raise DataError(path, 'it is answered more than once', record=repeated[0])
     return value
@@ -163,7 +163,8 @@ def load_recorded(path: Path) -> RecordedAnswers:
         raise DataError(path, 'the file is missing')
     text = _read_text(path)
     if path.suffix == '.jsonl' or _is_json_lines(text):
-        return _of_list(recorded, [_parse(path, line) for line in text.split('\n') if line.strip()])
+        lines = enumerate(text.split('\n'), start=1)
+        return _of_list(recorded, [_parse(path, line, f'line {i}: ') for i, line in lines if line.strip()])
     content = _parse(path, text)
     if isinstance(content, list):
         return _of_list(recorded, content)

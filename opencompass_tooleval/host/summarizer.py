@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -98,16 +99,19 @@ class ToolEvalSummarizer(DefaultSummarizer):
             for dataset in self.dataset_cfgs:
                 key = model_abbr_from_cfg(model), dataset_abbr_from_cfg(dataset)
                 if key not in results or 'error' in results[key]:
-                    answered = self._file(model, dataset, 'predictions').is_file()
-                    yield *key, self._log(*key, 'eval' if answered else 'infer')
+                    yield *key, self._log(*key, 'eval' if self._is_answered(model, dataset) else 'infer')
+
+    def _is_answered(self, model: Any, dataset: Any) -> bool:
+        """Whether there is a predictions file, whole or the first of several parts."""
+        file = self._file(model, dataset, 'predictions')
+        return file.is_file() or file.with_name(f'{file.stem}_0{file.suffix}').is_file()
 
     def _log(self, model: str, dataset: str, stage: str) -> str:
-        """The log that speaks of a data set; a task of several is logged under its first."""
+        """The log that tells most: one that speaks of the data set (a task is logged under its first) and of errors."""
         folder = Path(self.work_dir, 'logs', stage, model)
-        own = folder / f'{dataset}.out'
-        if own.is_file():
-            return str(own)
-        for log in sorted(folder.glob('*.out')):
-            if dataset in log.read_text(encoding='utf-8', errors='replace'):
-                return str(log)
-        return f'{folder} (no log: the task never started)'
+        name = re.compile(re.escape(dataset) + r'(_\d+)?(?![\w-])')
+        logs = {log: log.read_text(encoding='utf-8', errors='replace') for log in sorted(folder.glob('*.out'))}
+        speaking = [log for log, text in logs.items() if name.fullmatch(log.stem) or name.search(text)]
+        if not speaking:
+            return f'{folder} (no log: the task never started)'
+        return str(next((log for log in speaking if 'Error' in logs[log]), speaking[0]))

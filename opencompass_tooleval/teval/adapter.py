@@ -10,6 +10,7 @@ from typing import Any
 from datasets import Dataset
 from opencompass.datasets.base import BaseDataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET, TEXT_POSTPROCESSORS
+from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.result import SampleScore
@@ -54,7 +55,10 @@ class ToolEvalTEvalDataset(BaseDataset):
         """
         subset, version, _ = split_stem(name)
         _rules(name, protocol, 'official', encoder)
-        samples = load_samples(resolve_data_path(path, CURE) / f'{name}.json', subset, version)
+        file = resolve_data_path(path, CURE) / f'{name}.json'
+        samples = load_samples(file, subset, version)
+        published = find_subset(subset).counts.get(version, 'none')
+        get_logger().info(f'data: {file.resolve()}: {len(samples)} records (published: {published})')
         return Dataset.from_list(
             [
                 {

@@ -1,4 +1,4 @@
-"""T-Eval's prompts lie in its data; here is how roles are read, and how a gold answer is written as a model would."""
+"""T-Eval's prompts lie in its data; here is how a gold answer is written as a model would."""
 
 from __future__ import annotations
 
@@ -6,12 +6,6 @@ import json
 from typing import cast
 
 from opencompass_tooleval.teval.records import CallGold, InstructGold, Record, ReviewGold, Step
-
-FUNCTION_ROLE = 'user'
-"""The role that takes a tool's output (v2: ``function``), which most chat templates do not know."""
-
-SYSTEM_ROLE = 'system'
-"""The role of the system prompt; the authors use ``user`` for open models."""
 
 PLAN_LINE = 'Use {name} with {args}'
 

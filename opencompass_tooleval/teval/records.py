@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 CURE = 'tooleval prepare teval'
 FINISH = 'FinishAction'
 
-_ROLES = ('system', 'user', 'assistant', 'function')
+_ROLES = ('system', 'user', 'assistant', 'function', 'tool')
 _TEMPLATE_KEYS = {
     'json': ('thought', 'action', 'args'),
     'string': ('thought_start', 'thought_end', 'action_start', 'action_end', 'args_start', 'args_end'),
@@ -235,12 +235,13 @@ def _review_gold(raw: Mapping[str, Any]) -> ReviewGold:
     return ReviewGold(gold['answer'])
 
 
-_NEEDED = {
+PARTS = {
     'reason': ('thought',),
     'retrieve': ('name',),
     'understand': ('args',),
     'call': ('thought', 'name', 'args'),
 }
+"""Kind -> the parts of a call that its gold must have and its answer is asked for."""
 
 
 def _said_format(raw: Mapping[str, Any], field: str, key: str, default: str) -> Any:
@@ -292,7 +293,7 @@ def _parse_record(record_id: str, raw: Any, subset: Subset) -> Record:
     elif subset.kind == 'review':
         gold = _review_gold(raw)
     else:
-        gold = _call_gold(raw, _NEEDED[subset.kind], as_text=subset.kind != 'call')
+        gold = _call_gold(raw, PARTS[subset.kind], as_text=subset.kind != 'call')
     return Record(record_id, subset, gold, answer_format, template, apis)
 
 

@@ -13,14 +13,7 @@ from opencompass_tooleval.core.parse import Parsed, parse_enclosed, parse_litera
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.teval.protocol import Protocol
-from opencompass_tooleval.teval.records import FINISH, CallGold, Record
-
-PARTS = {
-    'reason': ('thought',),
-    'retrieve': ('name',),
-    'understand': ('args',),
-    'call': ('thought', 'name', 'args'),
-}
+from opencompass_tooleval.teval.records import FINISH, PARTS, CallGold, Record
 
 V2_EPSILON = 1e-5
 """The authors divide by the number of gold arguments plus this: a perfect answer scores 99.999 or less."""

@@ -10,6 +10,7 @@ from typing import Any, cast
 from datasets import Dataset
 from opencompass.datasets.base import BaseDataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
+from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.aggregate import Aggregate
 from opencompass_tooleval.core.result import SampleScore
@@ -62,6 +63,7 @@ class ToolEvalUltraToolDataset(BaseDataset):
         """
         file = data_file(resolve_data_path(path, CURE), name, language)
         records = load_records(file, name, language)
+        get_logger().info(f'data: {file.resolve()}: {len(records)} records')
         task = find_subset(name).task
         example = load_example(file, task) if shots else None
         prompts = (build_prompt(task, language, record.raw, example) for record in records)
@@ -166,7 +168,8 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
         if self.judgements:
             return load_judgements(self.judgements, self.subset, self.rules)
         task = self.subset.task
-        self._judge = Judge(cast(Mapping[str, Any], self.judge_cfg), default_cache(), self._read, f'judge-{task}')
+        cfg = cast(Mapping[str, Any], self.judge_cfg)
+        self._judge = Judge(cfg, default_cache(), self._read, f'judge-{task}-{self.language}')
         items = [
             item
             for record, answer in zip(records, answers, strict=True)

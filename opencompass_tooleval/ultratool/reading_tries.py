@@ -11,8 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from opencompass_tooleval.core.parse import Parsed
-from opencompass_tooleval.core.parse import _beyond_bounds as beyond_bounds
+from opencompass_tooleval.core.parse import Parsed, beyond_bounds
 
 BUDGET = 100_000
 

@@ -164,6 +164,29 @@ def compare_generated(kind: str, subset: str, raw: dict[str, Any], answer: str) 
     assert_same(score, reference_values(kind, raw, answer))
 
 
+EQUAL_ARGS = {'id': 7}
+SUMS = st.lists(st.sampled_from(['Map.route', 'Map.get_route', 'Map.get', 'Weather.now']), min_size=2, max_size=4)
+
+
+@RELAXED
+@given(
+    SUMS,
+    st.lists(
+        st.tuples(
+            st.sampled_from(['Map.route', 'Map.get_route', 'Map.get', 'Weather.now']),
+            st.sampled_from([EQUAL_ARGS, {'id': 8}, {'id': 12}, {}]),
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+)
+def test_generated_plans_whose_weights_add_up_the_same(gold: list[str], predicted: list[tuple[str, dict]]) -> None:
+    """Gold steps with equal arguments, an API called twice: no two steps are equal, and still matchings tie."""
+    steps = [{'id': i, 'name': name, 'args': EQUAL_ARGS, 'prev': []} for i, name in enumerate(gold)]
+    answer = json.dumps([{'id': i, 'name': name, 'args': str(args)} for i, (name, args) in enumerate(predicted)])
+    compare_generated('plan', 'plan_json', {**PLAN_RAW, 'ground_truth': steps}, answer)
+
+
 @RELAXED
 @given(answers_near(st.lists(GOOD_STEP, max_size=6) | st.lists(STEP, max_size=4) | VALUES))
 def test_generated_plans_json(answer: str) -> None:

@@ -94,7 +94,7 @@ FAULTS: dict[str, tuple[str, Any, str]] = {
     'no prompt': ('review_str', {'ground_truth': REVIEW['ground_truth']}, "'origin_prompt' is missing"),
     'prompt is no list': ('review_str', {**REVIEW, 'origin_prompt': {}}, 'no list of messages'),
     'prompt text is no json': ('review_str', {**REVIEW, 'origin_prompt': '[{'}, 'not JSON'),
-    'odd role': ('review_str', {**REVIEW, 'origin_prompt': [{'role': 'tool', 'content': ''}]}, "'role' out of"),
+    'odd role': ('review_str', {**REVIEW, 'origin_prompt': [{'role': 'narrator', 'content': ''}]}, "'role' out of"),
     'no content': ('review_str', {**REVIEW, 'origin_prompt': [{'role': 'user'}]}, "text 'content'"),
     'no gold': ('review_str', {'origin_prompt': PROMPT}, "'ground_truth' is missing"),
     'choice F': ('review_str', {**REVIEW, 'ground_truth': {'answer': 'F'}}, 'A to E'),
