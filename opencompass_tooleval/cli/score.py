@@ -84,16 +84,16 @@ def _result(request: ScoreRequest, rules: _Rules, total: Aggregate) -> dict[str,
         'benchmark': 'teval',
         'subset': request.subset,
         'language': rules.language,
-        'data_version': rules.version,
         'protocol': rules.protocol.name,
         'scoring': rules.protocol.scoring,
-        'postprocessor': rules.postprocessor,
         'encoder': rules.encoder.name if rules.encoder else None,
         'version': VERSION,
         'samples': total.samples,
         'metrics': total.metrics,
-        'standard_errors': total.standard_errors,
         'reasons': total.reasons,
+        'standard_errors': total.standard_errors,
+        'data_version': rules.version,
+        'postprocessor': rules.postprocessor,
     }
 
 
@@ -139,9 +139,9 @@ def score_teval(request: ScoreRequest) -> None:
         DataError: Data or predictions are missing, damaged, or do not belong together.
         EncoderMissingError: An encoder is needed and is not on this machine.
     """
+    subset = find_subset(request.subset)
     version, language = _version_and_language(request)
     protocol = Protocol(request.protocol or protocol_of_version(version), request.scoring)
-    subset = find_subset(request.subset)
     needed = protocol.needs_encoder(subset)
     encoder = locate_encoder(choose_encoder(request.encoder, language)) if needed else None
     rules = _Rules(protocol, version, language, request.postprocessor or protocol_of_version(version), encoder)

@@ -25,8 +25,10 @@ KEYS = [
     'version',
     'samples',
     'metrics',
-    'standard_errors',
     'reasons',
+    'standard_errors',
+    'data_version',
+    'postprocessor',
 ]
 
 
@@ -182,7 +184,13 @@ def test_predictions_that_do_not_fit(tooleval: Command, tmp_path: Path, change: 
         ),
         pytest.param('review_str', {'--data': 'none.json'}, 'none.json: the file is missing', id='no data'),
         pytest.param('review', {}, "T-Eval has no subset 'review'; it has instruct, plan_json", id='no such subset'),
-        pytest.param('plan_json', {}, 'hf download sentence-transformers/all-mpnet-base-v2', id='no encoder'),
+        pytest.param(
+            'plan_json',
+            {'--data': str(demo_file('plan_json_v2'))},
+            'hf download sentence-transformers/all-mpnet-base-v2',
+            id='no encoder',
+        ),
+        pytest.param('retrieve_str', {}, 'by its name this is review_str, not retrieve_str', id='another subset'),
         pytest.param('review_str', {'--json': 'none/out.json'}, 'cannot write none/out.json', id='no folder for json'),
         pytest.param('review_str', {'--details': 'none/out'}, 'cannot write none/out', id='no folder for details'),
     ],
@@ -284,3 +292,14 @@ def test_same_numbers_as_in_opencompass(tooleval: Command, tmp_path: Path, thoug
     ours = score_json(tooleval, 'review_str', *options(REVIEW, path))
     assert ours['metrics'] == {metric: theirs[metric] for metric in ours['metrics']}
     assert ours['reasons'] == theirs['reasons']
+
+
+def test_postprocessor_goes_by_data_version_not_by_protocol(tooleval: Command, tmp_path: Path) -> None:
+    """As in the configs: v2 data keeps its double braces, whatever the protocol."""
+    answers = {record: '{' + text + '}' for record, text in gold_answers('instruct_v2').items()}
+    path = write_json(tmp_path / 'answers.json', answers)
+    for protocol in ('v1', 'v2'):
+        result = score_json(tooleval, 'instruct', *options('instruct_v2', path, '--protocol', protocol))
+        assert result['postprocessor'] == 'v2'
+        assert result['data_version'] == 'v2'
+        assert result['metrics']['json_format_metric'] == 0.0

@@ -91,8 +91,9 @@ def test_by_position(tmp_path: Path, name: str, content: Any) -> None:
     ('value', 'text'),
     [
         pytest.param('', '', id='empty answer'),
-        pytest.param({'a': [1, None]}, '{"a": [1, null]}', id='parsed already'),
-        pytest.param(None, 'null', id='null'),
+        pytest.param(
+            {'a': [1, None]}, "{'a': [1, None]}", id='parsed already: as Python text, as the reference has it'
+        ),
     ],
 )
 def test_text_of_an_answer(tmp_path: Path, value: Any, text: str) -> None:
@@ -240,3 +241,13 @@ def test_repeated_prompts_do_not_matter(tmp_path: Path) -> None:
     assert answers == [f'{source} {i}' for i in range(36) for source in ('second', 'first')]
     with pytest.raises(DataError, match=r"second\.json: record 'r36': no answer is recorded"):
         model.generate([conversation('r36', 0, 'second')], max_out_len=10)
+
+
+@pytest.mark.parametrize(
+    ('row', 'says'),
+    [({'prediction': None}, 'its answer is null'), ({'prediction': '', 'infra': True}, "its 'infra' is neither text")],
+)
+def test_what_is_no_answer_is_refused(tmp_path: Path, row: dict[str, Any], says: str) -> None:
+    with pytest.raises(DataError, match=says) as caught:
+        load_recorded(write(tmp_path / 'x.json', {'a': row}))
+    assert "record 'a'" in str(caught.value)
