@@ -1,0 +1,626 @@
+"""The judge: what it asks, what it keeps and what it never asks twice; and the scores that come of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import openai
+import pytest
+from datasets import Dataset, concatenate_datasets
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+from opencompass_tooleval.host.fixed_models import _FixedModel
+from opencompass_tooleval.host.judging import (
+    TRIES,
+    Judge,
+    JudgeItem,
+    judge_cfg_from_env,
+    judge_name,
+    judge_settings,
+    settings_hash,
+)
+from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolEvaluator
+from opencompass_tooleval.ultratool.judge import LABELS, parse_judgement, prompt_hash
+from opencompass_tooleval.ultratool.score_judged import UnjudgedError
+from tests.conftest import ROOT, ModelServer, start_server
+from tests.ultratool.support import make_record
+
+KEY = 'right'
+
+
+def reply(task: str, score: float, **others: float) -> str:
+    """What a judge says that gives ``score`` in every dimension but ``others``."""
+    scores = {**dict.fromkeys(LABELS[task], score), **others}
+    return json.dumps(
+        [{'理由': '...', LABELS[task][name][0]: value} for name, value in scores.items()], ensure_ascii=False
+    )
+
+
+SEVEN = reply('planning', 7)
+
+
+def read(text: str) -> float | None:
+    """The overall score of a reply about a plan."""
+    judgement = parse_judgement(text, 'planning')
+    return None if judgement.fault else judgement.scores['overall']
+
+
+def items(count: int) -> list[JudgeItem]:
+    return [JudgeItem(str(i), f'plan {i}.') for i in range(count)]
+
+
+def kept(folder: Path) -> list[dict[str, Any]]:
+    """Every whole row that any judge keeps below ``folder``."""
+    files = sorted(folder.glob('judgements/*/*.jsonl'))
+    return [json.loads(line) for file in files for line in file.read_text(encoding='ascii').splitlines()]
+
+
+@pytest.fixture(scope='module')
+def server_process() -> Iterator[ModelServer]:
+    """A judge that gives 7 in every dimension, whatever it is asked."""
+    server = start_server('--canned', SEVEN, '--key', KEY)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def server(server_process: ModelServer) -> ModelServer:
+    """The server, with no faults, nothing asked yet and nobody waiting."""
+    while server_process.stats()['in_flight']:
+        time.sleep(0.05)
+    server_process.reset()
+    return server_process
+
+
+def server_cfg(server: ModelServer, **changes: Any) -> dict[str, Any]:
+    defaults = {'type': ToolEvalOpenAI, 'path': 'tiny', 'key': KEY, 'openai_api_base': server.url, 'temperature': 0}
+    speed = {'query_per_second': 1000, 'backoff': 0.001, 'retry': 1, 'batch_size': 4, 'max_seq_len': 8192}
+    return {**defaults, **speed, **changes}
+
+
+def digests(server: ModelServer) -> list[str]:
+    return [asked['digest'] for asked in server.stats()['asked']]
+
+
+class Scripted(_FixedModel):
+    """A judge in this process: ``says`` maps the id and how often it was asked before to a reply."""
+
+    says: ClassVar[Callable[[str, int], str]]
+    asked: ClassVar[list[str]]
+    batches: ClassVar[list[int]]
+
+    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+        self.batches.append(len(inputs))
+        return super().generate(inputs, max_out_len, **kwargs)
+
+    def reply(self, prompt: Any) -> str:
+        before = self.asked.count(prompt.record_id)
+        self.asked.append(prompt.record_id)
+        return type(self).says(prompt.record_id, before)
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
+    """Sets what :class:`Scripted` says, and returns its config."""
+
+    def script(says: Callable[[str, int], str], **changes: Any) -> dict[str, Any]:
+        monkeypatch.setattr(Scripted, 'says', staticmethod(says), raising=False)
+        monkeypatch.setattr(Scripted, 'asked', [], raising=False)
+        monkeypatch.setattr(Scripted, 'batches', [], raising=False)
+        return {'type': Scripted, 'path': 'scripted', **changes}
+
+    return script
+
+
+# Asking
+
+
+def test_everything_is_judged_in_batches(server: ModelServer, tmp_path: Path) -> None:
+    server.reset(latency=0.1)
+    judge = Judge(server_cfg(server), tmp_path, read)
+    assert judge.judge(items(10)) == {str(i): 7.0 for i in range(10)}
+    stats = server.stats()
+    assert judge.calls == stats['requests'] == len(set(digests(server))) == 10
+    assert 2 <= stats['most_in_flight'] <= 4
+    assert [row['id'] for row in kept(tmp_path)] == [str(i) for i in range(10)]
+
+
+def test_batches_are_of_the_size_that_the_config_says(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    Judge(scripted(lambda *_: SEVEN, batch_size=4, max_out_len=16), tmp_path, read).judge(items(10))
+    assert Scripted.batches == [4, 4, 2]
+    Judge(scripted(lambda *_: SEVEN, path='another'), tmp_path, read).judge(items(65))
+    assert Scripted.batches == [64, 1]
+
+
+def test_nothing_to_judge_builds_no_model(tmp_path: Path) -> None:
+    judge = Judge({'type': 'NoSuchModel', 'path': 'x'}, tmp_path, read)
+    assert judge.judge([]) == {}
+    assert (judge.calls, list(tmp_path.iterdir())) == (0, [])
+
+
+def test_one_prompt_is_asked_once(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    same = [JudgeItem('a', 'the same'), JudgeItem('b', 'another'), JudgeItem('c', 'the same')]
+    judge = Judge(scripted(lambda *_: SEVEN), tmp_path, read)
+    assert judge.judge(same) == {'a': 7.0, 'b': 7.0, 'c': 7.0}
+    assert Scripted.asked == ['a', 'b']
+    assert judge.calls == len(kept(tmp_path)) == 2
+
+
+@pytest.mark.parametrize('unread', range(TRIES + 1))
+def test_an_unreadable_reply_is_asked_again_three_times(
+    scripted: Callable[..., dict[str, Any]], tmp_path: Path, unread: int
+) -> None:
+    cfg = scripted(lambda item, before: 'No idea.' if item == '3' and before < unread else SEVEN)
+    judge = Judge(cfg, tmp_path, read)
+    verdicts = judge.judge(items(6))
+    assert set(verdicts.values()) == {7.0}
+    assert ('3' in verdicts) == (unread <= 3)
+    assert len(verdicts) == 6 - ('3' not in verdicts)
+    assert Scripted.asked.count('3') == min(unread, 3) + 1
+    assert judge.calls == len(Scripted.asked) == 5 + Scripted.asked.count('3')
+    assert [row['reply'] for row in kept(tmp_path)] == [SEVEN] * len(verdicts)
+
+
+@pytest.mark.parametrize(
+    'bad',
+    [
+        pytest.param('', id='empty'),
+        pytest.param('I would rather not say.', id='prose'),
+        pytest.param(reply('planning', 7, efficiency=11), id='over 10'),
+        pytest.param(reply('planning', 7, overall=0), id='under 1'),
+        pytest.param(json.dumps(json.loads(SEVEN)[:-1]), id='a dimension missing'),
+        pytest.param('<think>' + SEVEN, id='thoughts that never end'),
+        pytest.param(Answer(SEVEN, 'infra:timeout'), id='a failure with text'),
+        pytest.param('[' * 100_000, id='brackets'),
+    ],
+)
+def test_what_is_no_judgement_is_never_a_score_and_never_kept(
+    scripted: Callable[..., dict[str, Any]], tmp_path: Path, bad: str
+) -> None:
+    verdicts = Judge(scripted(lambda item, _: bad if item == '1' else SEVEN), tmp_path, read).judge(items(3))
+    assert verdicts == {'0': 7.0, '2': 7.0}
+    assert [row['id'] for row in kept(tmp_path)] == ['0', '2']
+
+
+def test_a_model_that_loses_replies_is_an_error(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    class Losing(Scripted):
+        def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+            return super().generate(inputs, max_out_len, **kwargs)[:-1]
+
+    with pytest.raises(ValueError, match='zip'):
+        Judge({**scripted(lambda *_: SEVEN), 'type': Losing}, tmp_path, read).judge(items(3))
+
+
+# Faults of the server
+
+
+@pytest.mark.parametrize('fault', ['429@1-2=0.001', '500@1-2', 'cut@1-2', 'html@1-2', 'empty@1-2', 'nochoice@1-2'])
+def test_a_passing_fault_costs_nothing_but_time(server: ModelServer, tmp_path: Path, fault: str) -> None:
+    server.reset(fault)
+    assert Judge(server_cfg(server), tmp_path, read).judge(items(5)) == {str(i): 7.0 for i in range(5)}
+    assert server.stats()['requests'] == 7
+
+
+@pytest.mark.parametrize('kind', ['500', 'notjson', 'empty', 'filter400', 'length', 'bad'])
+def test_a_lasting_fault_leaves_one_unjudged_and_is_not_kept(server: ModelServer, tmp_path: Path, kind: str) -> None:
+    server.reset(f'{kind}@~plan 2.')
+    assert sorted(Judge(server_cfg(server), tmp_path, read).judge(items(5))) == ['0', '1', '3', '4']
+    assert len(kept(tmp_path)) == 4
+
+    server.reset()
+    assert Judge(server_cfg(server), tmp_path, read).judge(items(5)) == {str(i): 7.0 for i in range(5)}
+    assert server.stats()['requests'] == 1
+
+
+def test_a_wrong_key_ends_it_at_once(server: ModelServer, tmp_path: Path) -> None:
+    with pytest.raises(openai.AuthenticationError):
+        Judge(server_cfg(server, key='wrong'), tmp_path, read).judge(items(20))
+    assert server.stats()['requests'] <= 4
+    assert kept(tmp_path) == []
+    assert len(Judge(server_cfg(server), tmp_path, read).judge(items(20))) == 20
+
+
+def test_half_a_surrogate_pair_can_be_judged(server: ModelServer, tmp_path: Path) -> None:
+    odd = [JudgeItem('a', 'plan \ud83d'), JudgeItem('b', 'plan \udc00'), JudgeItem('c', 'plan \x00\u2028')]
+    assert len(Judge(server_cfg(server), tmp_path, read).judge(odd)) == 3
+    again = Judge(server_cfg(server), tmp_path, read)
+    assert (len(again.judge(odd)), again.calls) == (3, 0)
+
+
+def test_local_tokenizers_get_text_that_is_utf_8(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    class Encoding(Scripted):
+        def reply(self, prompt: Any) -> str:
+            prompt[0]['prompt'].encode('utf-8')
+            return super().reply(prompt)
+
+    cfg = {**scripted(lambda *_: SEVEN), 'type': Encoding}
+    assert len(Judge(cfg, tmp_path, read).judge([JudgeItem('a', 'plan \ud83d')])) == 1
+
+
+# Memory
+
+
+def test_a_second_judge_costs_no_call(server: ModelServer, tmp_path: Path) -> None:
+    first = Judge(server_cfg(server), tmp_path, read).judge(items(10))
+    server.reset()
+    second = Judge(server_cfg(server), tmp_path, read)
+    assert second.judge(items(10)) == first
+    assert (second.calls, server.stats()['requests']) == (0, 0)
+    assert len(second.judge(items(12))) == 12  # two more
+    assert (second.calls, server.stats()['requests']) == (2, 2)
+
+
+JUDGE_SCRIPT = textwrap.dedent(
+    """
+    import json, sys
+    from pathlib import Path
+    from opencompass_tooleval.host.judging import Judge
+    from tests.host.test_judging import items, read
+
+    cfg, folder, count = json.loads(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+    judge = Judge(cfg, folder, read)
+    verdicts = judge.judge(items(count))
+    print(json.dumps({'verdicts': verdicts, 'calls': judge.calls, 'settings': judge.settings}))
+    """
+)
+
+
+def start_judge(cfg: dict[str, Any], folder: Path, count: int) -> subprocess.Popen[str]:
+    """A judge in a process of its own, its config being text as OpenCompass dumps it."""
+    cfg = {**cfg, 'type': 'opencompass_tooleval.host.api_model.ToolEvalOpenAI'}
+    command = [sys.executable, '-c', JUDGE_SCRIPT, json.dumps(cfg), str(folder), str(count)]
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+
+
+def said(process: subprocess.Popen[str]) -> dict[str, Any]:
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 0
+    result: dict[str, Any] = json.loads(out.splitlines()[-1])
+    return result
+
+
+def test_after_a_kill_only_the_batch_in_flight_is_asked_again(server: ModelServer, tmp_path: Path) -> None:
+    server.reset('slow@9-12=5')
+    process = start_judge(server_cfg(server), tmp_path, 20)
+    try:
+        deadline = time.monotonic() + 300
+        while len(set(digests(server))) < 12:  # two batches of four are back, the third is on its way
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.02)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert len(kept(tmp_path)) == 8
+    first = digests(server)
+
+    server.reset()
+    judge = Judge(server_cfg(server), tmp_path, read)
+    assert judge.judge(items(20)) == {str(i): 7.0 for i in range(20)}
+    second = digests(server)
+    assert len(second) == judge.calls == 12
+    assert set(first[:8]).isdisjoint(second)
+    assert set(first[8:]) < set(second)
+    assert len(kept(tmp_path)) == 20
+
+
+def test_judges_in_several_processes_share_a_folder(server: ModelServer, tmp_path: Path) -> None:
+    server.reset(latency=0.05)
+    processes = [start_judge(server_cfg(server), tmp_path, 24) for _ in range(2)]
+    results = [said(process) for process in processes]
+    assert all(result['verdicts'] == {str(i): 7.0 for i in range(24)} for result in results)
+    assert server.stats()['requests'] == sum(result['calls'] for result in results) == len(kept(tmp_path))
+    last = Judge(server_cfg(server), tmp_path, read)
+    assert (len(last.judge(items(24))), last.calls) == (24, 0)
+    assert {result['settings'] for result in results} == {last.settings}
+
+
+def test_damaged_memory_costs_only_what_is_damaged(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    cfg = scripted(lambda *_: SEVEN)
+    Judge(cfg, tmp_path, read).judge(items(6))
+    (file,) = tmp_path.glob('judgements/*/*.jsonl')
+    lines = file.read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1][:20] + b'\n'
+    lines[2] = b'\xff\xfe\n'
+    lines[3] = json.dumps({'idx': 3, 'key': items(6)[3].key, 'reply': 'No idea.'}).encode() + b'\n'
+    foreign = [b'[1]\n', b'{"idx": 0, "key": ["a"], "reply": {}}\n', b'{"idx": 0}\n', b'null\n', b'\n']
+    file.write_bytes(b''.join([*foreign, *lines[:-1], lines[-1][:-9]]))
+    again = Judge(cfg, tmp_path, read)
+    assert again.judge(items(6)) == {str(i): 7.0 for i in range(6)}
+    assert Scripted.asked[6:] == ['1', '2', '3', '5']
+
+
+def test_a_replayed_judge_may_go_by_position(tmp_path: Path) -> None:
+    """Although some judgements are kept from earlier, and one reply cannot be read."""
+    replies = [reply('planning', score) for score in (1, 2, 3, 4, 5)]
+    replies[3] = 'No idea.'
+    file = tmp_path / 'judge-planning.json'
+    file.write_text(json.dumps(replies), encoding='utf-8')
+    cfg = {'type': 'ReplayModel', 'path': str(tmp_path / '{dataset}.json'), 'batch_size': 2}
+    assert Judge(cfg, tmp_path, read, 'judge-planning').judge(items(2)) == {'0': 1.0, '1': 2.0}
+    verdicts = Judge(cfg, tmp_path, read, 'judge-planning').judge(items(5))
+    assert verdicts == {'0': 1.0, '1': 2.0, '2': 3.0, '4': 5.0}
+
+
+# Who the judge is
+
+BASE = {'type': ToolEvalOpenAI, 'path': 'judge-7b', 'temperature': 0, 'extra_body': {'seed': 1, 'top_k': 2}}
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        {'key': 'secret'},
+        {'api_key': 'secret'},
+        {'openai_api_base': 'http://127.0.0.1:1/v1'},
+        {'openai_api_base': ['http://127.0.0.1:1/v1', 'http://127.0.0.1:2/v1']},
+        {'url': 'http://127.0.0.1:1'},
+        {'batch_size': 3},
+        {'max_workers': 3},
+        {'query_per_second': 3},
+        {'retry': 3},
+        {'timeout': 3},
+        {'run_cfg': {'num_gpus': 1}},
+        {'abbr': 'my judge'},
+        {'temperature': 0.0},
+        {'extra_body': {'top_k': 2, 'seed': 1}},
+        {'type': 'ToolEvalOpenAI'},
+        {'type': 'opencompass_tooleval.host.api_model.ToolEvalOpenAI'},
+    ],
+    ids=lambda change: f'{next(iter(change))}={next(iter(change.values()))}',
+)
+def test_the_same_judge(change: dict[str, Any]) -> None:
+    assert settings_hash({**BASE, **change}) == settings_hash(BASE)
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        {'path': 'judge-72b'},
+        {'temperature': 0.5},
+        {'temperature': None},
+        {'max_out_len': 512},
+        {'max_seq_len': 512},
+        {'extra_body': {'seed': 2, 'top_k': 2}},
+        {'meta_template': {'round': [{'role': 'HUMAN', 'begin': 'Q: '}]}},
+        {'type': 'OpenAISDK'},
+    ],
+    ids=lambda change: f'{next(iter(change))}',
+)
+def test_another_judge(change: dict[str, Any]) -> None:
+    assert settings_hash({**BASE, **change}) != settings_hash(BASE)
+
+
+def test_settings_are_json_without_secrets() -> None:
+    cfg = {**BASE, 'key': 'secret', 'openai_api_base': 'http://secret', 'reader': read}
+    settings = judge_settings(cfg)
+    assert 'secret' not in json.dumps(settings)
+    assert settings == {
+        'type': 'ToolEvalOpenAI',
+        'path': 'judge-7b',
+        'temperature': 0.0,
+        'extra_body': {'seed': 1.0, 'top_k': 2.0},
+        'reader': 'read',
+    }
+
+
+def test_what_is_kept_needs_no_server_whatever_speed_name_or_key(server: ModelServer, tmp_path: Path) -> None:
+    Judge(server_cfg(server), tmp_path, read).judge(items(6))
+    with socket.socket() as closed:
+        closed.bind(('127.0.0.1', 0))
+        address = f'http://127.0.0.1:{closed.getsockname()[1]}/v1'
+    other = {'openai_api_base': address, 'key': 'another', 'batch_size': 2, 'abbr': 'named'}
+    judge = Judge(server_cfg(server, **other), tmp_path, read)
+    assert (len(judge.judge(items(6))), judge.calls, judge.name) == (6, 0, 'named')
+    warmer = Judge(server_cfg(server, temperature=0.7), tmp_path, read)
+    assert (len(warmer.judge(items(6))), warmer.calls) == (6, 6)
+
+
+@pytest.mark.parametrize('path', ['a/b', '../../up', '/abs/' + 'long' * 200, '判官', '.', ''])
+def test_odd_names_stay_inside_the_folder(scripted: Callable[..., dict[str, Any]], tmp_path: Path, path: str) -> None:
+    cfg = scripted(lambda *_: SEVEN, path=path)
+    assert len(Judge(cfg, tmp_path, read).judge(items(2))) == 2
+    assert len(kept(tmp_path)) == 2
+    assert [file.name for file in tmp_path.iterdir()] == ['judgements']
+
+
+def test_a_judge_is_named_by_abbr_or_path() -> None:
+    assert judge_name({'type': 'X', 'path': 'p', 'abbr': 'a'}) == 'a'
+    assert judge_name({'type': 'X', 'path': 'p'}) == 'p'
+    assert judge_name({'type': 'X'}) == 'X'
+
+
+# The environment
+
+
+def test_a_judge_from_the_environment(server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('OC_JUDGE_MODEL', 'tiny')
+    monkeypatch.setenv('OC_JUDGE_API_KEY', KEY)
+    monkeypatch.setenv('OC_JUDGE_API_BASE', server.url)
+    cfg = judge_cfg_from_env()
+    assert cfg is not None
+    judge = Judge(cfg, tmp_path, read)
+    assert (len(judge.judge(items(3))), judge.name) == (3, 'tiny')
+
+
+@pytest.mark.parametrize('model', [None, ''])
+def test_no_judge_in_the_environment(monkeypatch: pytest.MonkeyPatch, model: str | None) -> None:
+    monkeypatch.delenv('OC_JUDGE_MODEL', raising=False)
+    monkeypatch.setenv('OC_JUDGE_API_KEY', KEY)
+    if model is not None:
+        monkeypatch.setenv('OC_JUDGE_MODEL', model)
+    assert judge_cfg_from_env() is None
+
+
+def test_a_judge_without_key_and_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('OC_JUDGE_MODEL', 'm')
+    monkeypatch.setenv('OC_JUDGE_API_KEY', '')
+    monkeypatch.delenv('OC_JUDGE_API_BASE', raising=False)
+    cfg = judge_cfg_from_env()
+    assert cfg is not None
+    assert (cfg['key'], cfg['openai_api_base']) == ('none', 'https://api.openai.com/v1/')
+
+
+# The evaluator
+
+
+@pytest.fixture(autouse=True)
+def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Judgements of evaluators are kept here, and no judge is in the environment."""
+    for name in ('OC_JUDGE_MODEL', 'OC_JUDGE_API_KEY', 'OC_JUDGE_API_BASE'):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path))
+    return tmp_path
+
+
+def plans(count: int) -> Dataset:
+    raws = [{'input': f'request {i}.', 'reference': f'1. gold {i}'} for i in range(count)]
+    records = [make_record('planning', raw, f'r{i}') for i, raw in enumerate(raws)]
+    return Dataset.from_list([{'record_id': record.id, 'record': record.to_payload()} for record in records])
+
+
+def plan_answers(count: int) -> list[str]:
+    return [f'1. do {i}.' for i in range(count)]
+
+
+def evaluate(
+    evaluator: ToolEvalUltraToolEvaluator,
+    dataset: Dataset,
+    answers: Sequence[str],
+    infra: Sequence[str | None] | None = None,
+) -> dict[str, Any]:
+    """Calls it as OpenCompass's evaluation task does."""
+    runs = len(answers) // len(dataset)
+    rows = concatenate_datasets([dataset] * runs)
+    columns = {
+        'predictions': list(answers),
+        'references': list(rows['record']),
+        'record_id': list(rows['record_id']),
+        'infra': list(infra) if infra else [None] * len(rows),
+    }
+    return evaluator.evaluate(1, runs, rows, **columns)
+
+
+def test_an_evaluation_and_a_second_one_that_costs_no_call(server: ModelServer) -> None:
+    cfg = server_cfg(server, abbr='seven', extra_body={'seed': 3})
+    result = evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(6), plan_answers(6))
+    assert {name: result[name] for name in LABELS['planning']} == pytest.approx(dict.fromkeys(LABELS['planning'], 70.0))
+    said = result['provenance']
+    assert said['judge'] == 'seven'
+    assert settings_hash(cfg) in json.dumps(said)
+    assert prompt_hash('planning', 'zh') in json.dumps(said)
+    assert said['judge_calls'] == server.stats()['requests'] == 6
+    assert KEY not in json.dumps(said) and server.url not in json.dumps(said)
+    assert result['breakdown']['unjudged'] == 0
+    assert [detail['id'] for detail in result['details']] == [f'r{i}' for i in range(6)]
+
+    server.reset()
+    again = evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(6), plan_answers(6))
+    assert server.stats()['requests'] == again['provenance']['judge_calls'] == 0
+    assert {name: again[name] for name in LABELS['planning']} == pytest.approx(dict.fromkeys(LABELS['planning'], 70.0))
+
+
+def test_several_runs_of_the_same_answers_ask_once(server: ModelServer) -> None:
+    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=server_cfg(server))
+    result = evaluate(evaluator, plans(4), plan_answers(4) * 3)
+    assert result['overall'] == pytest.approx(70.0)
+    assert server.stats()['requests'] == 4
+
+
+def test_the_environment_names_the_judge(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('OC_JUDGE_MODEL', 'tiny')
+    monkeypatch.setenv('OC_JUDGE_API_KEY', KEY)
+    monkeypatch.setenv('OC_JUDGE_API_BASE', server.url)
+    result = evaluate(ToolEvalUltraToolEvaluator('planning', 'zh'), plans(2), plan_answers(2))
+    assert (result['overall'], result['provenance']['judge']) == (pytest.approx(70.0), 'tiny')
+
+
+@pytest.mark.parametrize('task', ['planning', 'tool_creation'])
+def test_without_a_judge_it_says_what_to_set(task: str) -> None:
+    with pytest.raises(ValueError, match=f'UltraTool {task} needs a judge: .*OC_JUDGE_MODEL'):
+        ToolEvalUltraToolEvaluator(task, 'zh')
+    ToolEvalUltraToolEvaluator('tool_usage', 'zh')
+
+
+def test_too_much_unjudged_fails_with_the_count_and_an_example(server: ModelServer) -> None:
+    server.reset('500@~request 2.')
+    cfg = server_cfg(server)
+    with pytest.raises(UnjudgedError, match='1 of 4 could not be judged, for example record r2'):
+        evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(4), plan_answers(4))
+
+    server.reset()
+    result = evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(4), plan_answers(4))
+    assert result['overall'] == pytest.approx(70.0)
+    assert server.stats()['requests'] == 1  # the other three are kept
+
+
+@pytest.mark.parametrize('failing', [1, 2, 3])
+def test_one_percent_unjudged_may_be(scripted: Callable[..., dict[str, Any]], failing: int) -> None:
+    lost = {f'r{i}' for i in range(failing)}
+    cfg = scripted(lambda item, _: 'No idea.' if item in lost else SEVEN if item == 'r9' else reply('planning', 8))
+    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg)
+    if failing == 3:
+        with pytest.raises(UnjudgedError, match='3 of 200 could not be judged, for example record r0'):
+            evaluate(evaluator, plans(200), plan_answers(200))
+        return
+    result = evaluate(evaluator, plans(200), plan_answers(200))
+    assert result['overall'] == pytest.approx(80 - 10 / (200 - failing))  # over the judged: no zero among them
+    assert result['breakdown']['unjudged'] == failing
+    assert result['provenance']['judge_calls'] == len(Scripted.asked) == 200 + 3 * failing
+    unjudged = [detail for detail in result['details'] if detail['reason'] != 'ok'][:failing]
+    assert {detail['id'] for detail in unjudged} == lost
+    assert {detail['reason'] for detail in unjudged} == {'judge:unjudged'}
+
+
+def test_an_answer_that_never_came_is_not_judged(scripted: Callable[..., dict[str, Any]]) -> None:
+    cfg = scripted(lambda *_: SEVEN)
+    answers, infra = ['', *plan_answers(3)[1:]], ['infra:timeout', None, None]
+    result = evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(3), answers, infra)
+    assert Scripted.asked == ['r1', 'r2']
+    assert result['overall'] == pytest.approx(140 / 3)
+    assert result['samples'] == {'all': 3, 'infra': 1}
+    assert result['breakdown']['unjudged'] == 0
+
+
+def test_created_tools_are_judged_one_by_one(scripted: Callable[..., dict[str, Any]]) -> None:
+    tool = {'name': 't', 'description': 'd', 'arguments': {'type': 'object', 'properties': {}}}
+    steps = [{'step': f'1.{i} do {i}', 'tool': tool} for i in (1, 2)]
+    raw = {'input': [{'step': '1. all'}, *steps], 'reference': steps}
+    records = [make_record('tool_creation', raw, f'r{i}') for i in range(3)]
+    dataset = Dataset.from_list([{'record_id': record.id, 'record': record.to_payload()} for record in records])
+    answers = [json.dumps(steps), json.dumps(steps[1:]), 'no tool']
+    scores = {'r0/1.1': 4, 'r0/1.2': 6, 'r1/1.2': 8}
+    evaluator = ToolEvalUltraToolEvaluator(
+        'tool_creation', 'zh', judge_cfg=scripted(lambda item, _: reply('tool_creation', scores[item]))
+    )
+    result = evaluate(evaluator, dataset, answers)
+    # r0 and r1 ask the same about step 1.2, and the same is asked once
+    assert Scripted.asked == ['r0/1.1', 'r0/1.2']
+    assert [detail['values']['overall'] for detail in result['details']] == pytest.approx([0.5, 0.6, 0.0])
+    assert result['provenance']['judge_prompt'] == prompt_hash('tool_creation', 'zh')
+
+
+def test_judgements_from_a_file_ask_nobody(tmp_path: Path) -> None:
+    file = tmp_path / 'judgements.jsonl'
+    rows = [{'id': f'r{i}', 'step': '', 'scores': dict.fromkeys(LABELS['planning'], 5 + i)} for i in range(3)]
+    file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
+    cfg = {'type': 'NoSuchModel', 'path': 'x'}
+    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg, judgements=str(file))
+    result = evaluate(evaluator, plans(3), plan_answers(3))
+    assert result['overall'] == pytest.approx(60.0)
+    assert result['provenance']['judge'] == str(file)
+    with pytest.raises(UnjudgedError, match='1 of 4 could not be judged, for example record r3'):
+        evaluate(evaluator, plans(4), plan_answers(4))
+    with pytest.raises(ValueError, match="'r2', which is not among the records"):
+        evaluate(evaluator, plans(2), plan_answers(2))
