@@ -140,6 +140,19 @@ def build_ultratool_command(
     )
 
 
+@app.command('agreement')
+def agreement_command(
+    first: Path = typer.Argument(help="A file of judgements, ours or the authors'."),
+    second: Path = typer.Argument(help='Another, of people or of a model.'),
+    task: str = typer.Option('planning', help='planning or tool_creation.'),
+    json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
+) -> None:
+    """Correlate two sets of judgements of UltraTool, dimension by dimension."""
+    from opencompass_tooleval.cli.agreement import agreement
+
+    agreement(task, first, second, json_out)
+
+
 @score_app.command('ultratool')
 def score_ultratool_command(
     task: str = typer.Argument(help='Such as tool_usage.'),

@@ -33,7 +33,7 @@ from opencompass_tooleval.ultratool.records import (
     load_records,
     parse_payload,
 )
-from opencompass_tooleval.ultratool.score_judged import Judged, check_unjudged, load_judgements
+from opencompass_tooleval.ultratool.score_judged import Judged, check_unjudged, judgement_rows, load_judgements
 from opencompass_tooleval.ultratool.score_steps import StepsScore
 from opencompass_tooleval.ultratool.scoring import aggregate_scores, breakdown, read_answer, score_answers
 
@@ -162,7 +162,17 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
         judgements = self._judgements(records, answers) if self.subset.kind in JUDGED_KINDS else None
         scores = score_answers(records, answers, self.rules, judgements)
         check_unjudged([(score.id, step) for score in scores for step in score.steps])
+        if self._judge:
+            self._keep_judgements(scores)
         return list(scores)
+
+    def _keep_judgements(self, scores: Sequence[StepsScore]) -> None:
+        """Writes the judgements beside the result, as ``judgements=`` and ``tooleval agreement`` take them."""
+        folder = getattr(self, '_out_dir', None)  # set by OpenCompass's task
+        if folder:
+            file = Path(f'{folder}_judgements.jsonl')
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(''.join(f'{json.dumps(row)}\n' for row in judgement_rows(scores)), encoding='utf-8')
 
     def _judgements(self, records: Sequence[Record], answers: Sequence[str]) -> list[Judged]:
         if self.judgements:

@@ -7,7 +7,7 @@ line per plan, ``{"data": ..., "eval": [{"准确性分数": 8, ...}, ...]}``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from opencompass_tooleval.ultratool.score_steps import (
     UNJUDGED,
     Outcome,
     StepScore,
+    StepsScore,
     flat_mean,
     item_of,
 )
@@ -166,6 +167,15 @@ def score(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> O
         counted = [step for step in steps if step.reason != UNJUDGED]
     flat = {name: tuple(float(step.values[name] or 0) for step in counted) for name in names}
     return Outcome({name: flat_mean(flat[name]) for name in names}, steps, flat=flat)
+
+
+def judgement_rows(scores: Sequence[StepsScore]) -> Iterator[dict[str, Any]]:
+    """Scored samples as rows of a file of judgements, which :func:`load_judgements` reads."""
+    for score_ in scores:
+        for step in score_.steps:
+            status = {TOOL_MISSING: MISSING, UNJUDGED: FAILED}.get(step.reason, JUDGED)
+            scores_of = dict(step.predicted) if status == JUDGED else {}
+            yield {'id': score_.id, 'step': step.number, 'status': status, 'scores': scores_of}
 
 
 def check_unjudged(steps: Sequence[tuple[str, StepScore]], limit: float = UNJUDGED_LIMIT) -> int:

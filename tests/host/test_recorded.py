@@ -92,7 +92,7 @@ def test_by_position(tmp_path: Path, name: str, content: Any) -> None:
     [
         pytest.param('', '', id='empty answer'),
         pytest.param(
-            {'a': [1, None]}, "{'a': [1, None]}", id='parsed already: as Python text, as the reference has it'
+            {'a': [1, None]}, "{'a': [1, None]}", id='parsed already: Python text, as in the reference'
         ),
     ],
 )
