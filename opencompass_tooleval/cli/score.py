@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
+from opencompass_tooleval.cli.output import STDOUT, counts_line, print_metrics, write_outputs
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import EncoderSimilarity
 from opencompass_tooleval.embedding.locate import EncoderFiles, choose_encoder, is_official, locate_encoder
@@ -97,41 +94,6 @@ def _result(request: ScoreRequest, rules: _Rules, total: Aggregate) -> dict[str,
     }
 
 
-def _print_table(result: dict[str, Any], console: Console) -> None:
-    table = Table(
-        title=f'T-Eval {result["subset"]} {result["language"]}, {result["protocol"]}, {result["samples"]} samples'
-    )
-    for column in ('metric', 'score', 'standard error'):
-        table.add_column(column, justify='left' if column == 'metric' else 'right')
-    for metric, value in result['metrics'].items():
-        error = result['standard_errors'][metric]
-        shown = '-' if value is None else f'{value:.2f}'
-        table.add_row(metric, shown, '-' if error is None else f'{error:.2f}')
-    console.print(table)
-    console.print('reasons: ' + ', '.join(f'{reason} {count}' for reason, count in result['reasons'].items()))
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise OSError(f'cannot write {path}: {error}') from error
-
-
-def _write(request: ScoreRequest, result: dict[str, Any], scores: Sequence[SampleScore]) -> None:
-    text = json.dumps(result, indent=2) + '\n'
-    if request.json_out == '-':
-        print(text, end='')
-    elif request.json_out:
-        with _writing(Path(request.json_out)):
-            Path(request.json_out).write_text(text, encoding='utf-8')
-    if request.details:
-        with _writing(request.details):
-            lines = (json.dumps(score.to_detail(), ensure_ascii=False) + '\n' for score in scores)
-            request.details.write_text(''.join(lines), encoding='utf-8')
-
-
 def score_teval(request: ScoreRequest) -> None:
     """Scores recorded answers and prints or writes what was asked for.
 
@@ -159,8 +121,11 @@ def score_teval(request: ScoreRequest) -> None:
     records = [sample.record for sample in samples]
     scores = score_answers(records, answers, protocol, similarity, _progress(console))
     result = _result(request, rules, aggregate(scores, subset.metrics))
-    _write(request, result, scores)
-    if request.json_out != '-':
-        _print_table(result, Console())
+    write_outputs(result, scores, request.json_out, request.details)
+    if request.json_out != STDOUT:
+        shown = Console()
+        title = f'T-Eval {subset.name} {language}, {protocol.name}, {len(scores)} samples'
+        print_metrics(title, result, shown)
+        shown.print(counts_line('reasons', result['reasons']), markup=False)
     if encoder and not is_official(encoder.name, language):
         console.print(f'NOTE the encoder is {encoder.name!r}: not comparable with the leaderboard', markup=False)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
+from opencompass_tooleval.cli.output import STDOUT, counts_line, print_metrics, write_outputs
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.recorded import load_recorded
 from opencompass_tooleval.ultratool import VERSION
@@ -156,28 +155,14 @@ def _score(request: UltraToolRequest, subset: Subset, loaded: _Loaded, rules: Pr
     return scores
 
 
-def _print_table(result: dict[str, Any], console: Console) -> None:
-    table = Table(
-        title=f'UltraTool {result["subset"]} {result["language"]}, {result["scoring"]}, {result["samples"]} samples'
-    )
-    for column in ('metric', 'score', 'standard error'):
-        table.add_column(column, justify='left' if column == 'metric' else 'right')
-    for metric, value in result['metrics'].items():
-        error = result['standard_errors'][metric]
-        shown = '-' if value is None else f'{value:.2f}'
-        table.add_row(metric, shown, '-' if error is None else f'{error:.2f}')
-    console.print(table)
+def _print(result: dict[str, Any]) -> None:
+    console = Console()
+    shown = ' '.join(str(result[name]) for name in ('subset', 'language', 'scoring'))
+    print_metrics(f'UltraTool {shown}, {result["samples"]} samples', result, console)
     for name in ('reasons', 'error_types', 'rungs'):
-        console.print(f'{name}: ' + ', '.join(f'{word} {count}' for word, count in result[name].items()), markup=False)
+        console.print(counts_line(name, result[name]), markup=False)
     if result['rebuilt']:
         console.print('NOTE the records are rebuilt: not comparable with the paper', markup=False)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding='utf-8')
-    except OSError as error:
-        raise OSError(f'cannot write {path}: {error}') from error
 
 
 def score_ultratool(request: UltraToolRequest) -> None:
@@ -210,13 +195,6 @@ def score_ultratool(request: UltraToolRequest) -> None:
         'reasons': total.reasons,
         **breakdown(scores, subset.metrics),
     }
-    text = json.dumps(result, indent=2, ensure_ascii=False) + '\n'
-    if request.json_out == '-':
-        print(text, end='')
-    else:
-        _print_table(result, Console())
-        if request.json_out:
-            _write(Path(request.json_out), text)
-    if request.details:
-        lines = (json.dumps(score.to_detail(), ensure_ascii=False) + '\n' for score in scores)
-        _write(request.details, ''.join(lines))
+    write_outputs(result, scores, request.json_out, request.details)
+    if request.json_out != STDOUT:
+        _print(result)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.embedding.cache import Vector, VectorCache
@@ -86,7 +87,9 @@ class EncoderSimilarity:
         keys = {row: batch for batch in batches for row in _batch_rows(batch) if row not in self._vectors}
         self._vectors.update(self._cache.load(keys))
         encoded: dict[str, Vector] = {}
-        for row, batch in keys.items():
+        for row, batch in tqdm(
+            keys.items(), desc='plans with ties', unit='step', disable=len(keys) < _SHOW_PROGRESS_FROM
+        ):
             if row not in self._vectors and row not in encoded:
                 vectors = self._load_model().encode([clean_text(text) for text in batch], show_progress_bar=False)
                 encoded.update(zip(_batch_rows(batch), vectors, strict=True))

@@ -17,7 +17,7 @@ from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
-from opencompass_tooleval.host.judging import Judge, JudgeItem, judge_cfg_from_env
+from opencompass_tooleval.host.judging import Judge, JudgeItem, judge_cfg_from_env, judge_settings
 from opencompass_tooleval.ultratool import VERSION
 from opencompass_tooleval.ultratool.judge import Judgement, parse_judgement, prompt_hash
 from opencompass_tooleval.ultratool.judge_items import items_to_judge, judged_of
@@ -120,6 +120,7 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
                 'OC_JUDGE_MODEL, OC_JUDGE_API_KEY and OC_JUDGE_API_BASE'
             )
         self._judge: Judge[Judgement] | None = None
+        self._calls = 0
 
     @property
     def metrics(self) -> Sequence[str]:
@@ -142,9 +143,9 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
             said['judge'] = str(self.judgements)
         elif self._judge:
             said['judge'] = self._judge.name
-            said['judge_settings'] = self._judge.settings
+            said['judge_settings'] = judge_settings(cast(Mapping[str, Any], self.judge_cfg))
             said['judge_prompt'] = prompt_hash(self.subset.task, self.language)
-            said['judge_calls'] = self._judge.calls
+            said['judge_calls'] = self._calls
         return said
 
     def total(self, scores: Sequence[SampleScore]) -> Aggregate:
@@ -186,6 +187,7 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
             for item in items_to_judge(record, read_answer(self.subset, answer, self.rules))
         ]
         verdicts = self._judge.judge([JudgeItem(item.id, item.prompt) for item in items if item.prompt])
+        self._calls += self._judge.calls
         return [judged_of(item, verdicts.get(item.id)) for item in items]
 
     def _read(self, reply: str) -> Judgement | None:

@@ -91,9 +91,7 @@ def test_by_position(tmp_path: Path, name: str, content: Any) -> None:
     ('value', 'text'),
     [
         pytest.param('', '', id='empty answer'),
-        pytest.param(
-            {'a': [1, None]}, "{'a': [1, None]}", id='parsed already: Python text, as in the reference'
-        ),
+        pytest.param({'a': [1, None]}, "{'a': [1, None]}", id='parsed already: Python text, as in the reference'),
     ],
 )
 def test_text_of_an_answer(tmp_path: Path, value: Any, text: str) -> None:

@@ -1,0 +1,56 @@
+"""What the ``score`` commands print and write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from opencompass_tooleval.core.result import SampleScore
+
+STDOUT = '-'
+
+
+def counts_line(name: str, counts: Mapping[str, int]) -> str:
+    """``reasons: ok 3, args:wrong 1``."""
+    return f'{name}: ' + ', '.join(f'{word} {count}' for word, count in counts.items())
+
+
+def print_metrics(title: str, result: Mapping[str, Any], console: Console) -> None:
+    """Prints metrics and their standard errors as a table."""
+    table = Table(title=title)
+    for column in ('metric', 'score', 'standard error'):
+        table.add_column(column, justify='left' if column == 'metric' else 'right')
+    for metric, value in result['metrics'].items():
+        error = result['standard_errors'][metric]
+        shown = '-' if value is None else f'{value:.2f}'
+        table.add_row(metric, shown, '-' if error is None else f'{error:.2f}')
+    console.print(table)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding='utf-8')
+    except OSError as error:
+        raise OSError(f'cannot write {path}: {error}') from error
+
+
+def write_outputs(
+    result: Mapping[str, Any], scores: Iterable[SampleScore], json_out: str | None, details: Path | None
+) -> None:
+    """Writes the result (to standard output for ``-``) and one line per sample, as far as they are asked for.
+
+    Raises:
+        OSError: A file cannot be written; the message names it.
+    """
+    text = json.dumps(result, indent=2, ensure_ascii=False) + '\n'
+    if json_out == STDOUT:
+        print(text, end='')
+    elif json_out:
+        _write(Path(json_out), text)
+    if details:
+        _write(details, ''.join(json.dumps(score.to_detail(), ensure_ascii=False) + '\n' for score in scores))
