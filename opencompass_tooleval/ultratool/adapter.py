@@ -143,6 +143,7 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
             said['judge'] = str(self.judgements)
         elif self._judge:
             said['judge'] = self._judge.name
+            said['judge_hash'] = self._judge.settings
             said['judge_settings'] = judge_settings(cast(Mapping[str, Any], self.judge_cfg))
             said['judge_prompt'] = prompt_hash(self.subset.task, self.language)
             said['judge_calls'] = self._calls
