@@ -68,6 +68,16 @@ def test_ultratool_config_is_the_table(language: str, built: bool) -> None:
         assert row['infer_cfg']['inferencer']['max_out_len'] == 2048
 
 
+@pytest.mark.parametrize('language', ULTRATOOL_LANGUAGES)
+def test_each_ultratool_task_has_a_config(language: str) -> None:
+    for subset in ULTRATOOL_TABLE:
+        if subset.name == subset.task:
+            name = f'tooleval_ultratool_{language}_{subset.name}'
+            config = Config.fromfile(CONFIGS / 'datasets' / 'ultratool' / f'{name}_gen.py', format_python_code=False)
+            assert [key for key in config if key.endswith('_datasets')] == [f'{name}_datasets']
+            assert [row['name'] for row in config[f'{name}_datasets']] == [subset.name]
+
+
 def test_ultratool_summarizer_is_table_2() -> None:
     config = Config.fromfile(CONFIGS / 'summarizers' / 'tooleval_ultratool.py', format_python_code=False)
     known = {f'tooleval-ultratool-{s.name}_{lang}': s.metrics for lang in ULTRATOOL_LANGUAGES for s in ULTRATOOL_TABLE}

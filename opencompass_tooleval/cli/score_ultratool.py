@@ -155,12 +155,23 @@ def _score(request: UltraToolRequest, subset: Subset, loaded: _Loaded, rules: Pr
     return scores
 
 
+def _gold(request: UltraToolRequest, loaded: _Loaded) -> str:
+    """Which gold the records hold; that they are asked for is not enough."""
+    held = sorted({record.gold for record in loaded.records or ()}) or [request.gold]
+    if request.gold != 'official' and held != [request.gold]:
+        raise ValueError(f'--gold {request.gold} was said, but the records hold {", ".join(held)} gold')
+    return ', '.join(held)
+
+
 def _print(result: dict[str, Any]) -> None:
     console = Console()
     shown = ' '.join(str(result[name]) for name in ('subset', 'language', 'scoring'))
     print_metrics(f'UltraTool {shown}, {result["samples"]} samples', result, console)
     for name in ('reasons', 'error_types', 'rungs'):
         console.print(counts_line(name, result[name]), markup=False)
+    expected = find_subset(result['subset']).count
+    if result['samples'] != expected:
+        console.print(f'NOTE {result["samples"]} samples of {expected}: not comparable with the paper', markup=False)
     if result['rebuilt']:
         console.print('NOTE the records are rebuilt: not comparable with the paper', markup=False)
 
@@ -186,7 +197,7 @@ def score_ultratool(request: UltraToolRequest) -> None:
         'language': language,
         'scoring': rules.scoring,
         'lists': rules.lists,
-        'gold': rules.gold,
+        'gold': _gold(request, loaded),
         'rebuilt': any(record.rebuilt for record in loaded.records or ()),
         'version': VERSION,
         'samples': total.samples,

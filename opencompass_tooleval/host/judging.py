@@ -38,6 +38,7 @@ _SPEED = {
     'batch_size', 'max_workers', 'query_per_second', 'retry', 'backoff', 'timeout', 'run_cfg', 'verbose',
     'rpm_verbose',
 }  # fmt: skip
+_SECRET = re.compile(r'(api_?key|secret|password|authori[sz]ation|headers?$|cookie|credential|(auth|access)_?token$)')
 _UNUSED = {'abbr', 'summarizer_abbr', 'pred_postprocessor', 'min_out_len'}
 _NOT_SETTINGS = _KEYS | _ADDRESSES | _SPEED | _UNUSED
 
@@ -84,13 +85,18 @@ def judge_name(cfg: Mapping[str, Any]) -> str:
     return str(cfg.get('abbr') or cfg.get('path') or cfg['type'])
 
 
+def _is_secret(name: str) -> bool:
+    """Whether a setting may hold a key, at whatever depth: results are shown around."""
+    return name.lower() in _KEYS or bool(_SECRET.search(name.lower()))
+
+
 def _canonical(value: Any) -> Any:
     """A setting as JSON, the same in every process and however the config was written.
 
     A class is written as a class or as text (``opencompass tasks`` dump configs); 0 and 0.0 are one temperature.
     """
     if isinstance(value, Mapping):
-        return {str(name): _canonical(content) for name, content in value.items()}
+        return {str(name): _canonical(content) for name, content in value.items() if not _is_secret(str(name))}
     if isinstance(value, (list, tuple)):
         return [_canonical(item) for item in value]
     if isinstance(value, (str, bool)) or value is None:
@@ -102,7 +108,9 @@ def _canonical(value: Any) -> Any:
 
 def judge_settings(cfg: Mapping[str, Any]) -> dict[str, Any]:
     """What may change a judge's replies, as JSON values: not its keys, addresses or speed."""
-    settings = {name: _canonical(value) for name, value in cfg.items() if name not in _NOT_SETTINGS}
+    settings = {
+        name: _canonical(value) for name, value in cfg.items() if name not in _NOT_SETTINGS and not _is_secret(name)
+    }
     settings['type'] = str(settings['type']).rpartition('.')[2]
     return settings
 

@@ -88,6 +88,11 @@ class ToolEvalSummarizer(DefaultSummarizer):
                     f'WARNING {model} / {dataset}: {samples["infra"]} of {samples["all"]} samples have no answer, '
                     'through no fault of the model; they count as wrong'
                 )
+        rebuilt = sorted(
+            {dataset for (_, dataset), result in results.items() if result.get('provenance', {}).get('rebuilt')}
+        )
+        if rebuilt:
+            yield f'NOTE built here, not the official files, so not comparable with the paper: {", ".join(rebuilt)}'
         for encoder, count in foreign.items():
             yield (
                 f'NOTE {count} results were scored with the sentence encoder {encoder!r}, not the official one: '

@@ -121,6 +121,8 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
             )
         self._judge: Judge[Judgement] | None = None
         self._calls = 0
+        self._rebuilt = False
+        self._golds: set[str] = set()
 
     @property
     def metrics(self) -> Sequence[str]:
@@ -135,8 +137,8 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
             'language': self.language,
             'scoring': self.rules.scoring,
             'lists': self.rules.lists,
-            'rebuilt': not self.subset.official,
-            'gold': 'repaired' if self.subset.file.endswith('_repaired.json') else 'official',
+            'rebuilt': self._rebuilt,
+            'gold': ', '.join(sorted(self._golds)),
             'version': VERSION,
         }
         if self.judgements:
@@ -160,6 +162,8 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
     def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         records = [parse_payload(reference, self.subset.name) for reference in references]
+        self._rebuilt = self._rebuilt or any(record.rebuilt for record in records)
+        self._golds.update(record.gold for record in records)
         answers = [clean(answer) for answer in answers]
         judgements = self._judgements(records, answers) if self.subset.kind in JUDGED_KINDS else None
         scores = score_answers(records, answers, self.rules, judgements)

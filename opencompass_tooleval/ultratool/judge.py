@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,34 +91,40 @@ def _number(value: Any) -> float | None:
         return None
     if isinstance(value, (int, float)):
         return float(value)
-    match = re.match(r'\s*(\d{1,2}(?:\.\d+)?)\s*(?:/\s*10|分)?\s*$', value) if isinstance(value, str) else None
+    match = re.match(r'\s*(\d{1,3}(?:\.\d+)?)\s*(?:/\s*10|分)?\s*$', value) if isinstance(value, str) else None
     return float(match.group(1)) if match else None
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """Label -> value over a list of dicts, or one dict; of a label that repeats, the first."""
+    """Label -> value over a list of dicts, or one dict."""
+    items = value if isinstance(value, (list, tuple)) else [value]
+    return _collect(
+        (str(label), content) for item in items if isinstance(item, dict) for label, content in item.items()
+    )
+
+
+def _collect(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Plain label -> value; None for a label with two values, which says nothing."""
     fields: dict[str, Any] = {}
-    for item in value if isinstance(value, (list, tuple)) else [value]:
-        if isinstance(item, dict):
-            for label, content in item.items():
-                fields.setdefault(_plain(str(label)), content)
+    for label, content in pairs:
+        name = _plain(label)
+        fields[name] = content if fields.get(name, content) == content else None
     return fields
 
 
-_PAIR = re.compile(r'["\']([^"\'{}\[\]:]{1,60}?)["\']\s*[:：]\s*["\']?(\d{1,2}(?:\.\d+)?)')
+_SCORE = r'(\d{1,3}(?:\.\d+)?)(?![\d.]|\s*[-–~]\s*\d)'
+_QUOTED = re.compile(r'["\']([^"\'{}\[\]:]{1,60}?)["\']\s*[:：]\s*["\']?' + _SCORE)
+_LINE = re.compile(r'^[\s>*#-]*([^\n:：{}\[\]"]{1,60}?)\s*[:：][\s*]*' + _SCORE, re.MULTILINE)
 
 
 def _read(text: str) -> dict[str, Any]:
-    """Label -> value of a reply; one that is no JSON is searched for ``"label": number``."""
-    parsed = parse_enclosed(text, '[', ']')
-    if not parsed.ok:
-        parsed = parse_enclosed(text, '{', '}')
-    if parsed.ok:
-        return _fields(parsed.value)
-    fields: dict[str, Any] = {}
-    for label, number in _PAIR.findall(text):
-        fields.setdefault(_plain(label), number)
-    return fields
+    """Label -> value of a reply: a list, an object, or else ``"label": number`` or lines ``Label: number``."""
+    for start, end in (('[', ']'), ('{', '}')):
+        parsed = parse_enclosed(text, start, end)
+        fields = _fields(parsed.value) if parsed.ok else {}
+        if fields:
+            return fields
+    return _collect(_QUOTED.findall(text)) or _collect(_LINE.findall(text))
 
 
 def parse_judgement(reply: Any, task: str, lowest: float = LOWEST) -> Judgement:

@@ -101,6 +101,11 @@ class Record:
         """Whether the row was built here from the annotated samples."""
         return bool(self.raw.get('rebuilt', not self.subset.official))
 
+    @property
+    def gold(self) -> str:
+        """Which gold the row holds: ``official``, ``repaired``, or ``plan`` where it was built here."""
+        return str(self.raw.get('gold') or ('plan' if self.raw.get('rebuilt') else 'official'))
+
     def to_payload(self) -> str:
         """The record as JSON text; :func:`parse_payload` gives it back."""
         return json.dumps([self.id, self.language, self.domain, self.raw])

@@ -118,12 +118,12 @@ def load_judgements(file: Path, subset: Subset, protocol: Protocol) -> list[Judg
 def complete(record: Record, judgements: Sequence[Judged]) -> list[Judged]:
     """The judgements of a record whose answer is not known, one per thing that could have one.
 
-    A gold step without a judgement had no created tool: ``missing``. A plan without one is ``unjudged``.
+    What no row is of is ``unjudged``: files say of a gold step without a created tool that it is ``missing``.
     """
     by_step = {judged.step: judged for judged in judgements}
     if record.subset.kind == 'planning':
         return [by_step.get('', Judged(record.id, '', FAILED))]
-    return [by_step.get(step.number, Judged(record.id, step.number, MISSING)) for step in record.reference]
+    return [by_step.get(step.number, Judged(record.id, step.number, FAILED)) for step in record.reference]
 
 
 def expected(record: Record, items: Sequence[Any], judgements: Sequence[Judged]) -> list[Judged]:

@@ -141,8 +141,8 @@ def score_judgements(
         subset: Planning or tool creation.
         judgements: The judgements, with those that are ``missing``.
         protocol: The rules.
-        records: If they are known: every one is scored, in their order, and a gold step without a judgement is
-            ``missing`` (a plan without one ``unjudged``). If not: every record that a judgement names.
+        records: If they are known: every one is scored, in their order, and what no judgement is of is ``unjudged``. If
+            not: every record that a judgement names.
 
     Raises:
         ValueError: A judgement is of none of the records.

@@ -88,6 +88,25 @@ def test_what_is_no_judgement_is_no_score(value: Any, fault: str) -> None:
     assert (judgement.fault, dict(judgement.scores)) == (fault, {})
 
 
+@pytest.mark.parametrize(
+    ('text', 'fault'),
+    [
+        ('{"a": [ "Accuracy Score": 100', 'range:accuracy'),
+        (', '.join(f'"{label}": 1-10' for _, label in LABELS['planning'].values()), 'unread'),
+        (str(reply('planning', 1, 1) + reply('planning', 1, 8)), 'missing:accuracy'),
+    ],
+    ids=['a hundred', 'the template echoed', 'two minds'],
+)
+def test_no_score_is_made_up(text: str, fault: str) -> None:
+    assert parse_judgement(text, 'planning').fault == fault
+
+
+@pytest.mark.parametrize('mark', ['{}: 7', '- **{}**: 7', '* {}：7/10', '{}: **7**'])
+def test_lines_are_read(mark: str) -> None:
+    text = 'As of [1], I say:\n' + '\n'.join(mark.format(label) for _, label in LABELS['planning'].values())
+    assert parse_judgement(text, 'planning').scores == dict.fromkeys(LABELS['planning'], 7.0)
+
+
 @given(st.text() | st.recursive(st.none() | st.text() | st.integers(), st.lists))
 def test_no_reply_raises(value: Any) -> None:
     assert parse_judgement(value, 'tool_creation').fault

@@ -93,10 +93,19 @@ def test_judgements_alone() -> None:
     assert total.metrics['overall'] == pytest.approx(100 * 0.8 / 3)
     assert total.metrics['json_rate'] is None
     records = [creation('0'), creation('1')]
-    again = aggregate_scores(score_judgements(CREATION, [judged('1.1', 8)], Protocol(), records), CREATION.metrics)
+    rows = [judged('1.1', 8), Judged('0', '1.2', 'missing'), *missing]
+    again = aggregate_scores(score_judgements(CREATION, rows, Protocol(), records), CREATION.metrics)
     assert again.metrics['overall'] == pytest.approx(100 * 0.8 / 3)
     with pytest.raises(ValueError, match="record '7'"):
         score_judgements(CREATION, [judged('1.1', 8, '7')], Protocol(), records)
+
+
+def test_a_file_that_ends_early_is_no_zero() -> None:
+    """What no row is of was not judged; that nothing was created is said by a row."""
+    scores = score_judgements(CREATION, [judged('1.1', 8)], Protocol(), [creation('0'), creation('1')])
+    assert [step.reason for score in scores for step in score.steps].count('judge:unjudged') == 3
+    with pytest.raises(UnjudgedError, match='3 of 4 could not be judged'):
+        check_unjudged([(score.id, step) for score in scores for step in score.steps])
 
 
 def test_which_tools_are_judged() -> None:

@@ -1,26 +1,7 @@
-# UltraTool's six tasks. The larger toolsets of the table (_32, _128) have a config of their own.
+# UltraTool's six tasks.
 from mmengine.config import read_base
 
-from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator
-
 with read_base():
-    from opencompass_tooleval.ultratool.subsets import SUBSETS
+    from .tooleval_ultratool_en_rows import tooleval_ultratool_en_rows
 
-    from .tooleval_ultratool_infer import tooleval_ultratool_infer_cfg, tooleval_ultratool_reader_cfg
-
-tooleval_ultratool_en_datasets = [
-    dict(
-        abbr=f'tooleval-ultratool-{subset["name"]}_en',
-        type=ToolEvalUltraToolDataset,
-        path='data/ultratool',
-        name=subset['name'],
-        language='en',
-        n=1,
-        k=1,
-        reader_cfg=tooleval_ultratool_reader_cfg,
-        infer_cfg=tooleval_ultratool_infer_cfg,
-        eval_cfg=dict(evaluator=dict(type=ToolEvalUltraToolEvaluator, name=subset['name'], language='en')),
-    )
-    for subset in SUBSETS
-    if subset['name'] == subset['task']
-]
+tooleval_ultratool_en_datasets = tooleval_ultratool_en_rows[:6]
