@@ -1,6 +1,6 @@
 """Times this package against what OpenCompass has built in: same data, same encoder, same machine, one run.
 
-    python tools/benchmark.py [--only teval|ultratool] [--data DIR] [--plans 200] [--requests 200]
+    python tools/benchmark.py [--only teval|ultratool] [--data DIR] [--plans 553] [--requests 200]
                               [--ultratool-predictions FILE] [--json OUT]
 
 T-Eval, three ratios:
@@ -108,7 +108,7 @@ def benchmark_scoring(samples: Sequence[Sample]) -> dict[str, float]:
 
         texts = distinct_strings(samples, answers)
         return {
-            'encode': timed(lambda: reference.sentence_model.encode(texts, batch_size=64)),
+            'encode': timed(lambda: reference.sentence_model.encode(texts, batch_size=16)),
             'cold': timed(lambda: ours(answers)),
             'warm_same': timed(lambda: ours(answers)),
             'warm_second': timed(lambda: ours(second)),
@@ -244,7 +244,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--only', choices=['teval', 'ultratool'], help='by default both')
     parser.add_argument('--data', default='data/teval/EN', help='folder with plan_json_v1.json and review_str_v1.json')
-    parser.add_argument('--plans', type=int, default=200)
+    parser.add_argument('--plans', type=int, default=553)
     parser.add_argument('--requests', type=int, default=200)
     parser.add_argument(
         '--ultratool-predictions',

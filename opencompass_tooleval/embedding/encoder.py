@@ -47,10 +47,11 @@ class EncoderSimilarity:
     Args:
         files: The encoder, from :func:`~opencompass_tooleval.embedding.locate.locate_encoder`.
         cache: Parent folder of the encoder's vectors; None keeps none on disk.
-        batch_size: Strings per forward pass.
+        batch_size: Strings per forward pass; by default 16 on a CPU, where larger ones are slower (575 strings of real
+            plans: 3.6 s at 16, 4.8 s at 64, 7.9 s at 128), and 256 on a GPU.
     """
 
-    def __init__(self, files: EncoderFiles, cache: Path | None = None, batch_size: int = 64) -> None:
+    def __init__(self, files: EncoderFiles, cache: Path | None = None, batch_size: int | None = None) -> None:
         self.name = files.name
         self._files = files
         self._batch_size = batch_size
@@ -119,9 +120,10 @@ class EncoderSimilarity:
         return self._model
 
     def _encode(self, texts: list[str]) -> list[Vector]:
-        vectors = self._load_model().encode(
+        model = self._load_model()
+        vectors = model.encode(
             texts,
-            batch_size=self._batch_size,
+            batch_size=self._batch_size or (16 if model.device.type == 'cpu' else 256),
             normalize_embeddings=True,
             convert_to_numpy=True,
             show_progress_bar=len(texts) >= _SHOW_PROGRESS_FROM,
