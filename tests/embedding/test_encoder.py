@@ -39,6 +39,10 @@ class Counting:
         self.texts: Counter[str] = Counter()
         self.calls = 0
 
+    @property
+    def device(self) -> Any:
+        return self._model.device
+
     def encode(self, texts: Sequence[str], **kwargs: Any) -> Any:
         self.calls += 1
         self.texts.update(texts)
