@@ -52,3 +52,17 @@ class ExactSimilarity:
     def batch_matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
         """The same as :meth:`matrix`: nothing is rounded."""
         return self.matrix(left, right)
+
+
+class Batchwise:
+    """A similarity whose :meth:`matrix` rounds as :meth:`Similarity.batch_matrix` does.
+
+    Args:
+        similarity: The one that is asked.
+    """
+
+    def __init__(self, similarity: Similarity) -> None:
+        self.name = similarity.name
+        self.prepare = similarity.prepare
+        self.prepare_batches = similarity.prepare_batches
+        self.matrix = self.batch_matrix = similarity.batch_matrix

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 import numpy as np
@@ -23,7 +23,6 @@ MAX_STEPS = 100
 
 Plan = tuple[Step, ...]
 Values = dict[str, float | None]
-Compare = Callable[[Sequence[str], Sequence[str]], NDArray[np.float64]]
 
 
 def _first_api(text: str, apis: Sequence[str], strict: bool) -> str | None:
@@ -78,7 +77,7 @@ def _sides(record: Record, parsed: Parsed) -> tuple[Plan, Plan, int]:
     return predicted[:MAX_STEPS], gold, len(predicted)
 
 
-def _lists(record: Record, parsed: Parsed) -> tuple[list[str], list[str], list[str], list[str]] | None:
+def lists(record: Record, parsed: Parsed) -> tuple[list[str], list[str], list[str], list[str]] | None:
     """Predicted names, gold names, predicted args and gold args; None where there is nothing to match."""
     if not parsed.ok:
         return None
@@ -92,24 +91,23 @@ def _lists(record: Record, parsed: Parsed) -> tuple[list[str], list[str], list[s
 
 def texts(record: Record, parsed: Parsed, protocol: Protocol) -> Iterator[str]:
     """The strings that :func:`score` compares."""
-    for strings in _lists(record, parsed) or ():
+    for strings in lists(record, parsed) or ():
         yield from strings
 
 
-def _weights(lists: Sequence[list[str]], compare: Compare) -> NDArray[np.float64]:
-    names, gold_names, args, gold_args = lists
-    return NAME_WEIGHT * compare(names, gold_names) + ARGS_WEIGHT * compare(args, gold_args)
+def _weights(strings: Sequence[list[str]], similarity: Similarity) -> NDArray[np.float64]:
+    names, gold_names, args, gold_args = strings
+    return NAME_WEIGHT * similarity.matrix(names, gold_names) + ARGS_WEIGHT * similarity.matrix(args, gold_args)
 
 
-def batches(record: Record, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> Iterator[list[str]]:
-    """The lists that :func:`score` compares in the reference's own arithmetic, since the result hangs on rounding.
+def is_tied(record: Record, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> bool:
+    """Whether the result hangs on rounding, so that :func:`score` needs the reference's own arithmetic.
 
     The official code encodes the names and the arguments of each plan as one batch each. Two equal steps get vectors
     that differ in the last bits, and those decide which of them is matched first. Nothing else reproduces that.
     """
-    lists = None if protocol.strict else _lists(record, parsed)
-    if lists and is_ambiguous(_weights(lists, similarity.matrix), protocol.plan_threshold):
-        yield from lists
+    strings = None if protocol.strict else lists(record, parsed)
+    return strings is not None and is_ambiguous(_weights(strings, similarity), protocol.plan_threshold)
 
 
 def _reason(matched: int, in_order: int, predicted: int, gold: int) -> str:
@@ -127,17 +125,16 @@ def _reason(matched: int, in_order: int, predicted: int, gold: int) -> str:
 def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> tuple[Values, str]:
     """Precision, recall, F1 and parse rate of one plan, 0-1, and the reason.
 
-    A plan of nothing but ``FinishAction`` scores 0 (the official code crashes on it).
+    A plan of nothing but ``FinishAction`` scores 0 (the official code crashes on it). Of a plan that :func:`is_tied`,
+    the similarity is to be a :class:`~opencompass_tooleval.core.similarity.Batchwise` one.
     """
     if not parsed.ok:
         return {'precision': 0.0, 'recall': 0.0, 'f1_score': 0.0, 'parse_rate': 0.0}, parsed.reason
-    lists = _lists(record, parsed)
-    if lists is None:
+    strings = lists(record, parsed)
+    if strings is None:
         return {'precision': 0.0, 'recall': 0.0, 'f1_score': 0.0, 'parse_rate': 1.0}, 'plan:only_finish'
     _, gold, count = _sides(record, parsed)
-    weights = _weights(lists, similarity.matrix)
-    if not protocol.strict and is_ambiguous(weights, protocol.plan_threshold):
-        weights = _weights(lists, similarity.batch_matrix)
+    weights = _weights(strings, similarity)
     matching = best_matching(weights, protocol.plan_threshold, order=1 if protocol.strict else 0)
     in_order = longest_increasing_run(matching)
     correct = in_order if protocol.strict else max(in_order, 1)  # officially an unmatched plan still counts one step

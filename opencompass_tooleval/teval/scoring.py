@@ -13,7 +13,7 @@ from typing import Any
 from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG
 from opencompass_tooleval.core.parse import Parsed
 from opencompass_tooleval.core.result import INFRA, OK, SampleScore
-from opencompass_tooleval.core.similarity import ExactSimilarity, Similarity
+from opencompass_tooleval.core.similarity import Batchwise, ExactSimilarity, Similarity
 from opencompass_tooleval.teval import score_call, score_instruct, score_plan, score_review
 from opencompass_tooleval.teval.protocol import Protocol
 from opencompass_tooleval.teval.records import Record
@@ -76,8 +76,7 @@ def _score(record: Record, answer: str, parsed: Parsed, protocol: Protocol, simi
 
 def score_answer(record: Record, answer: str, protocol: Protocol, similarity: Similarity | None = None) -> SampleScore:
     """Scores one postprocessed answer (see :func:`score_answers`)."""
-    parsed = read_answer(record, answer, protocol)
-    return _score(record, answer, parsed, protocol, similarity or ExactSimilarity())
+    return score_answers([record], [answer], protocol, similarity or ExactSimilarity())[0]
 
 
 def score_answers(
@@ -116,13 +115,18 @@ def score_answers(
         for record, parsed in zip(records, readings, strict=True)
         for text in _SCORERS[record.subset.kind].texts(record, parsed, protocol)
     )
-    similarity.prepare_batches(
-        batch
+    tied = [
+        record.subset.kind == 'plan' and score_plan.is_tied(record, parsed, protocol, similarity)
         for record, parsed in zip(records, readings, strict=True)
-        if record.subset.kind == 'plan'
-        for batch in score_plan.batches(record, parsed, protocol, similarity)
+    ]
+    similarity.prepare_batches(
+        strings
+        for record, parsed, tie in zip(records, readings, tied, strict=True)
+        if tie
+        for strings in score_plan.lists(record, parsed) or ()
     )
+    batchwise = Batchwise(similarity)
     return [
-        _score(record, answer, parsed, protocol, similarity)
-        for record, answer, parsed in zip(records, answers, progress(readings), strict=True)
+        _score(record, answer, parsed, protocol, batchwise if tie else similarity)
+        for record, answer, parsed, tie in zip(records, answers, progress(readings), tied, strict=True)
     ]
