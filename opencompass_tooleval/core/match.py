@@ -41,6 +41,9 @@ def is_ambiguous(weights: NDArray[np.float64], threshold: float) -> bool:
     """
     if (np.abs(weights - threshold) < TIE).any():
         return True
+    edges = weights > threshold
+    if (edges.sum(axis=0) <= 1).all() and (edges.sum(axis=1) <= 1).all():
+        return False
     runs = {longest_increasing_run(best_matching(weights, threshold, order)) for order in (1, -1)}
     return len(runs) > 1
 
