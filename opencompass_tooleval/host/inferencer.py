@@ -8,19 +8,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from opencompass.openicl.icl_inferencer import GenInferencer
 from opencompass.registry import ICL_INFERENCERS
 from opencompass.utils import get_logger
 from tqdm import tqdm
 
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.host.asking import ask
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.journal import Journal, Row, write_json
 
 MAX_INFRA_SHARE = 0.005
-TRUNCATED = 'infra:truncated'
-
-_TOKENS_PER_MESSAGE = 32
 
 
 class InfraFailureError(RuntimeError):
@@ -30,14 +28,6 @@ class InfraFailureError(RuntimeError):
 def _prefix_order(prompts: Sequence[Conversation], indices: Sequence[int]) -> list[int]:
     """Indices such that conversations with a common beginning are neighbours, for prefix caches."""
     return sorted(indices, key=lambda index: [(item['role'], item['prompt']) for item in prompts[index]])
-
-
-def _token_length(model: Any, prompt: Conversation) -> int:
-    """Tokens of a prompt; the chat wrappers of HF count a conversation, others only text."""
-    try:
-        return int(model.get_token_len(prompt))
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return int(model.get_token_len(str(prompt)))
 
 
 @ICL_INFERENCERS.register_module()
@@ -125,37 +115,21 @@ class ToolEvalGenInferencer(GenInferencer):
                 yield batch
                 bar.update(len(batch))
 
-    def _exceeds_context(self, prompt: Conversation) -> bool:
-        """Whether a local model would have to cut the prompt. API models say so themselves."""
-        limit = getattr(self.model, 'max_seq_len', None)
-        if self.model.is_api or not limit:
-            return False
-        most = len(str(prompt).encode('utf-8', 'replace')) + _TOKENS_PER_MESSAGE * len(prompt)
-        return bool(most > limit and _token_length(self.model, prompt) > limit)
-
     def _ask(self, prompts: dict[int, Conversation], golds: Sequence[str | None]) -> dict[int, Row]:
-        too_long = {index for index, prompt in prompts.items() if self._exceeds_context(prompt)}
-        fitting = [index for index in prompts if index not in too_long]
-        answers: dict[int, Any] = dict.fromkeys(too_long, '')
-        if fitting:
-            with torch.no_grad():
-                generated = self.model.generate_from_template(
-                    [prompts[index] for index in fitting], max_out_len=self.max_out_len, **self._extra_kwargs()
-                )
-            answers.update(zip(fitting, generated, strict=True))
-        parsed = dict(zip(prompts, self.model.parse_template(list(prompts.values()), mode='gen'), strict=True))
+        answers = ask(self.model, list(prompts.values()), self.max_out_len, self._extra_kwargs())
+        parsed = self.model.parse_template(list(prompts.values()), mode='gen')
         return {
-            index: self._row(parsed[index], prompt, answers[index], golds[index], index in too_long)
-            for index, prompt in prompts.items()
+            index: self._row(as_sent, prompt, answer, golds[index])
+            for (index, prompt), as_sent, answer in zip(prompts.items(), parsed, answers, strict=True)
         }
 
-    def _row(self, parsed: Any, prompt: Conversation, answer: Any, gold: str | None, too_long: bool) -> Row:
+    def _row(self, as_sent: Any, prompt: Conversation, answer: Answer, gold: str | None) -> Row:
         row = {
-            'origin_prompt': parsed,
+            'origin_prompt': as_sent,
             'prediction': str(answer),
             'gold': gold,
             'record_id': prompt.record_id,
-            'infra': TRUNCATED if too_long else getattr(answer, 'reason', None),
+            'infra': answer.reason,
         }
         if self.dump_res_length:
             row['res_length'] = self.model.get_token_len(str(answer))

@@ -13,9 +13,9 @@ import pytest
 from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate, OpenAISDK
 
 from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+from opencompass_tooleval.host.asking import exceeds_context
 from opencompass_tooleval.host.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.host.fixed_models import OracleModel
-from opencompass_tooleval.host.inferencer import ToolEvalGenInferencer
 from opencompass_tooleval.teval.adapter import ToolEvalTEvalDataset
 from opencompass_tooleval.teval.records import SUFFIXES, TABLE, CallGold, Sample, file_stem, load_samples
 from tests.conftest import ROOT
@@ -183,11 +183,10 @@ def test_the_context_is_counted_in_the_model_s_own_tokens(
     for model in (chat, base):
         (text,) = rendered(model, [conversation], monkeypatch)
         tokens = len(model.tokenizer(text, add_special_tokens=False)['input_ids'])
-        inferencer = ToolEvalGenInferencer(model=model, max_out_len=8)
         monkeypatch.setattr(model, 'max_seq_len', tokens + 8)
-        assert not inferencer._exceeds_context(conversation)
+        assert not exceeds_context(model, conversation)
         monkeypatch.setattr(model, 'max_seq_len', tokens - 8)
-        assert inferencer._exceeds_context(conversation)
+        assert exceeds_context(model, conversation)
 
 
 @pytest.mark.parametrize(('language', 'stem'), STEMS, ids=[stem for _, stem in STEMS])

@@ -1,0 +1,57 @@
+"""Dialogues with a model that take several rounds, as generators: what to ask comes out, what was answered goes in.
+
+A method for one question is a generator function::
+
+    def two_steps(question: str) -> Rounds[str]:
+        plan = yield Turn((Message('user', f'Plan: {question}'),))
+        return (yield Turn((Message('user', f'Carry out: {plan}'),)))
+
+It does no input or output of its own, so that any number of dialogues can advance together, and one that was
+interrupted is brought back by giving it the answers it had already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from opencompass_tooleval.core.messages import Message
+
+T = TypeVar('T')
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a model is asked in one round.
+
+    Attributes:
+        messages: The whole conversation as the model shall see it.
+        gold: What a perfect model would say, for the oracle model only.
+    """
+
+    messages: tuple[Message, ...]
+    gold: str = ''
+
+
+Rounds = Generator[Turn, str, T]
+"""A dialogue that ends in a ``T``. An answer may be an :class:`~opencompass_tooleval.core.answer.Answer`."""
+
+
+def run_alone(dialogue: Rounds[T], answers: list[str]) -> T:
+    """Runs one dialogue on given answers, for tests and for scoring what was recorded.
+
+    Raises:
+        ValueError: It asks for more than there is, or ends before the last.
+    """
+    rest = iter(answers)
+    try:
+        next(dialogue)
+        for answer in rest:
+            dialogue.send(answer)
+    except StopIteration as end:
+        left = len(list(rest))
+        if left:
+            raise ValueError(f'the dialogue ended with {left} answers left') from None
+        return end.value  # type: ignore[no-any-return]
+    raise ValueError(f'the dialogue asks for more than {len(answers)} answers')

@@ -1,0 +1,173 @@
+"""Many dialogues of several rounds at once: each round is a batch, and a killed run asks nothing twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Generic, TypeVar
+
+from tqdm import tqdm
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.messages import normalise
+from opencompass_tooleval.core.result import INFRA
+from opencompass_tooleval.core.rounds import Rounds, Turn
+from opencompass_tooleval.host.asking import ask, token_length
+from opencompass_tooleval.host.conversation import Conversation
+from opencompass_tooleval.host.journal import Journal
+
+T = TypeVar('T')
+
+
+@dataclass
+class Outcome(Generic[T]):
+    """How a dialogue ended.
+
+    Attributes:
+        value: What it returned; None if ``infra``.
+        infra: Why there is no value: the model gave no answer in some round, through no fault of its own.
+        turns: ``{'messages': [{role, content}, ...], 'answer': text}`` of every round, in order.
+    """
+
+    value: T | None = None
+    infra: str | None = None
+    turns: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class _Dialogue(Generic[T]):
+    key: str
+    position: int
+    rounds: Rounds[T]
+    turn: Turn | None = None
+    outcome: Outcome[T] = field(default_factory=Outcome)
+
+    def start(self) -> None:
+        self._advance(lambda: next(self.rounds))
+
+    def receive(self, answer: str) -> None:
+        assert self.turn is not None
+        messages = [asdict(message) for message in self.turn.messages]
+        self.outcome.turns.append({'messages': messages, 'answer': str(answer)})
+        self._advance(lambda: self.rounds.send(answer))
+
+    def fail(self, reason: str) -> None:
+        self.rounds.close()
+        self.turn, self.outcome.infra = None, reason
+
+    def _advance(self, step: Callable[[], Turn]) -> None:
+        try:
+            self.turn = step()
+        except StopIteration as end:
+            self.turn, self.outcome.value = None, end.value
+
+
+def _digest(turn: Turn) -> str:
+    """32 hex digits that stand for what is asked."""
+    text = json.dumps([asdict(message) for message in turn.messages])
+    return hashlib.blake2b(text.encode('ascii'), digest_size=16).hexdigest()
+
+
+class RoundsRunner:
+    """Runs dialogues on one model.
+
+    All dialogues advance together: a round asks every dialogue that is still going, in batches. Each answer is on disk
+    before its dialogue goes on; after a kill only the batch in flight is asked again. An answer is reused only for the
+    very same question.
+
+    Args:
+        model: Any model of OpenCompass.
+        journal: Where answers are kept while the run lasts; removing it is the caller's to do. None keeps none.
+        max_out_len: Tokens per answer at most.
+        batch_size: Dialogues per batch.
+        source: Names the data set in each :class:`Conversation`, for recorded answers.
+        options: More arguments for the model's ``generate``.
+        description: Of the progress bar, which counts dialogues and shows the tokens spent; None shows none.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        journal: Journal | None,
+        max_out_len: int,
+        batch_size: int = 64,
+        source: str = '',
+        options: Mapping[str, Any] | None = None,
+        description: str | None = None,
+    ) -> None:
+        self.model = model
+        self.journal = journal
+        self.max_out_len = max_out_len
+        self.batch_size = batch_size
+        self.source = source
+        self.options = options
+        self.description = description
+        self.calls = 0
+        self.tokens = 0
+        self._rows = 0
+
+    def run(self, dialogues: Mapping[str, Rounds[T]]) -> dict[str, Outcome[T]]:
+        """Returns the outcome of every dialogue, under the same keys and in the same order."""
+        going = [_Dialogue(key, position, rounds) for position, (key, rounds) in enumerate(dialogues.items())]
+        everyone = list(going)
+        with tqdm(total=len(everyone), desc=self.description, disable=self.description is None) as bar:
+            for dialogue in going:
+                dialogue.start()
+            self._restore(going)
+            while going := [dialogue for dialogue in going if dialogue.turn]:
+                bar.update(len(everyone) - len(going) - bar.n)
+                for start in range(0, len(going), self.batch_size):
+                    self._ask(going[start : start + self.batch_size])
+                    bar.set_postfix(calls=self.calls, tokens=self.tokens)
+            bar.update(len(everyone) - bar.n)
+        return {dialogue.key: dialogue.outcome for dialogue in everyone}
+
+    def _restore(self, dialogues: Sequence[_Dialogue[Any]]) -> None:
+        if self.journal is None:
+            return
+        rows = self.journal.restore()
+        self._rows = 1 + max(rows, default=-1)
+        kept = {(row.get('key'), row.get('round'), row.get('asked')): str(row.get('answer')) for row in rows.values()}
+        for dialogue in dialogues:
+            while dialogue.turn:
+                number = len(dialogue.outcome.turns)
+                answer = kept.get((dialogue.key, number, _digest(dialogue.turn)))
+                if answer is None:
+                    break
+                dialogue.receive(Answer(answer))
+
+    def _conversation(self, dialogue: _Dialogue[Any]) -> Conversation:
+        assert dialogue.turn is not None
+        number = len(dialogue.outcome.turns)
+        entry = {
+            'record_id': f'{dialogue.key}/{number}' if number else dialogue.key,
+            'source': self.source,
+            'idx': dialogue.position,
+            'gold_answer': dialogue.turn.gold,
+        }
+        return Conversation.of(normalise(dialogue.turn.messages, {}), entry)
+
+    def _ask(self, batch: Sequence[_Dialogue[Any]]) -> None:
+        prompts = [self._conversation(dialogue) for dialogue in batch]
+        answers = ask(self.model, prompts, self.max_out_len, self.options)
+        self.calls += len(batch)
+        if self.description is not None:
+            self.tokens += sum(token_length(self.model, prompt) for prompt in prompts)
+            self.tokens += sum(int(self.model.get_token_len(str(answer))) for answer in answers)
+        failed = [str(answer.reason or '').startswith(INFRA) for answer in answers]
+        rows: dict[int, dict[str, Any]] = {}
+        for dialogue, answer, bad in zip(batch, answers, failed, strict=True):
+            if not bad:
+                assert dialogue.turn is not None
+                row = {'key': dialogue.key, 'round': len(dialogue.outcome.turns), 'asked': _digest(dialogue.turn)}
+                rows[self._rows + len(rows)] = {**row, 'answer': str(answer)}
+        if self.journal and rows:
+            self.journal.append(rows)
+        self._rows += len(rows)
+        for dialogue, answer, bad in zip(batch, answers, failed, strict=True):
+            if bad:
+                dialogue.fail(str(answer.reason))
+            else:
+                dialogue.receive(answer)
