@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,21 @@ def print_metrics(title: str, result: Mapping[str, Any], console: Console) -> No
         shown = '-' if value is None else f'{value:.2f}'
         table.add_row(metric, shown, '-' if error is None else f'{error:.2f}')
     console.print(table)
+
+
+def check_outputs(json_out: str | None, details: Path | None) -> None:
+    """Checks before hours of work that its results will have a place.
+
+    Raises:
+        OSError: A file cannot be written; the message names it.
+    """
+    for path in (Path(json_out) if json_out and json_out != STDOUT else None, details):
+        if path is None:
+            continue
+        if not path.parent.is_dir():
+            raise OSError(f'cannot write {path}: {path.parent} is no folder')
+        if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise OSError(f'cannot write {path}')
 
 
 def _write(path: Path, text: str) -> None:

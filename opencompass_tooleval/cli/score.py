@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
-from opencompass_tooleval.cli.output import STDOUT, counts_line, print_metrics, write_outputs
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
@@ -101,6 +101,7 @@ def score_teval(request: ScoreRequest) -> None:
         DataError: Data or predictions are missing, damaged, or do not belong together.
         EncoderMissingError: An encoder is needed and is not on this machine.
     """
+    check_outputs(request.json_out, request.details)
     subset = find_subset(request.subset)
     version, language = _version_and_language(request)
     protocol = Protocol(request.protocol or protocol_of_version(version), request.scoring)

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from opencompass_tooleval.cli.output import STDOUT, counts_line, print_metrics, write_outputs
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.recorded import load_recorded
 from opencompass_tooleval.ultratool import VERSION
@@ -184,6 +184,7 @@ def score_ultratool(request: UltraToolRequest) -> None:
         UnjudgedError: More than 1% could not be judged.
         ValueError: The options do not fit the task, or name what does not exist.
     """
+    check_outputs(request.json_out, request.details)
     subset = find_subset(request.task)
     _check(request, subset)
     language = _language(request)

@@ -14,8 +14,10 @@ import json
 import logging
 import os
 import tempfile
+import time
 import zlib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,7 @@ logger = logging.getLogger(__name__)
 Vector = NDArray[np.float32]
 
 _KEY = 32
+_DAY = 24 * 3600
 ENV = 'TOOLEVAL_CACHE'
 
 
@@ -94,6 +97,14 @@ class VectorCache:
             logger.warning('ignoring %d damaged vectors in %s; they are recomputed', damaged, shard)
         return intact
 
+    @staticmethod
+    def _sweep(folder: Path) -> None:
+        """Removes what a killed process left half written a day ago or earlier."""
+        for file in folder.glob('*.tmp'):
+            with suppress(FileNotFoundError):
+                if time.time() - file.stat().st_mtime > _DAY:
+                    file.unlink()
+
     def store(self, vectors: Mapping[str, Vector]) -> None:
         """Writes one shard; where the folder cannot be written, warns and goes on without."""
         if self.folder is None or not vectors:
@@ -105,6 +116,7 @@ class VectorCache:
         temporary = ''
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            self._sweep(self.folder)
             handle, temporary = tempfile.mkstemp(suffix='.tmp', dir=self.folder)
             with os.fdopen(handle, 'wb') as stream:
                 stream.write(json.dumps(header).encode() + b'\n' + index)

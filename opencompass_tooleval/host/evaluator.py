@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,10 @@ from opencompass_tooleval import __version__
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.result import SampleScore
+
+
+_DIGESTS = {'record': 'records_sha256', 'messages': 'prompts_sha256'}
+"""Column of a data set -> what the provenance calls its digest."""
 
 
 def check_record_ids(expected: Sequence[str], found: Sequence[str]) -> None:
@@ -46,6 +51,15 @@ def check_details(details: Sequence[dict[str, Any]], record_ids: Sequence[str]) 
     """
     if [detail['id'] for detail in details] != list(record_ids):
         raise ValueError('details are not one per sample in the order of the data: a fault of opencompass_tooleval')
+
+
+def digest(texts: Iterable[str]) -> str:
+    """SHA-256 of texts, in their order: 64 hex digits."""
+    whole = hashlib.sha256()
+    for text in texts:
+        encoded = text.encode('utf-8', 'surrogatepass')
+        whole.update(b'%d:' % len(encoded) + encoded)
+    return whole.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -102,7 +116,12 @@ class ToolEvalEvaluator(BaseEvaluator):
         size = len(original_dataset) // n
         check_record_ids(original_dataset['record_id'], columns['record_id'])
         runs = [self._run({key: _part(value, run * size, size) for key, value in columns.items()}) for run in range(n)]
-        return self._result(runs)
+        result = self._result(runs)
+        rows = original_dataset.select(range(size))
+        for column, name in _DIGESTS.items():
+            if column in rows.column_names:
+                result['provenance'][name] = digest(rows[column])
+        return result
 
     def score(
         self,

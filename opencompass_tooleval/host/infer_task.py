@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from mmengine.config import Config
-from opencompass.registry import TASKS
+from opencompass.registry import ICL_EVALUATORS, TASKS
 from opencompass.tasks import OpenICLInferTask, openicl_infer
-from opencompass.utils import build_model_from_cfg, model_abbr_from_cfg
+from opencompass.utils import build_model_from_cfg, dataset_abbr_from_cfg, get_logger, model_abbr_from_cfg
 
 from opencompass_tooleval.host.going_on import Failures, as_module
 
 MODULE = 'opencompass_tooleval.host.infer_task'
+
+
+def warn_of_scoring(dataset_cfgs: Iterable[Mapping[str, Any]]) -> None:
+    """Says before hours of inference what will be missing for scoring, such as a judge."""
+    for dataset_cfg in dataset_cfgs:
+        evaluator = dataset_cfg.get('eval_cfg', {}).get('evaluator') or {}
+        if 'opencompass_tooleval.' not in str(evaluator.get('type')):
+            continue  # others may load a model when they are built
+        try:
+            ICL_EVALUATORS.build(evaluator)
+        except Exception as error:  # whatever it is, scoring will meet it
+            get_logger().warning(f'{dataset_abbr_from_cfg(dataset_cfg)}: scoring will fail: {error}')
 
 
 @TASKS.register_module()
@@ -38,6 +51,7 @@ class ToolEvalInferTask(OpenICLInferTask):
         self.model, loaded = cur_model, cur_model_abbr
         tasks = zip(self.cfg['models'], self.cfg['datasets'], strict=True)
         pairs = [(model_cfg, dataset_cfg) for model_cfg, rows in tasks for dataset_cfg in rows]
+        warn_of_scoring(dataset_cfg for _, dataset_cfg in pairs)
         for model_cfg, dataset_cfg in pairs:
             abbr = model_abbr_from_cfg(model_cfg)
             if abbr != loaded:

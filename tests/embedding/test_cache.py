@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -228,3 +230,13 @@ def test_default_cache(monkeypatch: pytest.MonkeyPatch, value: str | None, expec
     if value is not None:
         monkeypatch.setenv(ENV, value)
     assert default_cache() == expected
+
+
+def test_what_a_killed_process_left_is_swept_after_a_day(tmp_path: Path) -> None:
+    old, new = tmp_path / 'old.tmp', tmp_path / 'new.tmp'
+    for file in (old, new):
+        file.write_bytes(b'half')
+    two_days_ago = time.time() - 2 * 24 * 3600
+    os.utime(old, (two_days_ago, two_days_ago))
+    VectorCache(tmp_path).store(vectors_of(TEXTS))
+    assert not old.exists() and new.exists()

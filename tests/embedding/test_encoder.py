@@ -39,9 +39,8 @@ class Counting:
         self.texts: Counter[str] = Counter()
         self.calls = 0
 
-    @property
-    def device(self) -> Any:
-        return self._model.device
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
 
     def encode(self, texts: Sequence[str], **kwargs: Any) -> Any:
         self.calls += 1
@@ -155,6 +154,19 @@ def test_each_string_is_encoded_once(files: EncoderFiles, model: SentenceTransfo
     encoder.prepare(['a', 'e'])
     assert counting.texts == Counter(['a', 'b', 'c', 'd', 'e'])
     assert counting.calls == 2
+
+
+@pytest.mark.parametrize('tokens', [1, 12, 100_000])
+def test_batches_change_no_vector_and_no_order(files: EncoderFiles, model: SentenceTransformer, tokens: int) -> None:
+    texts = ['a', 'a longer sentence of some words', '', 'b c', '三个字', 'word ' * 400]
+    counting = Counting(model)
+    encoder = EncoderSimilarity(files, batch_tokens=tokens)
+    encoder._model = counting  # type: ignore[assignment]
+    encoder.prepare(texts)
+    assert counting.calls == {1: 6, 12: 4, 100_000: 1}[tokens]
+    expected = model.encode(texts, normalize_embeddings=True)
+    for text, vector in zip(texts, expected, strict=True):
+        np.testing.assert_allclose(encoder._vectors[text], vector, atol=1e-5)
 
 
 def test_each_batch_is_encoded_once(files: EncoderFiles, model: SentenceTransformer) -> None:

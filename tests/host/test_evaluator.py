@@ -13,7 +13,7 @@ from datasets import Dataset, concatenate_datasets
 
 from opencompass_tooleval import __version__
 from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.host.evaluator import ToolEvalEvaluator, check_details, check_record_ids
+from opencompass_tooleval.host.evaluator import ToolEvalEvaluator, check_details, check_record_ids, digest
 from opencompass_tooleval.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalEvaluator
 
 DEMO = 'tooleval:demo/teval/EN'
@@ -96,6 +96,7 @@ def test_one_run() -> None:
     assert result['samples'] == {'all': 3, 'infra': 0}
     assert result['provenance'] == {
         'benchmark': 'test',
+        'records_sha256': digest(['x', 'y', 'z']),
         'opencompass_tooleval': __version__,
         'opencompass': opencompass.__version__,
     }
@@ -104,6 +105,18 @@ def test_one_run() -> None:
         ('r1', 'no'),
         ('r2', 'z'),
     ]
+
+
+def test_data_and_prompts_are_in_the_provenance() -> None:
+    def digests(records: list[str], messages: list[str]) -> tuple[str, str]:
+        rows = numbered(*records).add_column('messages', messages)
+        said = evaluate(Equality(), rows, records)['provenance']
+        return said['records_sha256'], said['prompts_sha256']
+
+    plain = digests(['x', 'y'], ['a', 'b'])
+    assert plain == digests(['x', 'y'], ['a', 'b']) and len(plain[0]) == 64
+    assert digests(['x', 'z'], ['a', 'b'])[1] == plain[1] != digests(['x', 'y'], ['a', 'c'])[1]
+    assert digests(['xy', ''], ['a', 'b'])[0] not in {plain[0], digests(['', 'xy'], ['a', 'b'])[0]}
 
 
 def test_two_runs_are_averaged() -> None:

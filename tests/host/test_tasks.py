@@ -70,3 +70,25 @@ def test_a_command_without_the_script_is_refused() -> None:
     assert as_module('python a.py cfg', 'a.py', 'm') == 'python -m m cfg'
     with pytest.raises(ValueError, match='is not in the command'):
         as_module('python b.py cfg', 'a.py', 'm')
+
+
+def test_what_scoring_will_miss_is_said_before_inference(monkeypatch: pytest.MonkeyPatch) -> None:
+    from opencompass_tooleval.host import infer_task
+    from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolEvaluator
+
+    def dataset(abbr: str, **evaluator: object) -> dict[str, object]:
+        return {'abbr': abbr, 'eval_cfg': {'evaluator': evaluator}}
+
+    warnings: list[str] = []
+    monkeypatch.setattr(infer_task.get_logger(), 'warning', warnings.append)
+    planning = {'name': 'planning', 'language': 'zh'}
+    infer_task.warn_of_scoring(
+        [
+            dataset('no-judge', type=ToolEvalUltraToolEvaluator, **planning),
+            dataset('judged', type=ToolEvalUltraToolEvaluator, judgements='file.jsonl', **planning),
+            dataset('foreign', type='no.such.Evaluator'),
+            {'abbr': 'not scored'},
+        ]
+    )
+    (said,) = warnings
+    assert said.startswith('no-judge: scoring will fail: UltraTool planning needs a judge')
