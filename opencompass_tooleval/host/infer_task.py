@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from mmengine.config import Config
 from opencompass.registry import ICL_EVALUATORS, TASKS
 from opencompass.tasks import OpenICLInferTask, openicl_infer
-from opencompass.utils import build_model_from_cfg, dataset_abbr_from_cfg, get_logger, model_abbr_from_cfg
+from opencompass.utils import (
+    build_model_from_cfg,
+    dataset_abbr_from_cfg,
+    get_infer_output_path,
+    get_logger,
+    model_abbr_from_cfg,
+)
 
 from opencompass_tooleval.host.going_on import Failures, as_module
+from opencompass_tooleval.host.lock import exclusive
 
 MODULE = 'opencompass_tooleval.host.infer_task'
 
@@ -34,7 +43,7 @@ class ToolEvalInferTask(OpenICLInferTask):
     """OpenCompass's :class:`OpenICLInferTask`, whose later data sets survive a failing one.
 
     One data set over the limit of infrastructure failures would otherwise take down all that share its task. The task
-    still fails at its end.
+    still fails at its end. A data set that another process is asking about is refused.
     """
 
     def get_command(self, cfg_path: str, template: str) -> str:
@@ -59,6 +68,16 @@ class ToolEvalInferTask(OpenICLInferTask):
             self.model_cfgs, self.dataset_cfgs = [model_cfg], [[dataset_cfg]]
             failures.attempt(partial(super().run, self.model, loaded), dataset_cfg)
         failures.check()
+
+    def _inference(self) -> None:
+        """Asks the model, unless another process is at it: two would ask everything twice."""
+        folder = str(Path(self.work_dir, 'predictions'))
+        file = Path(get_infer_output_path(self.model_cfg, self.dataset_cfg, folder))
+        if int(os.environ.get('RANK', 0)):
+            super()._inference()  # the first of the processes that torchrun starts for one model holds the lock
+            return
+        with exclusive(file.with_name(f'.{file.stem}.lock')):
+            super()._inference()
 
 
 if __name__ == '__main__':

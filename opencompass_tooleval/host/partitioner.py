@@ -1,0 +1,61 @@
+"""Splitting data sets over several jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from opencompass.partitioners import NumWorkerPartitioner
+from opencompass.registry import PARTITIONERS
+from opencompass.utils import build_dataset_from_cfg, get_infer_output_path
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.host.shards import CURE, numbered_shards, read_predictions
+
+
+@PARTITIONERS.register_module()
+class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
+    """OpenCompass's :class:`NumWorkerPartitioner`, which counts the records of every data set anew.
+
+    OpenCompass keeps sizes by ``abbr`` in a file of the working directory. One that is out of date makes it drop
+    records, or ask for some that are not there.
+
+    Args:
+        out_dir: As :class:`NumWorkerPartitioner`.
+        kwargs: As :class:`NumWorkerPartitioner`, but for ``dataset_size_path`` and ``force_rebuild``.
+    """
+
+    def __init__(self, out_dir: str, **kwargs: Any) -> None:
+        super().__init__(out_dir, dataset_size_path='', force_rebuild=True, **kwargs)
+        self._sizes: dict[str, int] = {}
+
+    def get_size(self, dataset: Any) -> int:
+        """Records of a data set, after its ``test_range``."""
+        key = repr((dataset.get('abbr'), dataset.reader_cfg.get('test_range')))
+        if key not in self._sizes:
+            self._sizes[key] = len(build_dataset_from_cfg(dataset).test)
+        return self._sizes[key]
+
+    def partition(self, model_dataset_combinations: Any, work_dir: str, out_dir: str, add_cfg: Any = None) -> Any:
+        """As :class:`NumWorkerPartitioner`.
+
+        Raises:
+            DataError: A shard of an earlier run has another size: it was made with another ``num_worker``.
+        """
+        for combination in model_dataset_combinations:
+            for model in combination['models']:
+                for dataset in combination['datasets']:
+                    self._check_earlier(Path(get_infer_output_path(model, dataset, out_dir)), dataset)
+        return super().partition(model_dataset_combinations, work_dir, out_dir, add_cfg or {})
+
+    def _check_earlier(self, whole: Path, dataset: Any) -> None:
+        if whole.exists() or not whole.parent.is_dir() or self.num_split <= 1:
+            return
+        earlier = numbered_shards(whole)
+        sizes = [self.get_size(part) for part in self.split_dataset(dataset)] if earlier else []
+        for number, file in earlier.items():
+            expected = sizes[number] if number < len(sizes) else 0
+            count = len(read_predictions(file))
+            if count != expected:
+                what = f'it holds {count} records, not {expected}: it was made with another num_worker'
+                raise DataError(file, what, cure=f'give the same num_worker, or {CURE}')

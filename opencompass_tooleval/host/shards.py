@@ -1,0 +1,74 @@
+"""Predictions of a data set that was split over several jobs: ``NAME_0.json``, ``NAME_1.json``, ..."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.errors import DataError
+
+_SHOWN = 3
+CURE = 'delete the file and run the sweep again with -r'
+
+
+def numbered_shards(whole: Path) -> dict[int, Path]:
+    """Number -> shard, for those that are there beside a predictions file, in order."""
+    numbers = ((file.stem.removeprefix(f'{whole.stem}_'), file) for file in whole.parent.glob(f'*{whole.suffix}'))
+    return dict(sorted((int(number), file) for number, file in numbers if number.isdecimal()))
+
+
+def shard_files(whole: Path) -> list[Path]:
+    """The shards beside a predictions file, in order; empty if there are none.
+
+    Raises:
+        DataError: One between the first and the last is missing.
+    """
+    shards = numbered_shards(whole)
+    for number in range(max(shards, default=-1)):
+        if number not in shards:
+            missing = whole.with_name(f'{whole.stem}_{number}{whole.suffix}')
+            raise DataError(
+                missing, f'this shard is missing; {len(shards)} others are there', cure='opencompass ... -r'
+            )
+    return list(shards.values())
+
+
+def read_predictions(file: Path) -> list[dict[str, Any]]:
+    """The rows of a predictions file, in the data's order.
+
+    Raises:
+        DataError: It is damaged.
+    """
+    try:
+        rows = json.loads(file.read_bytes())
+        return [rows[str(index)] for index in range(len(rows))]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(file, f'the predictions cannot be read ({type(error).__name__}: {error})', cure=CURE) from error
+
+
+def check_shards(files: Sequence[Path], record_ids: Sequence[str]) -> None:
+    """Checks that shards, one after the other, hold the records of the data set.
+
+    Raises:
+        DataError: One does not; the message names it and the first records that are missing or foreign.
+    """
+    start = 0
+    for file in files:
+        found = [str(row.get('record_id')) for row in read_predictions(file)]
+        expected = list(record_ids[start : start + len(found)])
+        if found != expected:
+            missing = [record for record in expected if record not in set(found)]
+            foreign = [record for record in found if record not in set(expected)]
+            what = f"this shard should begin with the data set's record {start}"
+            if missing or foreign:
+                what += f'; {len(missing)} records are missing ({", ".join(missing[:_SHOWN])}) and '
+                what += f'{len(foreign)} do not belong here ({", ".join(foreign[:_SHOWN])})'
+            else:
+                what += '; its records are in another order'
+            raise DataError(file, what, cure=CURE)
+        start += len(found)
+    if start != len(record_ids):
+        what = f'the shards end here with {start} of {len(record_ids)} records'
+        raise DataError(files[-1], what, cure='opencompass ... -r')

@@ -1,0 +1,56 @@
+"""One process at a time, and no lock that outlives its process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.host.lock import InUseError, exclusive
+
+HOLD = """
+import sys
+from pathlib import Path
+from opencompass_tooleval.host.lock import exclusive
+with exclusive(Path(sys.argv[1])):
+    print('held', flush=True)
+    sys.stdin.read()
+"""
+
+
+def hold(path: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, '-c', HOLD, str(path)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == 'held\n'
+    return process
+
+
+def test_another_process_is_refused_and_told_by_whom(tmp_path: Path) -> None:
+    path = tmp_path / 'folder' / 'lock'
+    process = hold(path)
+    with pytest.raises(InUseError, match=rf'lock is locked by process {process.pid} on .* since 20'), exclusive(path):
+        pass
+    process.communicate('')
+    with exclusive(path):
+        assert path.exists()
+    assert not path.exists()
+
+
+def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
+    path = tmp_path / 'lock'
+    process = hold(path)
+    process.kill()
+    process.wait()
+    assert path.exists()
+    with exclusive(path):
+        pass
+
+
+def test_it_ends_with_an_exception(tmp_path: Path) -> None:
+    path = tmp_path / 'lock'
+    with pytest.raises(ZeroDivisionError), exclusive(path):
+        raise ZeroDivisionError
+    with exclusive(path):
+        pass
