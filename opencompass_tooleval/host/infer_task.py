@@ -21,7 +21,7 @@ from opencompass.utils import (
 )
 
 from opencompass_tooleval.host.going_on import Failures, as_module
-from opencompass_tooleval.host.lock import exclusive
+from opencompass_tooleval.host.lock import exclusive, lock_path
 
 MODULE = 'opencompass_tooleval.host.infer_task'
 
@@ -76,7 +76,7 @@ class ToolEvalInferTask(OpenICLInferTask):
         if int(os.environ.get('RANK', 0)):
             super()._inference()  # the first of the processes that torchrun starts for one model holds the lock
             return
-        with exclusive(file.with_name(f'.{file.stem}.lock')):
+        with exclusive(lock_path(file), len(self.dataset.test)):
             super()._inference()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ Row = dict[str, Any]
 
 
 class Journal:
-    """One ASCII JSON line per answer: ``{"idx": 3, "record_id": ..., "prediction": ...}``.
+    """One ASCII JSON line per answer: ``{"idx": 3, "time": 1763726400.5, "record_id": ..., "prediction": ...}``.
 
     OpenCompass's own cannot be read back once a line is cut, or holds U+2028, and cannot hold a lone surrogate.
 
@@ -34,7 +35,10 @@ class Journal:
         if half:
             logger.warning('%s: dropping a half-written last line', self.path)
             os.truncate(self.path, len(whole) + len(newline))
-        return {int(row.pop('idx')): row for row in self.rows()}
+        rows = {int(row.pop('idx')): row for row in self.rows()}
+        for row in rows.values():
+            row.pop('time', None)
+        return rows
 
     def rows(self) -> Iterator[Row]:
         """Yields the whole rows, ``idx`` included, and leaves the file alone: another process may be writing it."""
@@ -51,7 +55,8 @@ class Journal:
 
     def append(self, rows: Mapping[int, Row]) -> None:
         """Writes ``rows`` and returns once they are on disk."""
-        lines = ''.join(json.dumps({'idx': index, **row}) + '\n' for index, row in rows.items())
+        now = round(time.time(), 3)
+        lines = ''.join(json.dumps({'idx': index, 'time': now, **row}) + '\n' for index, row in rows.items())
         with self.path.open('a', encoding='ascii') as stream:
             stream.write(lines)
             stream.flush()

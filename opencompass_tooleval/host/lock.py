@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import logging
 import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO
@@ -16,8 +18,30 @@ from typing import IO
 logger = logging.getLogger(__name__)
 
 
+def lock_path(predictions: Path) -> Path:
+    """The lock beside a predictions file."""
+    return predictions.with_name(f'.{predictions.stem}.lock')
+
+
 class InUseError(RuntimeError):
     """Another process works on the same files."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """What a lock file says.
+
+    Attributes:
+        process: Its id on ``host``.
+        host: The machine.
+        since: When it took the lock.
+        samples: How many samples it has to do; 0 if it does not say.
+    """
+
+    process: int
+    host: str
+    since: str
+    samples: int = 0
 
 
 def _acquire(path: Path) -> IO[str]:
@@ -29,27 +53,46 @@ def _acquire(path: Path) -> IO[str]:
             if path.exists() and os.path.samestat(os.fstat(stream.fileno()), path.stat()):
                 return stream
         except BlockingIOError:
-            stream.seek(0)
-            holder = stream.read() or 'another process'
             stream.close()
-            raise InUseError(f'{path} is locked by {holder}; wait for it, or stop it first') from None
+            holder = holder_of(path)
+            who = f'process {holder.process} on {holder.host} since {holder.since}' if holder else 'another process'
+            raise InUseError(f'{path} is locked by {who}; wait for it, or stop it first') from None
         except OSError as error:
             if error.errno not in {errno.ENOLCK, errno.ENOTSUP}:
                 stream.close()
                 raise
-            logger.warning(
-                '%s: no locks on this file system (%s); run one sweep at a time', path, error
-            )
+            logger.warning('%s: no locks on this file system (%s); run one sweep at a time', path, error)
             return stream
         stream.close()  # the holder before removed the file between our two looks
 
 
+def holder_of(path: Path) -> Holder | None:
+    """Who says that it holds the lock; None if nobody does. A killed process still says so: see :func:`is_held`."""
+    try:
+        return Holder(**json.loads(path.read_text(encoding='utf-8')))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds the lock now."""
+    try:
+        with path.open('r', encoding='utf-8') as stream:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        return error.errno in {errno.EWOULDBLOCK, errno.EACCES}
+    return False
+
+
 @contextmanager
-def exclusive(path: Path) -> Iterator[None]:
+def exclusive(path: Path, samples: int = 0) -> Iterator[None]:
     """Holds a lock while the block runs. It ends with the process, also with one that is killed.
 
     Args:
         path: A file for the lock alone, removed in the end; its folder is made.
+        samples: What the holder has to do, for those who look.
 
     Raises:
         InUseError: Another process holds it; the message names host, process and since when.
@@ -57,7 +100,8 @@ def exclusive(path: Path) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with _acquire(path) as stream:
         stream.truncate(0)
-        stream.write(f'process {os.getpid()} on {socket.gethostname()} since {datetime.now(timezone.utc):%F %T} UTC')
+        since = f'{datetime.now(timezone.utc):%F %T} UTC'
+        stream.write(json.dumps(asdict(Holder(os.getpid(), socket.gethostname(), since, samples))))
         stream.flush()
         try:
             yield

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -14,6 +13,7 @@ from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
 from opencompass_tooleval.embedding.locate import is_official
+from opencompass_tooleval.host.work_dir import WorkDir
 
 INFRA_SHARE_TO_TELL = 0.005
 _REASONS_SHOWN = 6
@@ -112,11 +112,5 @@ class ToolEvalSummarizer(DefaultSummarizer):
         return file.is_file() or file.with_name(f'{file.stem}_0{file.suffix}').is_file()
 
     def _log(self, model: str, dataset: str, stage: str) -> str:
-        """The log that tells most: one that speaks of the data set (a task is logged under its first) and of errors."""
-        folder = Path(self.work_dir, 'logs', stage, model)
-        name = re.compile(re.escape(dataset) + r'(_\d+)?(?![\w-])')
-        logs = {log: log.read_text(encoding='utf-8', errors='replace') for log in sorted(folder.glob('*.out'))}
-        speaking = [log for log, text in logs.items() if name.fullmatch(log.stem) or name.search(text)]
-        if not speaking:
-            return f'{folder} (no log: the task never started)'
-        return str(next((log for log in speaking if 'Error' in logs[log]), speaking[0]))
+        log = WorkDir(Path(self.work_dir)).log(model, dataset, stage)
+        return str(log) if log.is_file() else f'{log} (no log: the task never started)'

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.host.lock import InUseError, exclusive
+from opencompass_tooleval.host.lock import InUseError, exclusive, holder_of, is_held
 
 HOLD = """
 import sys
@@ -32,10 +32,12 @@ def test_another_process_is_refused_and_told_by_whom(tmp_path: Path) -> None:
     process = hold(path)
     with pytest.raises(InUseError, match=rf'lock is locked by process {process.pid} on .* since 20'), exclusive(path):
         pass
+    assert is_held(path)
     process.communicate('')
-    with exclusive(path):
-        assert path.exists()
-    assert not path.exists()
+    with exclusive(path, samples=7):
+        holder = holder_of(path)
+        assert holder is not None and holder.samples == 7
+    assert not path.exists() and not is_held(path) and holder_of(path) is None
 
 
 def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
@@ -43,7 +45,7 @@ def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
     process = hold(path)
     process.kill()
     process.wait()
-    assert path.exists()
+    assert path.exists() and not is_held(path)
     with exclusive(path):
         pass
 
