@@ -57,6 +57,7 @@ setup(
             'mypy',
             'pytest',
             'pytest-timeout',
+            'pytest-xdist',
             'ruff',
             'setuptools>=68',
             'uvicorn',

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from mmengine.config import Config
 
+from opencompass_tooleval.easytool.restbench.records import TABLE as RESTBENCH_TABLE
+from opencompass_tooleval.easytool.variants import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
 from opencompass_tooleval.teval.records import SUFFIXES, TABLE, file_stem, split_stem
 from opencompass_tooleval.teval.subsets import VERSIONS
 from opencompass_tooleval.ultratool.records import FOLDERS as ULTRATOOL_LANGUAGES
@@ -68,6 +70,42 @@ def test_ultratool_config_is_the_table(language: str, built: bool) -> None:
         assert row['infer_cfg']['inferencer']['max_out_len'] == 2048
 
 
+@pytest.mark.parametrize(('language', 'version'), [pair for pair in TEVAL if pair[1] != 'v2_subset'])
+def test_teval_instructed_config_is_the_plain_one_but_for_the_instructions(language: str, version: str) -> None:
+    check_instructed('teval', f'tooleval_teval_{language.lower()}_{version}', TEVAL_VARIANTS, version)
+
+
+@pytest.mark.parametrize('language', ULTRATOOL_LANGUAGES)
+@pytest.mark.parametrize(('built', 'variants'), [('', ULTRATOOL_VARIANTS), ('_built', ULTRATOOL_BUILT_VARIANTS)])
+def test_ultratool_instructed_config_is_the_plain_one_but_for_the_instructions(
+    language: str, built: str, variants: tuple[str, ...]
+) -> None:
+    check_instructed('ultratool', f'tooleval_ultratool_{language}{built}', variants)
+
+
+def check_instructed(benchmark: str, name: str, variants: tuple[str, ...], version: str = '') -> None:
+    """Each row with instructions is a row without, but for abbr, type and the file, which the evaluator names too."""
+    folder = CONFIGS / 'datasets'
+    plain = Config.fromfile(folder / benchmark / f'{name}_gen.py', format_python_code=False)[f'{name}_datasets']
+    config = Config.fromfile(folder / 'easytool' / f'{name}_easytool_gen.py', format_python_code=False)
+    assert [key for key in config if key.endswith('_datasets')] == [f'{name}_easytool_datasets']
+    by_abbr = {row['abbr']: row.to_dict() for row in plain}
+    rows = [row.to_dict() for row in config[f'{name}_easytool_datasets']]
+    assert len(rows) == len(variants)
+    for row, variant in zip(rows, variants, strict=True):
+        expected = by_abbr[row.pop('abbr').removesuffix('-easytool')]
+        assert expected['name'].startswith(f'{variant}_{version}' if version else variant)
+        file = row.pop('instructions')
+        assert (
+            file == f'data/easytool/{benchmark}_{row["language"]}.json' if benchmark == 'ultratool' else version in file
+        )
+        assert row['eval_cfg']['evaluator'].pop('instructions') == file
+        kind = expected['type'].rpartition('.')[2]
+        assert row.pop('type').rpartition('.')[2] == kind.replace('Dataset', 'EasyToolDataset')
+        del expected['abbr'], expected['type']
+        assert row == expected
+
+
 @pytest.mark.parametrize('language', ULTRATOOL_LANGUAGES)
 def test_each_ultratool_task_has_a_config(language: str) -> None:
     for subset in ULTRATOOL_TABLE:
@@ -87,6 +125,52 @@ def test_ultratool_summarizer_is_table_2() -> None:
         assert len(group['subsets']) == (9 if group['metric'] == 'overall' else 1)
         for name, metric in group['subsets']:
             assert name in groups or metric in known[name], (name, metric)
+
+
+@pytest.mark.parametrize('variant', ['', '_easytool'])
+def test_restbench_configs_are_the_table(variant: str) -> None:
+    for subset in RESTBENCH_TABLE:
+        name = f'tooleval_restbench_{subset.name}{variant}'
+        config = Config.fromfile(CONFIGS / 'datasets' / 'restbench' / f'{name}_gen.py', format_python_code=False)
+        assert [key for key in config if key.endswith('_datasets')] == [f'{name}_datasets']
+        (row,) = config[f'{name}_datasets']
+        assert row['abbr'] == name.replace('_', '-')
+        assert (row['name'], row['gold'], row['n'], row['k']) == (subset.name, 'official', 1, 1)
+        assert row.get('instructions') == (subset.instructions if variant else None)
+        assert row['eval_cfg']['evaluator']['name'] == subset.name
+        assert row['infer_cfg']['inferencer']['max_out_len'] == 512
+
+
+def test_restbench_summarizer_has_every_metric() -> None:
+    config = Config.fromfile(CONFIGS / 'summarizers' / 'tooleval_restbench.py', format_python_code=False)
+    rows = [
+        (f'tooleval-restbench-{subset.name}{variant}', metric)
+        for subset in RESTBENCH_TABLE
+        for variant in ('', '-easytool')
+        for metric in subset.metrics
+    ]
+    assert [tuple(row) for row in config['summarizer']['dataset_abbrs']] == rows
+
+
+def test_easytool_summarizer_has_a_column_for_each_that_changes() -> None:
+    config = Config.fromfile(CONFIGS / 'summarizers' / 'tooleval_easytool.py', format_python_code=False)
+    groups = {(group['name'], group['metric']): group['subsets'] for group in config['summarizer']['summary_groups']}
+    assert groups['tooleval-teval_v2-easytool', 'plan_json'] == [['tooleval-teval-plan_json_v2-easytool', 'f1_score']]
+    abilities = ['instruct', 'plan', 'reason', 'retrieve', 'understand']
+    assert groups['tooleval-teval_v1_zh-easytool', 'overall'] == [
+        *[['tooleval-teval_v1_zh-easytool', ability] for ability in abilities],
+        ['tooleval-teval_v1_zh', 'review'],
+    ]
+    changed = {'creation_awareness_global', 'creation_awareness_local', 'selection_global', 'selection_local', 'usage'}
+    for language in ULTRATOOL_LANGUAGES:
+        name = f'tooleval-ultratool_{language}'
+        assert {metric for table, metric in groups if table == f'{name}-easytool'} == {*changed, 'overall'}
+        parts = groups[f'{name}-easytool', 'overall']
+        assert [metric for _, metric in parts] == [metric for _, metric in groups[name, 'overall']]
+        assert {metric for table, metric in parts if table == f'{name}-easytool'} == changed
+    rows = [tuple(row) for row in config['summarizer']['dataset_abbrs']]
+    assert len(rows) == len(set(rows))
+    assert set(rows) <= set(groups)
 
 
 def test_summarizer_rows_name_every_table() -> None:

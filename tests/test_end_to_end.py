@@ -386,9 +386,16 @@ def test_demo_config_ranks_the_oracles(demo_run: Run) -> None:
         assert shown[:7] == ['overall', 'instruct', 'plan', 'reason', 'retrieve', 'understand', 'review']
     assert all(value == '100.00' for (dataset, _), value in oracle.items() if dataset in TABLES.values())
     ultratool = {f'tooleval-ultratool_{language}' for language in ('zh', 'en')}
-    assert {dataset for dataset, _ in oracle} == set(
-        TABLES.values()
-    ) | ultratool  # no empty rows of v1 or of the subset
+    instructed = {'tooleval-teval_v2-easytool', 'tooleval-ultratool_zh-easytool'}
+    assert oracle['tooleval-teval_v2-easytool', 'overall'] == '100.00'
+    assert 'Documentation against instructions' in demo_run.said
+    restbench = {f'tooleval-restbench-{name}{variant}' for name in ('tmdb', 'spotify') for variant in ('', '-easytool')}
+    assert {dataset for dataset, _ in oracle} == (
+        set(TABLES.values()) | ultratool | restbench | instructed  # no empty rows of v1 or of the subset
+    )
+    for dataset in restbench:
+        assert oracle[dataset, 'correct_path_rate'] == '100.00'
+        assert oracle[dataset, 'tool_name_error_rate'] == '0.00'
     for table in ultratool:
         columns = {metric: float(value) for (dataset, metric), value in oracle.items() if dataset == table}
         judged = {metric: columns.pop(metric) for metric in ('planning', 'creation')}

@@ -1,6 +1,6 @@
 """Times this package against what OpenCompass has built in: same data, same encoder, same machine, one run.
 
-    python tools/benchmark.py [--only teval|ultratool] [--data DIR] [--plans 553] [--requests 200]
+    python tools/benchmark.py [--only teval|ultratool|funcqa] [--data DIR] [--plans 553] [--requests 200]
                               [--ultratool-predictions FILE] [--json OUT]
 
 T-Eval, three ratios:
@@ -12,6 +12,8 @@ T-Eval, three ratios:
 And one share: cold plan scoring over merely encoding the distinct strings once.
 
 UltraTool, seconds: 1,000 usage answers of GPT-4, read and scored.
+
+FuncQA, one ratio: EasyTool's method on all questions at 50 ms per call, 16 in flight, against one question at a time.
 """
 
 from __future__ import annotations
@@ -35,6 +37,13 @@ os.environ.setdefault('OPENAI_API_KEY', 'none')
 os.environ.setdefault('TQDM_DISABLE', '1')
 
 from opencompass_tooleval.core.damage import damage
+from opencompass_tooleval.easytool.funcqa.decomposing import easytool
+from opencompass_tooleval.easytool.funcqa.dialogue import Options as FuncQAOptions
+from opencompass_tooleval.easytool.funcqa.records import TABLE as FUNCQA
+from opencompass_tooleval.easytool.funcqa.records import Record as FuncQARecord
+from opencompass_tooleval.easytool.funcqa.records import load_records as load_funcqa
+from opencompass_tooleval.easytool.funcqa.scoring import score_predictions
+from opencompass_tooleval.easytool.shapes import load_instructions
 from opencompass_tooleval.embedding.encoder import EncoderSimilarity
 from opencompass_tooleval.embedding.locate import locate_encoder
 from opencompass_tooleval.host.data_path import candidate_paths, resolve_data_path
@@ -55,6 +64,7 @@ MODEL = 'canned'
 LATENCY = 0.05
 IN_FLIGHT = 16
 ULTRATOOL_PREDICTIONS = 'data/ultratool_predictions/Chinese-dataset/gpt-4/tool_usage.json'
+FUNCQA_DATA = 'data/funcqa'
 ULTRATOOL_ANSWERS = 1000
 ULTRATOOL_GOAL = 0.5
 
@@ -118,18 +128,9 @@ def benchmark_scoring(samples: Sequence[Sample]) -> dict[str, float]:
 
 
 @contextmanager
-def canned_server() -> Iterator[str]:
-    """A server that answers every request after ``LATENCY`` seconds; yields its base URL."""
-    command = [
-        sys.executable,
-        str(TOOLS / 'serve_model.py'),
-        '--name',
-        MODEL,
-        '--canned',
-        'Answer: A',
-        '--latency',
-        str(LATENCY),
-    ]
+def server(*answers: str) -> Iterator[str]:
+    """A server that answers every request after ``LATENCY`` seconds, as told; yields its base URL."""
+    command = [sys.executable, str(TOOLS / 'serve_model.py'), '--name', MODEL, '--latency', str(LATENCY), *answers]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None
     try:
@@ -153,18 +154,18 @@ def benchmark_inference(data: Path, requests: int) -> dict[str, float]:
     from opencompass_tooleval.teval.adapter import ToolEvalTEvalDataset
 
     name, limit = 'review_str_v1', f'[:{requests}]'
-    with canned_server() as url, tempfile.TemporaryDirectory() as folder:
+    with server('--canned', 'Answer: A') as url, tempfile.TemporaryDirectory() as folder:
         tokenizer = Path(folder, 'tiny')
         subprocess.run([sys.executable, TOOLS / 'make_tiny_model.py', tokenizer], check=True, stdout=subprocess.DEVNULL)
-        server = {'openai_api_base': url, 'query_per_second': 10_000, 'tokenizer_path': str(tokenizer)}
-        server |= {'max_seq_len': 100_000, 'path': MODEL}
+        asked = {'openai_api_base': url, 'query_per_second': 10_000, 'tokenizer_path': str(tokenizer)}
+        asked |= {'max_seq_len': 100_000, 'path': MODEL}
 
-        built_in = ChatInferencer(OpenAISDK(**server), output_json_filepath=folder, output_json_filename='a.json')
+        built_in = ChatInferencer(OpenAISDK(**asked), output_json_filepath=folder, output_json_filename='a.json')
         reader = {'input_columns': ['prompt'], 'output_column': 'ground_truth', 'test_range': limit}
         theirs = TEvalDataset(reader_cfg=reader, path=str(data), name=name)
         template = PromptTemplate({'round': [{'role': 'HUMAN', 'prompt': '{prompt}'}]})
 
-        model = ToolEvalOpenAI(**server, max_workers=IN_FLIGHT)
+        model = ToolEvalOpenAI(**asked, max_workers=IN_FLIGHT)
         inferencer = ToolEvalGenInferencer(
             model, max_out_len=512, batch_size=4 * IN_FLIGHT, output_json_filepath=folder, output_json_filename='b.json'
         )
@@ -205,6 +206,94 @@ def benchmark_ultratool(file: Path, rounds: int = 7) -> dict[str, float]:
     return seconds
 
 
+ANSWERS_SCRIPT = """
+import json
+from pathlib import Path
+
+ANSWERS = json.loads(Path(__file__).with_name('answers.json').read_text())
+
+
+def answer(messages):
+    return ANSWERS[messages[-1]['content']]
+"""
+
+
+def funcqa_answers(records: Sequence[FuncQARecord], options: FuncQAOptions) -> dict[str, str]:
+    """Everything that a perfect model is asked, and what it says."""
+    answers = {}
+    for record in records:
+        dialogue = easytool(record, options)
+        turn = next(dialogue)
+        with suppress(StopIteration):
+            while True:
+                answers[turn.messages[-1].content] = turn.gold
+                turn = dialogue.send(turn.gold)
+    return answers
+
+
+def benchmark_funcqa(data: Path, instructions: Path) -> dict[str, float]:
+    """Seconds of EasyTool's method on both subsets: one question at a time, and through our inferencer."""
+    from opencompass.openicl.icl_retriever import ZeroRetriever
+
+    from opencompass_tooleval.easytool.funcqa.adapter import FuncQADialogues, ToolEvalFuncQADataset
+    from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+    from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
+    from opencompass_tooleval.host.rounds import RoundsRunner
+    from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
+
+    dialogues = {'type': FuncQADialogues, 'method': 'easytool', 'instructions': str(instructions)}
+    options = FuncQAOptions(load_instructions(instructions))
+    records = {row.name: load_funcqa(data / row.file, row.name) for row in FUNCQA}
+    answers = funcqa_answers([record for some in records.values() for record in some], options)
+    reader = {'input_columns': ['messages'], 'output_column': 'record'}
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder, 'script.py')
+        script.write_text(ANSWERS_SCRIPT, encoding='utf-8')
+        script.with_name('answers.json').write_text(json.dumps(answers), encoding='utf-8')
+        tokenizer = Path(folder, 'tiny')
+        subprocess.run([sys.executable, TOOLS / 'make_tiny_model.py', tokenizer], check=True, stdout=subprocess.DEVNULL)
+        with server('--script', f'{script}:answer') as url:
+            asked = {'openai_api_base': url, 'query_per_second': 10_000, 'tokenizer_path': str(tokenizer)}
+            model = ToolEvalOpenAI(**asked, path=MODEL, max_seq_len=100_000, max_workers=IN_FLIGHT)
+
+            def one_at_a_time() -> None:
+                for name, some in records.items():
+                    for record in some:
+                        RoundsRunner(model, None, 512, 1, name).run({record.id: easytool(record, options)})
+
+            def ours() -> None:
+                for name, some in records.items():
+                    inferencer = ToolEvalRoundsGenInferencer(
+                        model, max_out_len=512, dialogues=dialogues, batch_size=len(some), output_json_filepath=folder
+                    )
+                    rows = ToolEvalFuncQADataset(reader_cfg=reader, path=str(data), name=name)
+                    retriever, template = ZeroRetriever(rows), ToolEvalConversationTemplate()
+                    predictions = inferencer.inference(retriever, None, template, folder, f'{name}.json')
+                    scores = score_predictions(some, predictions)
+                    assert all(score.reason == 'ok' for score in scores)
+
+            seconds = {'ours': timed(ours), 'one_at_a_time': timed(one_at_a_time)}
+    return {**seconds, 'questions': sum(map(len, records.values())), 'calls': len(answers)}
+
+
+def measure_funcqa(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measures and prints FuncQA, on the demo where the data is missing."""
+    places = [arguments.funcqa] if arguments.funcqa else candidate_paths(FUNCQA_DATA)
+    data = next((folder for folder in places if folder.is_dir()), None)
+    if data is None:
+        print(f'FuncQA: {places[0]} is missing; the demo is measured, which is too small for a fair ratio')
+        data = resolve_data_path('tooleval:demo/funcqa', '')
+    instructions = data.parent / 'easytool' / 'functions_data.json'
+    seconds = benchmark_funcqa(data.resolve(), instructions if instructions.is_file() else data / instructions.name)
+    ratio = seconds['one_at_a_time'] / seconds['ours']
+    print(
+        f'FuncQA, EasyTool, {seconds["questions"]} questions, {seconds["calls"]} calls of {LATENCY} s: '
+        f'{seconds["ours"]:.2f} s, one question at a time {seconds["one_at_a_time"]:.2f} s'
+    )
+    print(f'FuncQA, {IN_FLIGHT} in flight: one question at a time / ours: {ratio:.2f} (goal >= 8)')
+    return {'funcqa': {**seconds, 'ratio': ratio}}
+
+
 def measure_teval(arguments: argparse.Namespace) -> dict[str, Any]:
     """Measures and prints T-Eval."""
     data = resolve_data_path(arguments.data, CURE)
@@ -240,10 +329,13 @@ def measure_ultratool(arguments: argparse.Namespace) -> dict[str, Any]:
     return {'ultratool': seconds}
 
 
+MEASURES = {'ultratool': measure_ultratool, 'funcqa': measure_funcqa, 'teval': measure_teval}
+
+
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--only', choices=['teval', 'ultratool'], help='by default both')
+    parser.add_argument('--only', choices=list(MEASURES), help='by default all')
     parser.add_argument('--data', default='data/teval/EN', help='folder with plan_json_v1.json and review_str_v1.json')
     parser.add_argument('--plans', type=int, default=553)
     parser.add_argument('--requests', type=int, default=200)
@@ -253,13 +345,15 @@ def main() -> None:
         metavar='FILE',
         help=f"the authors' tool_usage.json of GPT-4; by default {ULTRATOOL_PREDICTIONS}",
     )
+    parser.add_argument(
+        '--funcqa', type=Path, metavar='DIR', help=f'folder with the questions; by default {FUNCQA_DATA}'
+    )
     parser.add_argument('--json', type=Path, help='write the seconds and ratios there')
     arguments = parser.parse_args()
     content: dict[str, Any] = {}
-    if arguments.only != 'teval':
-        content |= measure_ultratool(arguments)
-    if arguments.only != 'ultratool':
-        content |= measure_teval(arguments)
+    for name, measure in MEASURES.items():
+        if arguments.only in (None, name):
+            content |= measure(arguments)
     if arguments.json:
         arguments.json.write_text(json.dumps(content, indent=2) + '\n', encoding='utf-8')
 

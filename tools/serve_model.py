@@ -1,7 +1,12 @@
-"""Serve a small Hugging Face chat model, or a canned answer, as an OpenAI-compatible server that fails on demand.
+"""Serve a small Hugging Face chat model, or scripted answers, as an OpenAI-compatible server that fails on demand.
 
     python tools/serve_model.py MODEL_DIR --fault 429@1=0.1 --fault cut@3-5
     python tools/serve_model.py --canned 'Answer: A' --latency 0.05
+    python tools/serve_model.py --script tests/answers.py:right
+
+A script is a function of a Python file that takes the messages ([{"role": ..., "content": ...}, ...]) and returns the
+answer's text; it runs once per request, in several threads at once. An exception in it is a 400, so that no test passes
+by it.
 
 The first line of output is the base URL to put into a config (``openai_api_base``). Decoding is greedy, whatever the
 request says, and what it says of ``max_tokens`` is kept to.
@@ -33,9 +38,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hashlib
+import importlib.util
 import json
 import socket
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,6 +135,29 @@ def canned(text: str) -> Answerer:
     return lambda messages, max_tokens: (text, 'stop')
 
 
+def scripted(place: str) -> Answerer:
+    """Answers with a function of a file.
+
+    Args:
+        place: ``FILE.py:function``; the file's folder need not be on the path.
+
+    Raises:
+        ValueError: There is no such file or function.
+    """
+    file, _, name = place.rpartition(':')
+    if not file or not Path(file).is_file():
+        raise ValueError(f'{place!r} is no FILE.py:function')
+    spec = importlib.util.spec_from_file_location('serve_model_script', file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise ValueError(f'{file} has no function {name!r}')
+    return lambda messages, max_tokens: (str(function(messages)), 'stop')
+
+
 def load_model(folder: Path) -> Answerer:
     """Loads a model and its tokenizer, and returns what answers with it, one conversation at a time."""
     import threading
@@ -218,9 +248,13 @@ def make_app(answer: Answerer, state: State, name: str = 'tiny', key: str | None
         spoilt = _spoilt(fault, name) if fault else None
         if spoilt is not None:
             return spoilt
-        text, finish_reason = await run_in_threadpool(
-            answer, asked['messages'], asked.get('max_tokens') or DEFAULT_MAX_TOKENS
-        )
+        try:
+            text, finish_reason = await run_in_threadpool(
+                answer, asked['messages'], asked.get('max_tokens') or DEFAULT_MAX_TOKENS
+            )
+        except Exception:
+            traceback.print_exc()
+            return _error(Fault('bad'))
         body = _completion(name, text, finish_reason)
         return _cut(body) if fault and fault.kind == 'cut' else JSONResponse(body)
 
@@ -261,22 +295,26 @@ def serve(app: FastAPI, port: int) -> None:
 def main() -> None:
     """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('model', type=Path, nargs='?', metavar='MODEL_DIR', help='a local model; not with --canned')
+    parser.add_argument('model', type=Path, nargs='?', metavar='MODEL_DIR', help='a local model')
     parser.add_argument('--canned', metavar='TEXT', help='answer everything with this, without a model')
+    parser.add_argument('--script', metavar='FILE.py:FUNCTION', help='answer with a function of the messages')
     parser.add_argument('--port', type=int, default=0, help='0 (default) takes a free one')
     parser.add_argument('--name', default='tiny', help='name of the model')
     parser.add_argument('--key', help='let in only this key')
     parser.add_argument('--latency', type=float, default=0.0, metavar='SECONDS', help='wait this long in each request')
     parser.add_argument('--fault', action='append', default=[], metavar='KIND@WHEN[=VALUE]')
     arguments = parser.parse_args()
-    if (arguments.model is None) == (arguments.canned is None):
-        parser.error('give either MODEL_DIR or --canned TEXT')
+    if [arguments.model, arguments.canned, arguments.script].count(None) != 2:
+        parser.error('give one of MODEL_DIR, --canned TEXT and --script FILE.py:FUNCTION')
     state = State()
     try:
         state.reset(arguments.fault, arguments.latency)
+        if arguments.script:
+            answer = scripted(arguments.script)
+        else:
+            answer = canned(arguments.canned) if arguments.model is None else load_model(arguments.model)
     except ValueError as error:
         parser.error(str(error))
-    answer = canned(arguments.canned) if arguments.model is None else load_model(arguments.model)
     serve(make_app(answer, state, arguments.name, arguments.key), arguments.port)
 
 

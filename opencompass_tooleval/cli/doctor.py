@@ -145,8 +145,8 @@ def check_optional() -> Iterator[Finding]:
         importlib.import_module('lagent')
         yield Finding(Level.OK, 'lagent', metadata.version('lagent'))
     except Exception as error:  # lagent forgets to ask for what it imports
-        cure = "pip install 'opencompass-tooleval[agent]'"
-        yield Finding(Level.NOTE, 'lagent', f'not usable ({type(error).__name__}: {error}); if you need it: {cure}')
+        cure = "FuncQA by ReAct needs it: pip install 'opencompass-tooleval[agent]'"
+        yield Finding(Level.NOTE, 'lagent', f'not usable ({type(error).__name__}: {error}); {cure}')
     sbatch = shutil.which('sbatch')
     yield Finding(Level.OK if sbatch else Level.NOTE, 'slurm', sbatch or 'no sbatch on PATH; only needed for clusters')
 

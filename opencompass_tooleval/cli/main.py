@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from opencompass_tooleval.cli.sweep import add_commands
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.embedding.locate import EncoderMissingError
 
@@ -23,6 +24,9 @@ app.add_typer(prepare_app, name='prepare')
 app.add_typer(score_app, name='score')
 build_app = typer.Typer(help='Build benchmark data from annotated samples.', no_args_is_help=True)
 app.add_typer(build_app, name='build')
+add_commands(app)
+easytool_app = typer.Typer(help='Concise tool instructions: make them, measure them.', no_args_is_help=True)
+app.add_typer(easytool_app, name='easytool')
 
 
 class ProtocolName(str, Enum):
@@ -114,6 +118,36 @@ def prepare_ultratool_command(
     raise typer.Exit(prepare_ultratool(source))
 
 
+@prepare_app.command('restbench')
+def prepare_restbench_command(
+    source: Path | None = typer.Option(None, '--from', help="A folder with the authors' files, at any depth."),
+) -> None:
+    """Bring RestBench's files to where OpenCompass looks, and verify them."""
+    from opencompass_tooleval.cli.prepare_restbench import prepare_restbench
+
+    raise typer.Exit(prepare_restbench(source))
+
+
+@prepare_app.command('funcqa')
+def prepare_funcqa_command(
+    source: Path | None = typer.Option(None, '--from', help='A folder with the published files, at any depth.'),
+) -> None:
+    """Bring FuncQA's files to where OpenCompass looks, and verify them."""
+    from opencompass_tooleval.cli.prepare_funcqa import prepare_funcqa
+
+    raise typer.Exit(prepare_funcqa(source))
+
+
+@prepare_app.command('toolbench')
+def prepare_toolbench_command(
+    source: Path | None = typer.Option(None, '--from', help='A folder with the test files, at any depth.'),
+) -> None:
+    """Bring ToolBench's test files to where OpenCompass looks, and verify them."""
+    from opencompass_tooleval.cli.prepare_toolbench import prepare_toolbench
+
+    raise typer.Exit(prepare_toolbench(source))
+
+
 @build_app.command('ultratool')
 def build_ultratool_command(
     source: Path = typer.Option(..., '--from', help='Annotated samples: test.json or dev.json.'),
@@ -153,6 +187,68 @@ def agreement_command(
     agreement(task, first, second, json_out)
 
 
+@easytool_app.command('generate')
+def easytool_generate_command(
+    source: str = typer.Option(..., help='Kind of documentation: openapi, toolbench, teval, ...'),
+    input_: Path = typer.Option(..., '--input', help='The documentation.'),
+    model: str = typer.Option(..., help="A config with models, the first of which is asked; or 'template': by rule."),
+    out: Path = typer.Option(..., help='The file of instructions; unfinished work is kept beside it.'),
+    prompt: str = typer.Option('paper', help="The paper's prompt (Table 2), or 1, 2 or 3 of its Appendix C."),
+    batch_size: int | None = typer.Option(None, min=1, help="By default the config's, or 64."),
+    max_out_len: int | None = typer.Option(None, min=1, help="Tokens per answer; by default the config's, or 1024."),
+    shape: str = typer.Option('toolbench', help='toolbench; restbench and funcqa hold tools of one function.'),
+    json_out: str | None = typer.Option(None, '--json', help='Write the report there; - for standard output.'),
+) -> None:
+    """Make concise instructions from documentation; run it again to go on after a kill."""
+    from opencompass_tooleval.cli.easytool_generate import easytool_generate
+
+    status = easytool_generate(
+        source,
+        input_,
+        model,
+        out,
+        prompt=prompt,
+        batch_size=batch_size,
+        max_out_len=max_out_len,
+        shape=shape,
+        json_out=json_out,
+    )
+    raise typer.Exit(status)
+
+
+@easytool_app.command('stats')
+def easytool_stats_command(
+    source: str = typer.Option(..., help='Kind of documentation: openapi, toolbench, teval, ...'),
+    input_: Path = typer.Option(..., '--input', help='The documentation.'),
+    instructions: Path = typer.Option(..., help='The instructions of its tools.'),
+    tokenizer: str = typer.Option('cl100k_base', help='A folder with a Hugging Face tokenizer, or cl100k_base.'),
+    json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
+) -> None:
+    """Count tokens before and after, per tool and in all."""
+    from opencompass_tooleval.cli.easytool_stats import easytool_stats
+
+    easytool_stats(source, input_, instructions, tokenizer, json_out)
+
+
+@easytool_app.command('retrieval')
+def easytool_retrieval_command(
+    subset: str = typer.Argument(help='G1, G2 or G3.'),
+    data: Path = typer.Option(..., help="ToolBench's test file."),
+    instructions: Path | None = typer.Option(None, help='Instructions of its tools; without, documentation only.'),
+    unit: str = typer.Option('api', help='What is searched for: api or tool.'),
+    fields: str = typer.Option('description', help='What is searched in: description, or full for all there is.'),
+    encoder: str | None = typer.Option(
+        None, help="'offline', a folder or a hub id; by default $TOOLEVAL_ENCODER or T-Eval's."
+    ),
+    json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
+    details: Path | None = typer.Option(None, help='Write one JSON line per request and corpus there.'),
+) -> None:
+    """How well tools are found by documentation and by instructions: NDCG, side by side."""
+    from opencompass_tooleval.cli.easytool_retrieval import RetrievalRequest, easytool_retrieval
+
+    easytool_retrieval(RetrievalRequest(subset, data, instructions, unit, fields, encoder, json_out, details))
+
+
 @score_app.command('ultratool')
 def score_ultratool_command(
     task: str = typer.Argument(help='Such as tool_usage.'),
@@ -183,6 +279,55 @@ def score_ultratool_command(
             details=details,
         )
     )
+
+
+@score_app.command('restbench')
+def score_restbench_command(
+    subset: str = typer.Argument(help='tmdb or spotify.'),
+    data: Path = typer.Option(..., help="RestBench's data file."),
+    specs: Path = typer.Option(..., help="The service's OpenAPI document."),
+    predictions: Path = typer.Option(..., help='Recorded answers.'),
+    gold: GoldName = typer.Option(GoldName.OFFICIAL, help='As published, or with its errata mended.'),
+    json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
+    details: Path | None = typer.Option(None, help='Write one JSON line per sample there.'),
+) -> None:
+    """Score recorded answers to one service of RestBench."""
+    from opencompass_tooleval.cli.score_restbench import RestBenchRequest, score_restbench
+
+    score_restbench(RestBenchRequest(subset, data, specs, predictions, gold.value, json_out, details))
+
+
+@score_app.command('funcqa')
+def score_funcqa_command(
+    subset: str = typer.Argument(help='one_hop or multi_hop.'),
+    data: Path = typer.Option(..., help="FuncQA's data file."),
+    predictions: Path = typer.Option(..., help='Stored trajectories: a predictions file of OpenCompass.'),
+    gold: GoldName = typer.Option(GoldName.OFFICIAL, help='repaired mends the wrong answers of the published data.'),
+    json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
+    details: Path | None = typer.Option(None, help='Write one JSON line per question there.'),
+) -> None:
+    """Score stored trajectories of one subset of FuncQA."""
+    from opencompass_tooleval.cli.score_funcqa import FuncQARequest, score_funcqa
+
+    score_funcqa(FuncQARequest(subset, data, predictions, gold.value, json_out, details))
+
+
+@score_app.command('toolbench')
+def score_toolbench_command(
+    subset: str = typer.Argument(help='selection_5 (10, 20, 50), calls_g2, calls_g3 or success.'),
+    predictions: Path = typer.Option(..., help='Recorded answers; for success, stored trajectories.'),
+    data: Path | None = typer.Option(None, help='The test file; for success where trajectories lack their request.'),
+    judgements: Path | None = typer.Option(None, help='For success: what the judge said.'),
+    encoder: str | None = typer.Option(
+        None, help="For selection: 'offline', a folder or a hub id; the one that found the candidates."
+    ),
+    json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
+    details: Path | None = typer.Option(None, help='Write one JSON line per sample there.'),
+) -> None:
+    """Score recorded answers, or judgements of stored trajectories, of one subset of ToolBench."""
+    from opencompass_tooleval.cli.score_toolbench import ToolBenchRequest, score_toolbench
+
+    score_toolbench(ToolBenchRequest(subset, predictions, data, judgements, encoder, json_out, details))
 
 
 @score_app.command('teval')

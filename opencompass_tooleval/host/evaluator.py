@@ -19,7 +19,6 @@ from opencompass_tooleval.core.aggregate import Aggregate, aggregate
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.result import SampleScore
 
-
 _DIGESTS = {'record': 'records_sha256', 'messages': 'prompts_sha256'}
 """Column of a data set -> what the provenance calls its digest."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,21 @@ MAX_INFRA_SHARE = 0.005
 
 class InfraFailureError(RuntimeError):
     """Too many samples got no answer through no fault of the model."""
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What a data set asks.
+
+    Attributes:
+        prompts: One per row.
+        golds: The gold column; None each if there is none.
+        rows: The data set.
+    """
+
+    prompts: Sequence[Conversation]
+    golds: Sequence[str | None]
+    rows: Sequence[Mapping[str, Any]]
 
 
 def _prefix_order(prompts: Sequence[Conversation], indices: Sequence[int]) -> list[int]:
@@ -83,17 +99,22 @@ class ToolEvalGenInferencer(GenInferencer):
         folder.mkdir(parents=True, exist_ok=True)
 
         journal = Journal(folder / f'tmp_{file.stem}.jsonl')
-        rows = self._reusable(journal, prompts)
-        for batch in self._batches(prompts, rows):
-            new = self._ask({index: prompts[index] for index in batch}, golds)
-            rows.update(new)
-            if self.is_main_process:
-                journal.append(new)
+        rows = self._answer(Questions(prompts, golds, retriever.test_ds), journal)
         self._check_infra(rows, file)
         if self.is_main_process:
             write_json(file, ((str(index), rows[index]) for index in range(len(prompts))))
             journal.remove()
         return [rows[index]['prediction'] for index in range(len(prompts))]
+
+    def _answer(self, questions: Questions, journal: Journal) -> dict[int, Row]:
+        """Returns the row of every question, by index; answers that the journal holds are not asked for again."""
+        rows = self._reusable(journal, questions.prompts)
+        for batch in self._batches(questions.prompts, rows):
+            new = self._ask({index: questions.prompts[index] for index in batch}, questions.golds)
+            rows.update(new)
+            if self.is_main_process:
+                journal.append(new)
+        return rows
 
     def _reusable(self, journal: Journal, prompts: Sequence[Conversation]) -> dict[int, Row]:
         """Answers of an earlier run that belong to these prompts."""

@@ -23,7 +23,7 @@ def lock_path(predictions: Path) -> Path:
     return predictions.with_name(f'.{predictions.stem}.lock')
 
 
-class InUseError(RuntimeError):
+class InUseError(OSError):
     """Another process works on the same files."""
 
 

@@ -7,12 +7,20 @@ from typing import Any
 from opencompass import registry
 
 MODULES = (
+    'easytool.adapter',
+    'easytool.funcqa.adapter',
+    'easytool.restbench.adapter',
+    'easytool.toolbench.adapter',
     'host.api_model',
     'host.conversation',
+    'host.easytool_summarizer',
     'host.eval_task',
     'host.fixed_models',
     'host.infer_task',
     'host.inferencer',
+    'host.partitioner',
+    'host.rounds_inferencer',
+    'host.slurm_runner',
     'host.summarizer',
     'teval.adapter',
     'ultratool.adapter',
@@ -20,12 +28,30 @@ MODULES = (
 """Modules of this package that register something or that configs name."""
 
 REGISTERED = {
-    'LOAD_DATASET': ('ToolEvalTEvalDataset', 'ToolEvalUltraToolDataset'),
-    'ICL_EVALUATORS': ('ToolEvalTEvalEvaluator', 'ToolEvalUltraToolEvaluator'),
-    'ICL_INFERENCERS': ('ToolEvalGenInferencer',),
+    'LOAD_DATASET': (
+        'ToolEvalTEvalDataset',
+        'ToolEvalUltraToolDataset',
+        'ToolEvalTEvalEasyToolDataset',
+        'ToolEvalUltraToolEasyToolDataset',
+        'ToolEvalRestBenchDataset',
+        'ToolEvalFuncQADataset',
+        'ToolEvalToolBenchDataset',
+        'ToolEvalToolBenchTrajectories',
+    ),
+    'ICL_EVALUATORS': (
+        'ToolEvalTEvalEvaluator',
+        'ToolEvalUltraToolEvaluator',
+        'ToolEvalRestBenchEvaluator',
+        'ToolEvalFuncQAEvaluator',
+        'ToolEvalToolBenchEvaluator',
+        'ToolEvalToolBenchSuccessEvaluator',
+    ),
+    'ICL_INFERENCERS': ('ToolEvalGenInferencer', 'ToolEvalRoundsGenInferencer'),
     'ICL_PROMPT_TEMPLATES': ('ToolEvalConversationTemplate',),
     'TEXT_POSTPROCESSORS': ('tooleval_teval_v1', 'tooleval_teval_v2', 'tooleval_teval_clean'),
+    'PARTITIONERS': ('ToolEvalNumWorkerPartitioner',),
     'TASKS': ('ToolEvalInferTask', 'ToolEvalEvalTask'),
+    'RUNNERS': ('SlurmArrayRunner',),
     'MODELS': ('ReplayModel', 'OracleModel', 'ToolEvalOpenAI'),
 }
 """Registry -> names. OpenCompass overwrites a name silently, so a test asserts that these were free."""

@@ -38,6 +38,10 @@ class WorkDir:
             raise DataError(path, 'there is no run of OpenCompass here', cure='opencompass CONFIG -w DIR')
         return cls(runs[0])
 
+    def absolute(self) -> WorkDir:
+        """The same, wherever a process is started."""
+        return WorkDir(self.path.resolve())
+
     def config(self) -> Path:
         """The config that the run was last started with.
 

@@ -19,6 +19,7 @@ from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import EncoderFiles, choose_encoder, locate_encoder
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
+from opencompass_tooleval.host.instructions import instructions_provenance
 from opencompass_tooleval.teval import VERSION
 from opencompass_tooleval.teval.answers import postprocess_clean, postprocess_v1, postprocess_v2
 from opencompass_tooleval.teval.prompts import gold_answer
@@ -82,6 +83,7 @@ class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
         protocol: ``v1`` or ``v2``; by default that of the data version.
         scoring: ``official`` or ``strict`` (see ``teval/README.md``).
         encoder: ``offline``, a folder or a hub id; by default ``$TOOLEVAL_ENCODER`` or the official one.
+        instructions: The file of instructions that the data set was run with, for the result to name.
         pred_postprocessor: As :class:`BaseEvaluator`.
 
     Raises:
@@ -94,11 +96,13 @@ class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
         protocol: str | None = None,
         scoring: str = 'official',
         encoder: str | None = None,
+        instructions: str | None = None,
         pred_postprocessor: Any = None,
     ) -> None:
         super().__init__(pred_postprocessor)
         self.subset, self.data_version, self.language = split_stem(name)
         self.rules, self.encoder = _rules(name, protocol, scoring, encoder)
+        self.instructions = instructions
 
     @property
     def metrics(self) -> Sequence[str]:
@@ -116,6 +120,7 @@ class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
             'scoring': self.rules.scoring,
             'encoder': self.encoder.name if self.encoder else None,
             'version': VERSION,
+            **instructions_provenance(self.instructions),
         }
 
     def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:

@@ -17,6 +17,7 @@ from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
+from opencompass_tooleval.host.instructions import instructions_provenance
 from opencompass_tooleval.host.judging import Judge, JudgeItem, judge_cfg_from_env, judge_settings
 from opencompass_tooleval.ultratool import VERSION
 from opencompass_tooleval.ultratool.judge import Judgement, parse_judgement, prompt_hash
@@ -93,6 +94,7 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
         judge_cfg: Planning and tool creation: the judge, any model of OpenCompass; by default the one that
             ``$OC_JUDGE_MODEL``, ``$OC_JUDGE_API_KEY`` and ``$OC_JUDGE_API_BASE`` name.
         judgements: A file of judgements in place of a judge.
+        instructions: The file of instructions that the data set was run with, for the result to name.
         pred_postprocessor: As :class:`BaseEvaluator`.
 
     Raises:
@@ -107,11 +109,13 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
         lists: str = 'last',
         judge_cfg: Mapping[str, Any] | None = None,
         judgements: str | None = None,
+        instructions: str | None = None,
         pred_postprocessor: Any = None,
     ) -> None:
         super().__init__(pred_postprocessor)
         self.subset, self.language = find_subset(name), language
         self.rules = Protocol(scoring, lists)
+        self.instructions = instructions
         self.judgements = Path(judgements) if judgements else None
         self.judge_cfg = judge_cfg or judge_cfg_from_env()
         if self.subset.kind in JUDGED_KINDS and not self.judgements and not self.judge_cfg:
@@ -140,6 +144,7 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
             'rebuilt': self._rebuilt,
             'gold': ', '.join(sorted(self._golds)),
             'version': VERSION,
+            **instructions_provenance(self.instructions),
         }
         if self.judgements:
             said['judge'] = str(self.judgements)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -171,6 +172,13 @@ def test_optional_is_never_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(findings) == ['lagent', 'slurm']
     assert all(finding.level is not Level.FAULT for finding in findings.values())
     assert findings['slurm'].says == 'no sbatch on PATH; only needed for clusters'
+
+
+def test_lagent_is_for_react(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, 'lagent', None)
+    finding = next(check_optional())
+    assert (finding.level, finding.what) == (Level.NOTE, 'lagent')
+    assert finding.says.endswith("FuncQA by ReAct needs it: pip install 'opencompass-tooleval[agent]'")
 
 
 def test_command(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:

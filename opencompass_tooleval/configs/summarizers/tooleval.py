@@ -1,14 +1,31 @@
-# Every benchmark of this package; rows that no model has are left out.
+# Every benchmark of this package, and side by side those that ran with instructions too; rows that no model has are
+# left out.
 from mmengine.config import read_base
 
-from opencompass_tooleval.host.summarizer import ToolEvalSummarizer
+from opencompass_tooleval.host.easytool_summarizer import ToolEvalEasyToolSummarizer
 
 with read_base():
+    from .groups.tooleval_easytool import tooleval_easytool_rows, tooleval_easytool_summary_groups
+    from .groups.tooleval_funcqa import tooleval_funcqa_rows, tooleval_funcqa_summary_groups
+    from .groups.tooleval_restbench import tooleval_restbench_rows
     from .groups.tooleval_teval import tooleval_teval_rows, tooleval_teval_summary_groups
+    from .groups.tooleval_toolbench import tooleval_toolbench_rows
     from .groups.tooleval_ultratool import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
 
 summarizer = dict(
-    type=ToolEvalSummarizer,
-    dataset_abbrs=[*tooleval_teval_rows, *tooleval_ultratool_rows],
-    summary_groups=[*tooleval_teval_summary_groups, *tooleval_ultratool_summary_groups],
+    type=ToolEvalEasyToolSummarizer,
+    dataset_abbrs=[
+        *tooleval_teval_rows,
+        *tooleval_ultratool_rows,
+        *tooleval_restbench_rows,
+        *tooleval_funcqa_rows,
+        *tooleval_toolbench_rows,
+        *tooleval_easytool_rows,
+    ],
+    summary_groups=[
+        *tooleval_teval_summary_groups,
+        *tooleval_ultratool_summary_groups,
+        *tooleval_funcqa_summary_groups,
+        *tooleval_easytool_summary_groups,
+    ],
 )

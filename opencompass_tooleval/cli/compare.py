@@ -1,0 +1,133 @@
+"""``tooleval compare``: two models on what both have, with intervals, and the samples where they differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import track
+from rich.table import Table
+
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
+from opencompass_tooleval.core.paired import Difference
+from opencompass_tooleval.host.comparing import LEVEL, Comparison, Row, Side, sample_row
+from opencompass_tooleval.host.comparing import compare as compare_sides
+from opencompass_tooleval.host.work_dir import WorkDir
+
+
+@dataclass(frozen=True)
+class CompareRequest:
+    """What to compare.
+
+    Attributes:
+        work_dir: A run, or a folder of runs.
+        model_a: The model that is compared with.
+        model_b: The other.
+        other: Where the other is, if not there too.
+        datasets: Pattern of their abbrs.
+        samples: Number of resamples.
+        seed: Of the resamples.
+        json_out: File for the whole comparison; ``-`` for standard output, and nothing else there.
+        details: File for a line per sample that differs.
+        show: How many of them to show per data set.
+    """
+
+    work_dir: Path
+    model_a: str
+    model_b: str
+    other: Path | None = None
+    datasets: str = '*'
+    samples: int = 10000
+    seed: int = 0
+    json_out: str | None = None
+    details: Path | None = None
+    show: int = 3
+
+
+def _number(value: float | None, sign: str = '') -> str:
+    return '-' if value is None else f'{round(value, 2) + 0.0:{sign}.2f}'
+
+
+def _table(title: str, rows: Iterable[Row], models: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify='left')
+    for column in ('name', 'metric'):
+        table.add_column(column, overflow='fold')
+    for column in (models[0], '±', models[1], '±', 'difference', '95% interval', '', 'records'):
+        table.add_column(escape(column), justify='right')
+    for row in rows:
+        sure = row.low is not None and row.high is not None and (row.low > 0 or row.high < 0)
+        interval = '-' if row.low is None else f'{_number(row.low, "+")} .. {_number(row.high, "+")}'
+        scores = (_number(row.a), _number(row.error_a), _number(row.b), _number(row.error_b))
+        shown = (*scores, _number(row.delta, '+'), interval, '*' if sure else '', str(row.records or '-'))
+        table.add_row(escape(row.name), escape(row.metric), *shown)
+    return table
+
+
+def _change(sample: Mapping[str, Any]) -> str:
+    """``12: f1_score 0.50 -> 1.00; args:wrong -> ok``."""
+    before, after = sample['a']['values'], sample['b']['values']
+    shown = {name: (_number(value), _number(after.get(name))) for name, value in before.items()}
+    changes = ', '.join(f'{name} {a} -> {b}' for name, (a, b) in shown.items() if a != b)
+    run = f' (run {sample["run"]})' if sample['run'] else ''
+    return f'{sample["id"]}{run}: {changes}; {sample["a"]["reason"]} -> {sample["b"]["reason"]}'
+
+
+def _print(found: Comparison, request: CompareRequest) -> None:
+    console = Console(soft_wrap=True)
+    models = request.model_a, request.model_b
+    if found.tables:
+        console.print(_table('tables', found.tables, models))
+    console.print(_table('data sets', found.datasets, models))
+    said = f'difference: {models[1]} less {models[0]}, in points; * where the interval holds no 0'
+    console.print(f'{said} ({request.samples} resamples, seed {request.seed})', markup=False)
+    for dataset, samples in found.differing.items():
+        console.print(f'{dataset}: {len(samples)} samples differ, of {found.records[dataset]} records', markup=False)
+        for sample in samples[: request.show]:
+            console.print(f'  {_change(sample)}', markup=False)
+    for note in found.notes:
+        console.print(f'NOTE {note}', markup=False)
+
+
+def _as_json(found: Comparison, sides: Sequence[Side], request: CompareRequest) -> dict[str, Any]:
+    models = {
+        name: {'model': side.model, 'work_dir': str(side.work.path)} for name, side in zip('ab', sides, strict=True)
+    }
+    return {**models, 'resamples': request.samples, 'seed': request.seed, 'level': LEVEL, **asdict(found)}
+
+
+def compare(request: CompareRequest) -> None:
+    """Compares, prints, and writes what is asked for.
+
+    Raises:
+        DataError: There is no such run, model or data set, or a result is damaged.
+        OSError: A file cannot be written.
+    """
+    check_outputs(request.json_out, request.details)
+    first, second = (WorkDir.find(path) for path in (request.work_dir, request.other or request.work_dir))
+    sides = (
+        Side.find(first, request.model_a, request.datasets),
+        Side.find(second, request.model_b, request.datasets),
+    )
+    with ExitStack() as stack:
+        stream = None
+        if request.details:  # a lone surrogate becomes its JSON escape
+            stream = stack.enter_context(request.details.open('w', encoding='utf-8', errors='backslashreplace'))
+
+        def sink(dataset: str, different: Sequence[Difference]) -> None:
+            for one in different if stream else ():
+                line = {**sample_row(dataset, one, 'values', 'reason', 'parsed'), 'gold': one.a.get('gold')}
+                print(json.dumps(line, ensure_ascii=False), file=stream)
+
+        def progress(datasets: Sequence[str]) -> Iterable[str]:
+            return track(datasets, description='comparing', console=Console(stderr=True), transient=True)
+
+        found = compare_sides(sides, samples=request.samples, seed=request.seed, sink=sink, progress=progress)
+    write_outputs(_as_json(found, sides, request), (), request.json_out, None)
+    if request.json_out != STDOUT:
+        _print(found, request)

@@ -1,0 +1,173 @@
+"""``tooleval easytool generate``: tool instructions from documentation, by a model or by rule."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from opencompass_tooleval.cli.output import STDOUT, check_outputs
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool import VERSION
+from opencompass_tooleval.easytool.instruction import ToolInstruction
+from opencompass_tooleval.easytool.prompts import VARIANTS
+from opencompass_tooleval.easytool.shapes import dump_instructions
+from opencompass_tooleval.easytool.sources import load_docs
+from opencompass_tooleval.easytool.template import template_instruction
+from opencompass_tooleval.easytool.tool_doc import ToolDoc
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.host.generation import Generation
+
+TEMPLATE = 'template'
+"""Names no config, but the rules."""
+
+
+def easytool_generate(
+    source: str,
+    input_file: Path,
+    model: str,
+    out: Path,
+    *,
+    prompt: str = VARIANTS[0],
+    batch_size: int | None = None,
+    max_out_len: int | None = None,
+    shape: str = 'toolbench',
+    json_out: str | None = None,
+) -> int:
+    """Makes instructions, writes them, and says what was made and what is missing.
+
+    Args:
+        source: Kind of documentation.
+        input_file: The documentation.
+        model: A config with ``models``, of which the first is taken; ``template`` for the rules.
+        out: The file of instructions. What is there already is not written over, unless its making is unfinished.
+        prompt: Wording of the prompts.
+        batch_size: Questions per batch; None for the config's.
+        max_out_len: Tokens per answer; None for the config's.
+        shape: Published shape of the file.
+        json_out: Where the report goes as well; ``-`` for standard output.
+
+    Returns:
+        0; 1 if questions got no answer, through no fault of the model. Their tools are not in ``out``, and the same
+        command asks these questions again and no others.
+
+    Raises:
+        DataError: The documentation or the config cannot be used, or ``out`` is finished already.
+        ValueError: No such source, prompt or shape, or the shape has no room for these tools.
+    """
+    if prompt not in VARIANTS:
+        raise ValueError(f'there is no prompt {prompt!r}; there are {", ".join(VARIANTS)}')
+    check_outputs(json_out, out)
+    docs = load_docs(source, input_file)
+    ruled = [template_instruction(doc) for doc in docs]
+    dump_instructions(ruled, shape)  # hours later would be a bad moment to learn that it has no room for them
+    console = Console(stderr=json_out == STDOUT)
+    if model == TEMPLATE:
+        _spare(out)
+        _write(out, ruled, shape)
+        report = {**_report(docs, ruled, model, ''), 'calls': 0, 'kept': 0, 'tokens': 0, 'listed': [], 'failed': {}}
+        return _finish(console, out, report, json_out)
+    return _by_model(console, docs, Path(model), out, prompt, batch_size, max_out_len, shape, json_out)
+
+
+def _by_model(
+    console: Console,
+    docs: Sequence[ToolDoc],
+    config: Path,
+    out: Path,
+    prompt: str,
+    batch_size: int | None,
+    max_out_len: int | None,
+    shape: str,
+    json_out: str | None,
+) -> int:
+    from opencompass_tooleval.host.generation import generate, journal_path, load_model_cfg
+    from opencompass_tooleval.host.journal import Journal
+    from opencompass_tooleval.host.judging import judge_name
+
+    given = {'batch_size': batch_size, 'max_out_len': max_out_len}
+    cfg = {**load_model_cfg(config), **{name: value for name, value in given.items() if value is not None}}
+    journal = Journal(journal_path(out, cfg))
+    if not journal.path.exists():
+        _spare(out)
+    generation = generate(docs, cfg, journal, prompt)
+    made = [one.instruction for one in generation.generated]
+    if made:
+        _write(out, made, shape)
+    if not generation.failed:
+        journal.remove()
+    report = {**_report(docs, made, judge_name(cfg), prompt), **_counts(generation)}
+    return _finish(console, out, report, json_out)
+
+
+def _spare(out: Path) -> None:
+    if out.exists():
+        raise DataError(out, 'there is a finished file already', cure='another --out, or remove the file')
+
+
+def _write(out: Path, instructions: Sequence[ToolInstruction], shape: str) -> None:
+    """Writes so that the file is there whole or not at all."""
+    temporary = out.with_name(f'.{out.name}.{os.getpid()}.tmp')
+    temporary.write_text(dump_instructions(instructions, shape), encoding='utf-8')
+    os.replace(temporary, out)
+
+
+def _report(docs: Sequence[ToolDoc], made: Sequence[ToolInstruction], model: str, prompt: str) -> dict[str, Any]:
+    functions = [function for instruction in made for function in instruction.functions]
+    return {
+        'model': model,
+        'prompt': prompt,
+        'version': VERSION,
+        'documented': len(docs),
+        'tools': len(made),
+        'functions': len(functions),
+        'examples': sum(function.example is not None for function in functions),
+    }
+
+
+def _counts(generation: Generation) -> dict[str, Any]:
+    listed = [
+        {'tool': one.tool, 'function': one.function, 'reason': one.fault.code, 'said': one.fault.said}
+        for made in generation.generated
+        for one in made.listed
+    ]
+    return {
+        'calls': generation.calls,
+        'kept': generation.kept,
+        'tokens': generation.tokens,
+        'split': generation.split,
+        'listed': listed,
+        'failed': generation.failed,
+    }
+
+
+def _finish(console: Console, out: Path, report: dict[str, Any], json_out: str | None) -> int:
+    """Prints the report, and the status to exit with."""
+
+    def say(text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    for one in report['listed']:
+        where = f'{one["tool"]}: {one["function"]}: no example' if one['function'] else f'{one["tool"]}: description'
+        taken = '' if one['function'] else ' is taken from the documentation'
+        say(f'LISTED {where}{taken} ({one["reason"]}: {one["said"]})')
+    for tool, reason in report['failed'].items():
+        say(f'FAILED {tool}: {reason}')
+    asked = f'{report["calls"]} calls, {report["tokens"]} tokens'
+    kept = f', {report["kept"]} answers kept from earlier' if report['kept'] else ''
+    if report['tools']:
+        say(f'wrote {out}: {report["tools"]} of {report["documented"]} tools, by {report["model"]}')
+    say(f'{report["functions"]} functions, {report["examples"]} with an example; {asked}{kept}')
+    if json_out == STDOUT:
+        print(json.dumps(report, indent=2, ensure_ascii=False))
+    elif json_out:
+        Path(json_out).write_text(json.dumps(report, indent=2, ensure_ascii=False) + '\n', encoding='utf-8')
+    if report['failed']:
+        say(f'{len(report["failed"])} tools got no answer and are not in the file; the same command asks only for them')
+        return 1
+    return 0

@@ -1,0 +1,74 @@
+"""``tooleval easytool stats``: tokens of documentation and instructions, per tool and in all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from opencompass_tooleval.cli.output import STDOUT, counts_line, write_outputs
+from opencompass_tooleval.cli.tokenizers import load_counter
+from opencompass_tooleval.easytool.shapes import load_instructions
+from opencompass_tooleval.easytool.sources import load_docs
+from opencompass_tooleval.easytool.tokens import TokenStats, token_stats
+
+
+def _percent(value: float | None) -> str:
+    return '-' if value is None else f'{value:.2f}%'
+
+
+def _print_table(title: str, stats: TokenStats, console: Console) -> None:
+    table = Table(title=title)
+    table.add_column('tool', overflow='fold')
+    for column in ('before', 'after', 'reduction'):
+        table.add_column(column, justify='right')
+    for tool in stats.tools:
+        table.add_row(tool.name, f'{tool.before:,}', f'{tool.after:,}', _percent(tool.reduction))
+    table.add_section()
+    count, reduced = len(stats.tools), _percent(stats.reduction)
+    table.add_row(f'mean of {count}', f'{stats.mean_before:,.1f}', f'{stats.mean_after:,.1f}', reduced)
+    table.add_row('in all', f'{stats.before:,}', f'{stats.after:,}', reduced)
+    console.print(table)
+    for what, names in (('without instruction', stats.only_documented), ('undocumented', stats.only_instructed)):
+        if names:
+            console.print(f'{counts_line("left out", {what: len(names)})}: {", ".join(names)}', markup=False)
+
+
+def easytool_stats(source: str, input_: Path, instructions: Path, tokenizer: str, json_out: str | None = None) -> None:
+    """Counts tokens before and after, and prints them.
+
+    Args:
+        source: Kind of documentation, one of :data:`~opencompass_tooleval.easytool.sources.KINDS`.
+        input_: The documentation.
+        instructions: Instructions in any published shape.
+        tokenizer: ``cl100k_base``, or a folder with a Hugging Face tokenizer.
+        json_out: File for the result, or ``-`` for standard output in place of the table.
+
+    Raises:
+        DataError: A file is missing or damaged.
+        ValueError: No such source, no tokenizer, or no tool is in both files.
+        OSError: ``json_out`` cannot be written.
+    """
+    docs, loaded = load_docs(source, input_), load_instructions(instructions)
+    stats = token_stats(docs, loaded, load_counter(tokenizer))
+    result = {
+        'source': source,
+        'input': str(input_),
+        'instructions': str(instructions),
+        'tokenizer': tokenizer,
+        'tools': len(stats.tools),
+        'before': stats.before,
+        'after': stats.after,
+        'mean_before': stats.mean_before,
+        'mean_after': stats.mean_after,
+        'reduction': stats.reduction,
+        'only_documented': list(stats.only_documented),
+        'only_instructed': list(stats.only_instructed),
+        'per_tool': {
+            tool.name: {'before': tool.before, 'after': tool.after, 'reduction': tool.reduction} for tool in stats.tools
+        },
+    }
+    if json_out != STDOUT:
+        _print_table(f'{input_.name}: tokens of {tokenizer}', stats, Console())
+    write_outputs(result, (), json_out, None)

@@ -1,0 +1,58 @@
+"""``tooleval plan``: what a config would run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import track
+from rich.table import Table
+
+from opencompass_tooleval.host.plan import Plan, make_plan
+from opencompass_tooleval.host.work_dir import WorkDir
+
+_COLUMNS = ('model', 'jobs', 'GPUs each', 'data sets', 'done', 'samples', 'prompt tokens', 'evaluation jobs')
+
+
+def _progress(items: Sequence[Any]) -> Iterable[Any]:
+    return track(items, description='loading data sets', console=Console(stderr=True), transient=True)
+
+
+def _print(plan: Plan) -> None:
+    table = Table(title=f'what {plan.runner} would run')
+    for column in _COLUMNS:
+        table.add_column(column, justify='left' if column == 'model' else 'right')
+    for one in plan.models:
+        numbers = (one.jobs, one.gpus, one.datasets, one.done, one.samples, one.prompt_tokens, one.evaluations)
+        table.add_row(escape(one.model), *(f'{number:,}' for number in numbers))
+    console = Console()
+    console.print(table)
+    jobs = sum(one.jobs for one in plan.models)
+    largest = max((one.gpus for one in plan.models if one.jobs), default=0)
+    at_once = f', at most {plan.workers} at a time' if plan.workers else ''
+    console.print(f'{jobs} inference jobs{at_once}; the largest takes {largest} GPUs', markup=False)
+    for counter in sorted({one.counter for one in plan.models}):
+        console.print(f'prompt tokens by {counter}; dialogues of several rounds are not counted', markup=False)
+
+
+def show_plan(config: Path, work_dir: Path | None, json_out: bool) -> None:
+    """Prints it.
+
+    Args:
+        config: The sweep's config.
+        work_dir: A run to resume, or a folder of runs, of which the latest is meant.
+        json_out: Print JSON.
+
+    Raises:
+        DataError: The config cannot be read, or a data set is missing or damaged.
+    """
+    plan = make_plan(config, WorkDir.find(work_dir).path if work_dir else None, _progress)
+    if json_out:
+        print(json.dumps(asdict(plan), indent=2))
+    else:
+        _print(plan)

@@ -1,0 +1,75 @@
+"""``tooleval status``: how far a sweep is, what failed, and how long the rest takes."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import track
+from rich.table import Table
+
+from opencompass_tooleval.host.status import Cell, State, abbrs, look
+from opencompass_tooleval.host.work_dir import WorkDir
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return '-'
+    hours, rest = divmod(round(seconds), 3600)
+    return f'{hours}:{rest // 60:02}:{rest % 60:02}'
+
+
+def _summary(models: Sequence[str], cells: Sequence[Cell]) -> Table:
+    table = Table(title='model x data sets')
+    for column in ('model', *(state.value for state in State), 'samples/s', 'time left'):
+        table.add_column(column, justify='left' if column == 'model' else 'right')
+    for model in models:
+        mine = [cell for cell in cells if cell.model == model]
+        counts = Counter(cell.state for cell in mine)
+        rate = sum(cell.rate or 0 for cell in mine)
+        left = [cell.seconds_left for cell in mine if cell.state is State.RUNNING]
+        longest = max((seconds for seconds in left if seconds is not None), default=None)
+        shown = [str(counts[state] or '') for state in State]
+        table.add_row(escape(model), *shown, f'{rate:.1f}' if rate else '-', _duration(longest))
+    return table
+
+
+def _running(cells: Sequence[Cell], console: Console) -> None:
+    for cell in cells:
+        if cell.state is State.RUNNING:
+            total = '?' if cell.samples is None else cell.samples
+            speed = f'{cell.rate:.1f} samples/s' if cell.rate else 'no answer yet'
+            said = f'running  {cell.model} x {cell.dataset}: {cell.answered} of {total}, {speed}'
+            console.print(f'{said}, {_duration(cell.seconds_left)} left', markup=False)
+
+
+def show_status(path: Path, json_out: bool = False) -> int:
+    """Prints it; returns 1 if something failed, else 0.
+
+    Raises:
+        DataError: There is no run, or a file in it is damaged.
+    """
+    work = WorkDir.find(path)
+    models, datasets = abbrs(work.config())
+    pairs = [(model, dataset) for model in models for dataset in datasets]
+    looking = track(pairs, description='looking', console=Console(stderr=True), transient=True)
+    cells = [look(work, model, dataset) for model, dataset in looking]
+    failed = [cell for cell in cells if cell.state is State.FAILED]
+    if json_out:
+        rows = [{**asdict(cell), 'log': str(cell.log or ''), 'seconds_left': cell.seconds_left} for cell in cells]
+        print(json.dumps(rows, indent=2))
+        return bool(failed)
+    console = Console(soft_wrap=True)
+    console.print(str(work.path), markup=False)
+    console.print(_summary(models, cells))
+    _running(cells, console)
+    for cell in failed:
+        console.print(f'FAILED   {cell.model} x {cell.dataset}: {cell.error}\n         {cell.log}', markup=False)
+    if failed:
+        console.print('run the sweep again with -r: what is done is kept', markup=False)
+    return bool(failed)

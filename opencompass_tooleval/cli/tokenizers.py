@@ -1,0 +1,67 @@
+"""Tokenizers to count with: a Hugging Face folder, or OpenAI's ``cl100k_base``. Nothing is downloaded unasked."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+CL100K = 'cl100k_base'
+"""What the paper counts with (Section 3.2, footnote)."""
+
+_CACHE = 'TIKTOKEN_CACHE_DIR'
+_PACKAGE = 'litellm'
+"""A package that carries the file of ``cl100k_base``; used if it is there, never asked for."""
+
+
+def _packaged_folder() -> str | None:
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
+        return None
+    return str(Path(spec.origin).parent / 'litellm_core_utils' / 'tokenizers')
+
+
+def _cl100k() -> Callable[[str], int]:
+    try:
+        import tiktoken
+    except ImportError as error:
+        raise ValueError('tiktoken is not installed; install it with: pip install tiktoken') from error
+    packaged = _packaged_folder()
+    if packaged:
+        os.environ.setdefault(_CACHE, packaged)
+    try:
+        encoding = tiktoken.get_encoding(CL100K)
+    except Exception as error:  # of requests, of the file system, or of tiktoken where the file is damaged
+        raise ValueError(
+            f'the file of {CL100K} cannot be had ({type(error).__name__}). Run once with a network, set {_CACHE} to a '
+            f'folder that holds it, install {_PACKAGE}, which carries it, or give --tokenizer a folder with a Hugging '
+            'Face tokenizer'
+        ) from error
+    return lambda text: len(encoding.encode(text, disallowed_special=()))
+
+
+def load_counter(tokenizer: str) -> Callable[[str], int]:
+    """Returns what counts the tokens of a text.
+
+    Args:
+        tokenizer: ``cl100k_base``, or a folder with a Hugging Face tokenizer. Marks that it puts around a text are not
+            counted.
+
+    Raises:
+        ValueError: There is no such folder, it holds no tokenizer, or the file of ``cl100k_base`` cannot be had; the
+            message says what helps.
+    """
+    if tokenizer == CL100K:
+        return _cl100k()
+    folder = Path(tokenizer).expanduser()
+    if not folder.is_dir():
+        raise ValueError(f'--tokenizer {tokenizer} is neither {CL100K} nor a folder')
+    from transformers import AutoTokenizer
+
+    try:
+        loaded = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f'{folder} holds no tokenizer that transformers can read ({error})') from error
+    # verbose: a text longer than the model takes is no fault here
+    return lambda text: len(loaded.encode(text, add_special_tokens=False, verbose=False))

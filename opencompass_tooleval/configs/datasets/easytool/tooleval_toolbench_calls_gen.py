@@ -1,0 +1,8 @@
+# Errors in the calls that a model makes for a request (Figure 4), with documentation.
+from mmengine.config import read_base
+
+with read_base():
+    from .tooleval_toolbench_documentation_rows import tooleval_toolbench_documentation_rows
+
+_names = ['calls_g2', 'calls_g3']
+tooleval_toolbench_calls_datasets = [row for row in tooleval_toolbench_documentation_rows if row['name'] in _names]

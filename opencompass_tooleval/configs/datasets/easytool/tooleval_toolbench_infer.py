@@ -1,0 +1,13 @@
+# How every ToolBench data set is asked: one user message, greedily. Calls with all their parameters take some room.
+from opencompass.openicl.icl_retriever import ZeroRetriever
+
+from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
+from opencompass_tooleval.host.inferencer import ToolEvalGenInferencer
+
+tooleval_toolbench_reader_cfg = dict(input_columns=['messages'], output_column='record')
+
+tooleval_toolbench_infer_cfg = dict(
+    prompt_template=dict(type=ToolEvalConversationTemplate, template='{messages}'),
+    retriever=dict(type=ZeroRetriever),
+    inferencer=dict(type=ToolEvalGenInferencer, max_out_len=1024),
+)

@@ -1,0 +1,10 @@
+# Which of 5, 10, 20 and 50 tools fulfils a request (Figure 3), with EasyTool instructions.
+from mmengine.config import read_base
+
+with read_base():
+    from .tooleval_toolbench_easytool_rows import tooleval_toolbench_easytool_rows
+
+_names = ['selection_5', 'selection_10', 'selection_20', 'selection_50']
+tooleval_toolbench_selection_easytool_datasets = [
+    row for row in tooleval_toolbench_easytool_rows if row['name'] in _names
+]

@@ -1,0 +1,24 @@
+# Success rate of stored trajectories (EasyTool, Appendix B.1). The oracle model answers what is stored; the judge is
+# judge_cfg of the evaluator, or OC_JUDGE_MODEL, OC_JUDGE_API_KEY and OC_JUDGE_API_BASE.
+from mmengine.config import read_base
+
+from opencompass_tooleval.easytool.toolbench.adapter import (
+    ToolEvalToolBenchSuccessEvaluator,
+    ToolEvalToolBenchTrajectories,
+)
+
+with read_base():
+    from .tooleval_toolbench_infer import tooleval_toolbench_infer_cfg, tooleval_toolbench_reader_cfg
+
+tooleval_toolbench_success_datasets = [
+    dict(
+        abbr='tooleval-toolbench-success',
+        type=ToolEvalToolBenchTrajectories,
+        path='data/toolbench/trajectories.jsonl',
+        n=1,
+        k=1,
+        reader_cfg=tooleval_toolbench_reader_cfg,
+        infer_cfg=tooleval_toolbench_infer_cfg,
+        eval_cfg=dict(evaluator=dict(type=ToolEvalToolBenchSuccessEvaluator)),
+    )
+]

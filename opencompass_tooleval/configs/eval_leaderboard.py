@@ -1,0 +1,28 @@
+# A leaderboard sweep on one machine: every model on T-Eval and UltraTool in both languages, and with EasyTool
+# instructions where there are any (see eval_easytool.py for the commands that make them). Copy this file and put your
+# own models in. Look first with `tooleval plan`, then watch with `tooleval status`. Plans and created tools need a judge:
+# set $OC_JUDGE_MODEL, $OC_JUDGE_API_KEY and $OC_JUDGE_API_BASE, or give the evaluators a judge_cfg.
+from mmengine.config import read_base
+
+with read_base():
+    from .datasets.easytool.tooleval_teval_en_v2_easytool_gen import tooleval_teval_en_v2_easytool_datasets
+    from .datasets.easytool.tooleval_ultratool_zh_easytool_gen import tooleval_ultratool_zh_easytool_datasets
+    from .datasets.teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
+    from .datasets.teval.tooleval_teval_zh_v2_gen import tooleval_teval_zh_v2_datasets
+    from .datasets.ultratool.tooleval_ultratool_en_gen import tooleval_ultratool_en_datasets
+    from .datasets.ultratool.tooleval_ultratool_zh_gen import tooleval_ultratool_zh_datasets
+    from .models.tooleval_api import models as api_models
+    from .models.tooleval_hf_qwen2_5_7b_instruct import models as hf_models
+    from .summarizers.tooleval_easytool import summarizer
+    from .tooleval_local import eval, infer
+
+models = [*hf_models, *api_models]
+datasets = [
+    *tooleval_teval_en_v2_datasets,
+    *tooleval_teval_zh_v2_datasets,
+    *tooleval_ultratool_zh_datasets,
+    *tooleval_ultratool_en_datasets,
+    *tooleval_teval_en_v2_easytool_datasets,
+    *tooleval_ultratool_zh_easytool_datasets,
+]
+work_dir = 'outputs/leaderboard'

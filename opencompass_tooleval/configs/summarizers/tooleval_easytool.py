@@ -1,0 +1,20 @@
+# T-Eval and UltraTool, and each with documentation and with instructions side by side. Tokens are counted with each
+# model's own tokenizer where it is on this machine; name another one with tokenizer='FOLDER'.
+from mmengine.config import read_base
+
+from opencompass_tooleval.host.easytool_summarizer import ToolEvalEasyToolSummarizer
+
+with read_base():
+    from .groups.tooleval_easytool import tooleval_easytool_rows, tooleval_easytool_summary_groups
+    from .groups.tooleval_teval import tooleval_teval_rows, tooleval_teval_summary_groups
+    from .groups.tooleval_ultratool import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
+
+summarizer = dict(
+    type=ToolEvalEasyToolSummarizer,
+    dataset_abbrs=[*tooleval_teval_rows, *tooleval_ultratool_rows, *tooleval_easytool_rows],
+    summary_groups=[
+        *tooleval_teval_summary_groups,
+        *tooleval_ultratool_summary_groups,
+        *tooleval_easytool_summary_groups,
+    ],
+)

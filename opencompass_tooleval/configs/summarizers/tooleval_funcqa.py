@@ -1,0 +1,12 @@
+from mmengine.config import read_base
+
+from opencompass_tooleval.host.summarizer import ToolEvalSummarizer
+
+with read_base():
+    from .groups.tooleval_funcqa import tooleval_funcqa_rows, tooleval_funcqa_summary_groups
+
+summarizer = dict(
+    type=ToolEvalSummarizer,
+    dataset_abbrs=tooleval_funcqa_rows,
+    summary_groups=tooleval_funcqa_summary_groups,
+)

@@ -1,0 +1,9 @@
+# RestBench, with documentation and with instructions side by side.
+from mmengine.config import read_base
+
+from opencompass_tooleval.host.easytool_summarizer import ToolEvalEasyToolSummarizer
+
+with read_base():
+    from .groups.tooleval_restbench import tooleval_restbench_rows
+
+summarizer = dict(type=ToolEvalEasyToolSummarizer, dataset_abbrs=tooleval_restbench_rows, summary_groups=[])

@@ -1,0 +1,163 @@
+"""Two results of one data set, record by record: scores over the records of both, and the samples that differ."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from opencompass_tooleval.core.bootstrap import Interval, paired_bootstrap
+
+Result = Mapping[str, Any]
+Reading = Callable[[Mapping[str, Any], str], Iterator[float]]
+
+_NOISE = 1e-9
+"""Values closer than this are the same: far below what one record can gain."""
+
+
+def metrics_of(result: Result) -> list[str]:
+    """The names of a result's scores."""
+    return [name for name, value in result.items() if isinstance(value, (int, float)) and not isinstance(value, bool)]
+
+
+def details_of(result: Result) -> list[Mapping[str, Any]]:
+    """The samples of a result of this package; none of other results, whose samples have no ids."""
+    details = result.get('details')
+    rows = details if isinstance(details, list) else []
+    return [row for row in rows if isinstance(row, dict) and 'id' in row and isinstance(row.get('values'), dict)]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """One score as two results have it, over the records of both.
+
+    Attributes:
+        ids: The records.
+        a: Their values in the first result, 0-100.
+        b: Their values in the second.
+        weights: What each record weighs: how many values it is the mean of.
+    """
+
+    ids: tuple[str, ...]
+    a: tuple[float, ...]
+    b: tuple[float, ...]
+    weights: tuple[float, ...]
+
+    def means(self) -> tuple[float, float]:
+        """Both scores over these records."""
+        total = math.fsum(self.weights)
+        first, second = (math.fsum(map(float.__mul__, side, self.weights)) for side in (self.a, self.b))
+        return first / total, second / total
+
+
+def _of_steps(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
+    for step in detail.get('steps', ()):
+        value = step.get('values', {}).get(metric)
+        if value is not None:
+            yield value
+
+
+def _of_sample(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
+    value = detail['values'].get(metric)
+    if value is not None:
+        yield value
+
+
+def _record_values(result: Result, metric: str, reading: Reading) -> dict[str, tuple[float, int]] | None:
+    """Record id -> mean of its values, and how many they are; None if the score is not the mean of all of them."""
+    values: dict[str, list[float]] = {}
+    for detail in details_of(result):
+        values.setdefault(str(detail['id']), []).extend(reading(detail, metric))
+    known = {record: mine for record, mine in values.items() if mine}
+    count = sum(map(len, known.values()))
+    total = math.fsum(value for mine in known.values() for value in mine)
+    if not count or not math.isclose(100 * total / count, result[metric], rel_tol=1e-9, abs_tol=1e-6):
+        return None
+    return {record: (math.fsum(mine) / len(mine), len(mine)) for record, mine in known.items()}
+
+
+def pairs_of(first: Result, second: Result, metric: str) -> Pairs | None:
+    """One score of two results over the records that both have; None if it cannot be had.
+
+    Most scores are means over samples; UltraTool's local ones are means over the steps of all samples, so that a record
+    weighs as much as it has steps. A record that was asked in several runs has as many values. A score that is neither
+    mean has no pairs.
+
+    Args:
+        first: A result with ``details``.
+        second: Another of the same data set.
+        metric: One of :func:`metrics_of` both.
+    """
+    for reading in (_of_steps, _of_sample):
+        before, after = (_record_values(result, metric, reading) for result in (first, second))
+        if before and after and (shared := [record for record in before if record in after]):
+            return Pairs(
+                tuple(shared),
+                tuple(100 * before[record][0] for record in shared),
+                tuple(100 * after[record][0] for record in shared),
+                tuple(float(before[record][1]) for record in shared),
+            )
+    return None
+
+
+def interval_of(first: Result, second: Result, metric: str, samples: int, seed: int) -> Interval | None:
+    """The difference of two scores in points, over :func:`pairs_of`; None if there are none."""
+    pairs = pairs_of(first, second, metric)
+    if pairs is None:
+        return None
+    return paired_bootstrap(pairs.a, pairs.b, pairs.weights, samples=samples, seed=seed)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A sample that two results score differently.
+
+    Attributes:
+        id: Its record.
+        run: Which run of the record, from 0.
+        a: Its detail in the first result.
+        b: Its detail in the second.
+        size: Sum over the metrics of how far the values are apart, each 0-1.
+    """
+
+    id: str
+    run: int
+    a: Mapping[str, Any]
+    b: Mapping[str, Any]
+    size: float
+
+
+def _by_sample(details: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int], Mapping[str, Any]]:
+    seen: Counter[str] = Counter()
+    samples = {}
+    for detail in details:
+        record = str(detail['id'])
+        samples[record, seen[record]] = detail
+        seen[record] += 1
+    return samples
+
+
+def _apart(a: float | None, b: float | None) -> float:
+    """How far two values are apart; a metric that applies on one side only is 1."""
+    if a is None or b is None:
+        return float(a is not b)
+    return abs(b - a)
+
+
+def differences(first: Result, second: Result) -> list[Difference]:
+    """The samples of both results whose values differ in some metric, in the data's order.
+
+    Two samples that are wrong in different ways, with the same values, do not differ.
+    """
+    found = []
+    others = _by_sample(details_of(second))
+    for (record, run), a in _by_sample(details_of(first)).items():
+        b = others.get((record, run))
+        if b is None:
+            continue
+        size = math.fsum(_apart(value, b['values'][name]) for name, value in a['values'].items() if name in b['values'])
+        if size > _NOISE:
+            found.append(Difference(record, run, a, b, size))
+    return found

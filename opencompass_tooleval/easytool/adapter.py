@@ -1,0 +1,102 @@
+"""T-Eval and UltraTool with instructions, as OpenCompass sees them: glue only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from opencompass.datasets.base import BaseDataset
+from opencompass.registry import LOAD_DATASET
+from opencompass.utils import get_logger
+
+from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.easytool.compare import SUFFIX
+from opencompass_tooleval.easytool.instruct import check_variant, instruct_teval, instruct_toolset
+from opencompass_tooleval.host.data_path import resolve_data_path
+from opencompass_tooleval.host.instructions import load_catalogue
+from opencompass_tooleval.teval.adapter import ToolEvalTEvalDataset
+from opencompass_tooleval.teval.records import CURE as TEVAL_CURE
+from opencompass_tooleval.teval.records import split_stem
+from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolDataset
+from opencompass_tooleval.ultratool.prompts import build_prompt
+from opencompass_tooleval.ultratool.records import CURE as ULTRATOOL_CURE
+from opencompass_tooleval.ultratool.records import data_file, find_subset, load_example, parse_payload
+
+
+def _with_prompts(data: Dataset, prompts: Iterable[list[dict[str, Any]]], file: Path) -> Dataset:
+    """The same rows with other prompts; recorded answers to these are looked for under another name."""
+    get_logger().info(f'instructions: {file.resolve()}')
+    return Dataset.from_list(
+        [
+            {**row, 'messages': json.dumps(messages), 'source': f'{row["source"]}{SUFFIX}'}
+            for row, messages in zip(data, prompts, strict=True)
+        ]
+    )
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalTEvalEasyToolDataset(BaseDataset):
+    """One subset of T-Eval with instructions in place of the API documentation."""
+
+    @staticmethod
+    def load(
+        path: str, name: str, instructions: str, encoder: str | None = None, protocol: str | None = None
+    ) -> Dataset:
+        """Loads it; all but the prompts is as :meth:`ToolEvalTEvalDataset.load` has it.
+
+        Args:
+            path: As there.
+            name: As there.
+            instructions: File of instructions, such as ``data/easytool/teval_en_v2.json``.
+            encoder: As there.
+            protocol: As there.
+
+        Raises:
+            ValueError: The subset's prompts hold no documentation.
+            DataError: Data or instructions are missing or damaged, or there are tools without an instruction.
+        """
+        check_variant('teval', split_stem(name)[0])
+        data = ToolEvalTEvalDataset.load(path, name, encoder, protocol)
+        catalogue = load_catalogue(instructions, 'teval', resolve_data_path(path, TEVAL_CURE))
+        asked = ((row['record_id'], [Message(**item) for item in json.loads(row['messages'])]) for row in data)
+        prompts = ([vars(message) for message in messages] for messages in instruct_teval(asked, catalogue, name))
+        return _with_prompts(data, prompts, catalogue.file)
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalUltraToolEasyToolDataset(BaseDataset):
+    """One task of UltraTool with instructions in place of the toolsets."""
+
+    @staticmethod
+    def load(path: str, name: str, language: str, instructions: str, shots: int = 1) -> Dataset:
+        """Loads it; all but the prompts is as :meth:`ToolEvalUltraToolDataset.load` has it.
+
+        Args:
+            path: As there.
+            name: As there.
+            language: As there.
+            instructions: File of instructions, such as ``data/easytool/ultratool_zh.json``.
+            shots: As there; the example's toolset is replaced too.
+
+        Raises:
+            ValueError: The task has no toolset that could be replaced.
+            DataError: Data or instructions are missing or damaged, or there are tools without an instruction.
+        """
+        check_variant('ultratool', name)
+        data = ToolEvalUltraToolDataset.load(path, name, language, shots)
+        file = data_file(resolve_data_path(path, ULTRATOOL_CURE), name, language)
+        catalogue = load_catalogue(instructions, 'ultratool', file.parent.parent)
+        subset = find_subset(name)
+        described = subset.kind != 'usage'
+
+        def instruct(row: Mapping[str, Any], record: str) -> dict[str, Any]:
+            return instruct_toolset(row, record, catalogue, described)
+
+        example = instruct(load_example(file, subset.task), 'example') if shots else None
+        rows = [instruct(parse_payload(row['record'], name).raw, row['record_id']) for row in data]
+        catalogue.check(f'{name}_{language}')
+        texts = (build_prompt(subset.task, language, row, example) for row in rows)
+        return _with_prompts(data, ([{'role': 'user', 'content': text}] for text in texts), catalogue.file)

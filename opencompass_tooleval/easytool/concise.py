@@ -1,0 +1,59 @@
+"""The first sentence of a documentation text, without markup, links and ids."""
+
+from __future__ import annotations
+
+import html
+import re
+
+MAX_CHARS = 5_000
+"""Of a description that is looked at: its first sentence is short."""
+
+_LINK = re.compile(r'!?\[([^\]\[]*)\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*\)')
+_BARE_LINK = re.compile(r'<?(?:https?://|\bwww\.)[^\s<>()，。；！？]*[^\s<>()，。；！？.,;:!?]>?')
+_TAG = re.compile(r'</?[A-Za-z][^<>]*>')
+_HEADING = re.compile(r'^\s*#{1,6}\s+', re.MULTILINE)
+_EMPHASIS = re.compile(r'(?<![0-9A-Za-z])(\*{1,3}|_{2,3})(?=\S)(.{1,200}?)(?<=\S)\1(?![0-9A-Za-z])')
+_ID = re.compile(
+    r'\b(?:api_)?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b'  # api_b04d269d-c7dd-4b84-8e17-6fba24d64d3d
+    r'|\b(?=[0-9A-Za-z]*[0-9])(?=[0-9A-Za-z]*[A-Za-z])[0-9A-Za-z]{16,}\b'  # 4iV5W9uYEdYUVa79Axb7Rh
+)
+_EMPTY = re.compile(r'\(\s*\)|\[\s*\]|``|""|\'\'')
+_SPACE_BEFORE = re.compile(r'\s+([,.;:!?])')
+_BLOCK = re.compile(r'\n\s*\n|\n\s*(?=[-*|•]\s|\|)')
+_END = re.compile(r'[。！？]["”’）)]*|[.!?]+["”’)]*(?=\s|$)')
+_LONGEST = 12
+"""Characters that are looked at for an abbreviation: more than the longest has, with the blank before it."""
+
+_ABBREVIATION = re.compile(
+    r'(?:^|[\s(])(?:e\.g|i\.e|etc|cf|vs|no|nr|incl|excl|approx|dr|mr|mrs|ms|prof|st|fig|eq|sec|ver|v|u\.s|u\.k|[A-Za-z])\.$',
+    re.IGNORECASE,
+)
+
+
+def plain(text: str) -> str:
+    """Text without HTML, Markdown, links and ids; paragraphs stay apart."""
+    text = _TAG.sub(' ', html.unescape(text[:MAX_CHARS]))
+    text = _HEADING.sub('', _BARE_LINK.sub('', _LINK.sub(r'\1', text)))
+    return _ID.sub('', _EMPHASIS.sub(r'\2', text))
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of ``text``, English or Chinese, on one line; ``''`` if there is no text.
+
+    A paragraph, a list or a table ends it too. Abbreviations (``e.g.``), versions (``v1.2``) and decimals do not.
+    """
+    for block in _BLOCK.split(plain(text)):
+        line = _SPACE_BEFORE.sub(r'\1', ' '.join(_EMPTY.sub('', block).split()))
+        if not any(character.isalnum() for character in line):
+            continue
+        for end in _END.finditer(line):
+            head = line[: end.end()]
+            if any(character.isalnum() for character in head) and not _continues(head, line[end.end() :]):
+                return head
+        return line
+    return ''
+
+
+def _continues(head: str, rest: str) -> bool:
+    """Whether the stop at the end of ``head`` belongs to an abbreviation."""
+    return bool(rest.strip()) and _ABBREVIATION.search(head[-_LONGEST:]) is not None

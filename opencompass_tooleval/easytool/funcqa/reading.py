@@ -1,0 +1,80 @@
+"""What a model said -> an object, or the number that it ends with."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, strip_reasoning
+from opencompass_tooleval.core.parse import parse_enclosed
+
+NO_NUMBER = 'answer:no_number'
+TOO_LARGE = 'answer:too_large'
+
+_MAX_DIGITS = 400
+_MARK = re.compile(r'\banswer[\s*_]*(?::|is\b)', re.IGNORECASE)
+_NUMBER = re.compile(
+    r"""
+    (?<![A-Za-z0-9_^.]) (?<!\^[{-])                       # not in a word, and no exponent: cm^2, x1, 10^-5
+    (?P<sign>(?<![)\]])[-\u2212])? \$?
+    (?P<figures>(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)
+    (?:[eE](?P<e>[+-]?[0-9]{1,3})(?![0-9])
+      |\s?(?:[x\u00d7*]|\\times)\s?10\s?\^\s?\{?(?P<ten>[+-]?[0-9]{1,3}))?
+    (?:\s?/\s?(?P<below>[0-9]+(?:\.[0-9]+)?))?
+    \s?\\?(?P<percent>%)?
+    """,
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True)
+class Number:
+    """The number that an answer ends with.
+
+    Attributes:
+        value: It; None if there is none.
+        percent: Whether a percent sign follows.
+        reason: ``''``, or why there is none, as ``answer:code``.
+    """
+
+    value: Fraction | None
+    percent: bool = False
+    reason: str = ''
+
+
+def read_object(text: str) -> dict[Any, Any] | None:
+    """The JSON object (or Python literal) from the first brace to the last; None if there is no such."""
+    parsed = parse_enclosed(strip_reasoning(text), '{', '}')
+    return parsed.value if isinstance(parsed.value, dict) else None
+
+
+def read_number(text: str) -> Number:
+    """Reads the final answer: the last number of the first line with one after the last ``answer:`` or ``answer is``.
+
+    Without that mark, or with no number behind it, the last number of the text. Read are signs, thousands separators,
+    ``$``, ``1.2e-5``, ``1.2 x 10^-5``, fractions (``91/20349``) and a percent sign; exponents (``cm^2``) and digits in
+    words (``x1``) are not.
+    """
+    answer = strip_reasoning(text)
+    if not answer.strip():
+        return Number(None, reason=answer.reason or EMPTY)
+    if len(answer) > MAX_CHARS:
+        return Number(None, reason=TOO_LONG)
+    marks = list(_MARK.finditer(answer))
+    lines = answer[marks[-1].end() :].splitlines() if marks else []
+    for part in (*lines, answer):
+        found = list(_NUMBER.finditer(part))
+        if found:
+            return _number(found[-1])
+    return Number(None, reason=NO_NUMBER)
+
+
+def _number(match: re.Match[str]) -> Number:
+    figures, below = match['figures'].replace(',', ''), match['below'] or '1'
+    if len(figures) + len(below) > _MAX_DIGITS:
+        return Number(None, reason=TOO_LARGE)
+    value = Fraction(figures) * Fraction(10) ** int(match['e'] or match['ten'] or 0)
+    value = value / Fraction(below) if Fraction(below) else value
+    return Number(-value if match['sign'] else value, bool(match['percent']))

@@ -1,0 +1,159 @@
+"""Scores trajectories: one record and one prediction in, one :class:`QuestionScore` out (EasyTool, Section 5.3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from opencompass_tooleval.core.result import OK, SampleScore
+from opencompass_tooleval.easytool.funcqa.arithmetic import plain
+from opencompass_tooleval.easytool.funcqa.reading import Number, read_number
+from opencompass_tooleval.easytool.funcqa.records import Record
+from opencompass_tooleval.easytool.funcqa.trajectory import (
+    NAME_ERRORS,
+    PARAMETER_ERRORS,
+    WITHOUT_TOOLS,
+    Trajectory,
+    parse_trajectory,
+)
+
+ACCURACY = 'accuracy'
+TOOL_ERROR = 'tool_error_rate'
+NAME_ERROR = 'tool_name_error_rate'
+PARAMETER_ERROR = 'parameter_error_rate'
+WRONG_NUMBER = 'answer:wrong_number'
+
+TOLERANCE = Fraction(1, 1000)
+"""Of the gold answer (Section 5.3); as it is where the gold answer is 0."""
+
+
+@dataclass(frozen=True)
+class QuestionScore(SampleScore):
+    """The score of one question; ``parsed`` is the number that its answer ends with.
+
+    Attributes:
+        trajectory: All that was done; None where no answer came.
+    """
+
+    trajectory: Trajectory | None = None
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """The tool-related errors, in order."""
+        return tuple(call.error for call in self.trajectory.calls if call.error) if self.trajectory else ()
+
+    def to_detail(self) -> dict[str, Any]:
+        """See :meth:`SampleScore.to_detail`."""
+        return {**super().to_detail(), 'trajectory': self.trajectory.to_dict() if self.trajectory else None}
+
+
+def is_right(number: Number, gold: int | float) -> bool:
+    """Whether a number is within 0.1% of the gold answer; a percentage may also stand for a hundredth of its number."""
+    if number.value is None:
+        return False
+    wanted = Fraction(repr(gold))
+    tolerance = TOLERANCE * (abs(wanted) or 1)
+    values = (number.value, number.value / 100) if number.percent else (number.value,)
+    return any(abs(value - wanted) <= tolerance for value in values)
+
+
+def score_trajectory(record: Record, trajectory: Trajectory) -> QuestionScore:
+    """Scores what was done on one question.
+
+    Returns:
+        ``accuracy``; ``tool_error_rate``: 1 if at least one call of a tool failed (Table 6), and the same for calls
+        that failed by the tool's name and by the parameters. Lower is better; None for methods without tools. The
+        reason of a question is its first tool-related error, also where the answer is right.
+    """
+    number = read_number(trajectory.answer)
+    right = is_right(number, record.answer)
+    errors = [call.error for call in trajectory.calls if call.error]
+    wrong = '' if right else trajectory.stopped or number.reason or WRONG_NUMBER
+    return QuestionScore(
+        id=record.id,
+        values={ACCURACY: float(right), **_error_values(errors, trajectory.method not in WITHOUT_TOOLS)},
+        reason=errors[0] if errors else wrong or OK,
+        parsed=None if number.value is None else _shown(number),
+        rung='none' if number.value is None else 'percent' if number.percent else 'number',
+        gold=plain(record.answer),
+        trajectory=trajectory,
+    )
+
+
+def _shown(number: Number) -> str:
+    assert number.value is not None
+    value = number.value
+    if value.denominator == 1:
+        return str(value.numerator)
+    return f'{Decimal(value.numerator) / Decimal(value.denominator):.12g}'
+
+
+def _error_values(errors: Sequence[str], has_tools: bool) -> dict[str, float | None]:
+    areas = {
+        TOOL_ERROR: (NAME_ERRORS, PARAMETER_ERRORS),
+        NAME_ERROR: (NAME_ERRORS,),
+        PARAMETER_ERROR: (PARAMETER_ERRORS,),
+    }
+    if not has_tools:
+        return dict.fromkeys(areas)
+    return {metric: float(any(error.startswith(area) for error in errors)) for metric, area in areas.items()}
+
+
+def score_predictions(records: Sequence[Record], predictions: Sequence[str]) -> list[QuestionScore]:
+    """Scores a subset: one score per record, in the same order.
+
+    Args:
+        records: The records.
+        predictions: A trajectory's JSON each; an :class:`~opencompass_tooleval.core.answer.Answer` with an ``infra:``
+            reason is a question that was not answered, and counts as wrong.
+
+    Raises:
+        ValueError: There are more records than predictions or fewer, or a prediction is no trajectory.
+    """
+    if len(records) != len(predictions):
+        raise ValueError(f'{len(records)} records, but {len(predictions)} predictions')
+    failures = [getattr(prediction, 'reason', None) for prediction in predictions]
+    done = [
+        None if failure else _parse(record, prediction)
+        for record, prediction, failure in zip(records, predictions, failures, strict=True)
+    ]
+    has_tools = any(trajectory.method not in WITHOUT_TOOLS for trajectory in done if trajectory) or not any(done)
+    return [
+        score_trajectory(record, trajectory) if trajectory else _unanswered(record, str(failure), has_tools)
+        for record, trajectory, failure in zip(records, done, failures, strict=True)
+    ]
+
+
+def _parse(record: Record, prediction: str) -> Trajectory:
+    try:
+        return parse_trajectory(prediction)
+    except ValueError as error:
+        raise ValueError(f'prediction of question {record.id!r}: {error}') from error
+
+
+def _unanswered(record: Record, reason: str, has_tools: bool) -> QuestionScore:
+    return QuestionScore(record.id, {ACCURACY: 0.0, **_error_values((), has_tools)}, reason, gold=plain(record.answer))
+
+
+def breakdown(scores: Sequence[QuestionScore]) -> dict[str, Any]:
+    """What a result says beside its metrics.
+
+    Returns:
+        ``methods`` (method -> questions), ``tool_calls`` (all of them, and those that failed), ``tool_errors`` (code ->
+        calls), ``tools`` (name -> calls), ``rounds`` (all answers of the model), ``stopped`` (why -> questions).
+    """
+    done = [score.trajectory for score in scores if score.trajectory]
+    calls = [call for trajectory in done for call in trajectory.calls]
+    errors = [call.error for call in calls if call.error]
+    return {
+        'methods': dict(Counter(trajectory.method for trajectory in done)),
+        'tool_calls': {'all': len(calls), 'failed': len(errors)},
+        'tool_errors': dict(Counter(errors).most_common()),
+        'tools': dict(Counter(call.name for call in calls if not call.error.startswith(NAME_ERRORS)).most_common()),
+        'rounds': sum(len(trajectory.rounds) for trajectory in done),
+        'stopped': dict(Counter(trajectory.stopped for trajectory in done if trajectory.stopped)),
+    }

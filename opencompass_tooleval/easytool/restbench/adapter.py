@@ -1,0 +1,108 @@
+"""RestBench as OpenCompass sees it: glue only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+from datasets import Dataset
+from opencompass.datasets.base import BaseDataset
+from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
+from opencompass.utils import get_logger
+
+from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.easytool.compare import SUFFIX
+from opencompass_tooleval.easytool.restbench import VERSION
+from opencompass_tooleval.easytool.restbench.prompts import build_prompt
+from opencompass_tooleval.easytool.restbench.records import (
+    CURE,
+    find_subset,
+    gold_answer,
+    load_records,
+    parse_payload,
+)
+from opencompass_tooleval.easytool.restbench.scoring import PathScore, breakdown, score_answers
+from opencompass_tooleval.easytool.restbench.tools import generate_command, open_toolbox
+from opencompass_tooleval.host.data_path import resolve_data_path
+from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalRestBenchDataset(BaseDataset):
+    """One service of RestBench."""
+
+    @staticmethod
+    def load(path: str, name: str, gold: str = 'official', instructions: str | None = None) -> Dataset:
+        """Loads it.
+
+        Args:
+            path: Folder with ``tmdb.json``, ``spotify.json`` and ``specs``, such as ``data/restbench``.
+            name: Row of the table: ``tmdb`` or ``spotify``.
+            gold: ``official`` (as published) or ``repaired``; what is asked is the same.
+            instructions: A file of EasyTool instructions, which the model gets in place of the documentation.
+
+        Raises:
+            DataError: A file is missing or damaged, or a tool has no instruction.
+        """
+        subset, root = find_subset(name), resolve_data_path(path, CURE)
+        document = root / subset.document
+        made = resolve_data_path(instructions, generate_command(document, instructions)) if instructions else None
+        tools = open_toolbox(document, made)
+        records, errata = load_records(root / subset.file, name, tools.inventory, gold)
+        get_logger().info(f'data: {(root / subset.file).resolve()}: {len(records)} records, {len(errata)} errata')
+        return Dataset.from_list(
+            [
+                {
+                    'record_id': record.id,
+                    'messages': json.dumps([{'role': 'user', 'content': build_prompt(tools.texts, record.query)}]),
+                    'record': record.to_payload(),
+                    'gold_answer': gold_answer(record.path),
+                    'source': f'restbench_{name}' + (SUFFIX if instructions else ''),
+                    'shown': json.dumps(tools.shown),
+                }
+                for record in records
+            ]
+        )
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalRestBenchEvaluator(ToolEvalEvaluator):
+    """Scores one service of RestBench; the records say by which gold.
+
+    Args:
+        name: As in :meth:`ToolEvalRestBenchDataset.load`.
+        pred_postprocessor: As :class:`BaseEvaluator`.
+    """
+
+    def __init__(self, name: str, pred_postprocessor: Any = None) -> None:
+        super().__init__(pred_postprocessor)
+        self.subset = find_subset(name)
+        self._golds: set[str] = set()
+        self._shown: dict[str, str] = {}
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """See :class:`ToolEvalEvaluator`."""
+        return self.subset.metrics
+
+    def provenance(self) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        gold = ', '.join(sorted(self._golds))
+        said = {'benchmark': 'restbench', 'subset': self.subset.name, 'gold': gold, 'version': VERSION}
+        return said | self._shown
+
+    def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        return breakdown(cast(Sequence[PathScore], scores))
+
+    def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`; what the model was shown of the tools goes into the provenance."""
+        self._shown = json.loads(original_dataset[0]['shown'])
+        return super().evaluate(k, n, original_dataset, **columns)
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """See :class:`ToolEvalEvaluator`."""
+        records = [parse_payload(reference) for reference in references]
+        self._golds.update(record.gold for record in records)
+        return list(score_answers(records, answers))

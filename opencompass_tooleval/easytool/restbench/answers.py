@@ -1,0 +1,122 @@
+"""The path in an answer: read as data, whatever the text holds, and bounded."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, strip_reasoning, unfence
+from opencompass_tooleval.core.parse import Parsed, beyond_bounds, parse_literal
+from opencompass_tooleval.easytool.restbench.paths import normalise
+
+MAX_STEPS = 100
+"""The longest gold path has four steps; an answer that repeats the whole list of tools is not a path."""
+
+MAX_LISTS = 32
+"""So many opening brackets in prose are tried."""
+
+_BULLET = re.compile(r'(?:[-*•]|\(?\d{1,3}[.):]|step \d{1,3}[.):])\s+', re.IGNORECASE)
+_ARROW = re.compile(r'->|→|=>')
+
+
+def _whole(text: str) -> Parsed:
+    """The answer is the list, as Python literal or JSON; a code fence around it is no matter."""
+    inside = unfence(text).strip()
+    parsed = parse_literal(inside)
+    if parsed.ok and inside != text:
+        return Parsed(parsed.value, 'fence')
+    return parsed
+
+
+def _lists(text: str) -> Iterator[list[Any]]:
+    """Every JSON list in a text, however many brackets the text has; lists within lists aside."""
+    decoder, place = json.JSONDecoder(), text.find('[')
+    for _ in range(MAX_LISTS):
+        if place < 0:
+            return
+        try:
+            value, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            end = place + 1
+        else:
+            yield value
+        place = text.find('[', end)
+
+
+def _prose(text: str) -> Parsed:
+    """The last list of texts that stands in prose; failing that, what is between the first bracket and the last."""
+    found = [value for value in _lists(text) if value and all(isinstance(item, str) for item in value)]
+    if found:
+        return Parsed(found[-1], 'prose')
+    span = text[text.find('[') : text.rfind(']') + 1] if '[' in text else ''
+    parsed = parse_literal(span) if span else Parsed(None, 'none', 'parse:no_list')
+    return Parsed(parsed.value, 'prose') if isinstance(parsed.value, list) else Parsed(None, 'none', 'parse:no_list')
+
+
+def _arrows(text: str) -> Parsed:
+    """The last line such as ``GET /a -> GET /b``."""
+    for line in reversed(text.splitlines()):
+        steps = [step.strip() for step in _ARROW.split(line)]
+        if len(steps) > 1 and normalise(steps[-1]).path:
+            return Parsed([_unbulleted(steps[0]), *steps[1:]], 'arrows')
+    return Parsed(None, 'none', 'parse:no_list')
+
+
+def _unbulleted(line: str) -> str:
+    line = line.strip()
+    bullet = _BULLET.match(line)
+    return line[bullet.end() :] if bullet else line
+
+
+def _lines(text: str) -> Parsed:
+    """Lines that begin with a step, behind a number or a bullet or not; other lines are passed over."""
+    steps = [line for line in map(_unbulleted, text.splitlines()) if normalise(line).path]
+    return Parsed(steps, 'lines') if steps else Parsed(None, 'none', 'parse:no_list')
+
+
+_LADDER: tuple[Callable[[str], Parsed], ...] = (_whole, _prose, _arrows, _lines)
+
+
+def _as_path(parsed: Parsed) -> Parsed:
+    """Holds what was read against what a path may be."""
+    if not isinstance(parsed.value, list):
+        return Parsed(None, 'none', 'parse:not_a_list')
+    if len(parsed.value) > MAX_STEPS:
+        return Parsed(None, 'none', 'parse:too_many_steps')
+    if not all(isinstance(item, str) for item in parsed.value):
+        return Parsed(None, 'none', 'parse:not_text')
+    return parsed
+
+
+def read_path(answer: Any) -> Parsed:
+    """Reads the ordered list of tools in an answer; never raises, whatever it holds.
+
+    Args:
+        answer: Its text; a list that has been read already is taken as it is (rung ``value``).
+
+    Returns:
+        The list of texts, not yet normalised. Rungs: ``literal``, ``json``, ``quotes`` (see
+        :func:`~opencompass_tooleval.core.parse.parse_literal`), ``fence``, ``prose``, ``arrows``, ``lines``. Reasons:
+        ``answer:empty``, ``answer:too_long``, ``answer:truncated_reasoning``, ``parse:no_list``, ``parse:not_a_list``,
+        ``parse:not_text``, ``parse:too_many_steps``, ``parse:too_deep``, and what an ``infra:`` failure says.
+    """
+    if not isinstance(answer, str):
+        excess = beyond_bounds(answer)
+        return Parsed(None, 'none', excess) if excess else _as_path(Parsed(answer, 'value'))
+    if len(answer) > MAX_CHARS:
+        return Parsed(None, 'none', TOO_LONG)
+    reason = getattr(answer, 'reason', None)
+    text = answer if reason else strip_reasoning(answer)
+    reason = reason or getattr(text, 'reason', None)
+    if reason or not text.strip():
+        return Parsed(None, 'none', reason or EMPTY)
+    why = ''
+    for read in _LADDER:
+        parsed = read(text.strip())
+        if isinstance(parsed.value, list):
+            return _as_path(parsed)
+        said = 'parse:not_a_list' if parsed.ok else parsed.reason
+        why = why or (said if said != 'parse:not_json' else '')
+    return Parsed(None, 'none', why)

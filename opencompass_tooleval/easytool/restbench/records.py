@@ -1,0 +1,164 @@
+"""RestBench's files -> typed records. Every quirk of the data ends here.
+
+A file is a JSON list of ``{"query": text, "solution": [step, ...]}``. Rows have no id: their number is it, from 0.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.restbench.errata import Erratum, find_errata, repair
+from opencompass_tooleval.easytool.restbench.paths import Inventory
+from opencompass_tooleval.easytool.restbench.subsets import SUBSETS
+
+logger = logging.getLogger(__name__)
+
+CURE = 'tooleval prepare restbench --from DIR'
+GOLDS = ('official', 'repaired')
+
+
+@dataclass(frozen=True)
+class Subset:
+    """One row of :data:`~opencompass_tooleval.easytool.restbench.subsets.SUBSETS`."""
+
+    name: str
+    file: str
+    document: str
+    instructions: str
+    metrics: tuple[str, ...]
+    records: int
+    steps: int
+    tools: int
+    errata: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """One request and the path that fulfils it.
+
+    Attributes:
+        id: Its row number in the file, from 0.
+        query: The request.
+        published: The gold path as the file has it.
+        repaired: The gold path with its errata mended.
+        gold: Which of the two counts: one of ``GOLDS``.
+        tools: Names of all tools of the service, in the document's order.
+    """
+
+    id: str
+    query: str
+    published: tuple[str, ...]
+    repaired: tuple[str, ...]
+    gold: str
+    tools: tuple[str, ...] = field(repr=False)
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The gold path that counts."""
+        return self.repaired if self.gold == 'repaired' else self.published
+
+    def to_payload(self) -> str:
+        """The record as JSON text; :func:`parse_payload` gives it back."""
+        return json.dumps(asdict(self))
+
+
+TABLE: tuple[Subset, ...] = tuple(Subset(**cast(dict[str, Any], row)) for row in SUBSETS)
+""":data:`~opencompass_tooleval.easytool.restbench.subsets.SUBSETS`, typed."""
+
+_SUBSETS = {subset.name: subset for subset in TABLE}
+
+
+def find_subset(name: str) -> Subset:
+    """Returns the row called ``name``.
+
+    Raises:
+        ValueError: There is none; the message lists those there are.
+    """
+    if name not in _SUBSETS:
+        raise ValueError(f'RestBench has no subset {name!r}; it has {", ".join(_SUBSETS)}')
+    return _SUBSETS[name]
+
+
+def parse_payload(payload: str) -> Record:
+    """Gives back the record of :meth:`Record.to_payload`."""
+    raw: dict[str, Any] = json.loads(payload)
+    return Record(**{**raw, **{key: tuple(raw[key]) for key in ('published', 'repaired', 'tools')}})
+
+
+def _read_rows(file: Path) -> list[Any]:
+    try:
+        rows = json.loads(file.read_text(encoding='utf-8'))
+    except OSError as error:
+        raise DataError(file, f'the file cannot be read ({error.strerror})', cure=CURE) from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(file, f'the file is cut short or no JSON ({error})', cure=CURE) from error
+    if not isinstance(rows, list) or not rows:
+        raise DataError(file, 'the file is no list of records', cure=CURE)
+    return rows
+
+
+def _read_row(file: Path, number: int, raw: Any) -> tuple[str, tuple[str, ...]]:
+    query = raw.get('query') if isinstance(raw, dict) else None
+    solution = raw.get('solution') if isinstance(raw, dict) else None
+    if not isinstance(query, str) or not query.strip():
+        raise DataError(file, "field 'query' is no text", str(number), CURE)
+    if not isinstance(solution, list) or not solution or not all(isinstance(step, str) for step in solution):
+        raise DataError(file, "field 'solution' is no list of steps", str(number), CURE)
+    return query, tuple(solution)
+
+
+def _check_counts(file: Path, subset: Subset, found: Mapping[str, int]) -> None:
+    wanted = {what: getattr(subset, what) for what in found}
+    other = [f'{count} {what}, not {wanted[what]}' for what, count in found.items() if count != wanted[what]]
+    if other:
+        logger.warning('%s is not the published %s: %s', file, subset.name, '; '.join(other))
+
+
+def load_records(
+    file: Path, subset: str, inventory: Inventory, gold: str = 'official'
+) -> tuple[list[Record], list[Erratum]]:
+    """Reads a data file.
+
+    Args:
+        file: Path of ``tmdb.json`` or ``spotify.json``.
+        subset: Name of the row in the table.
+        inventory: The service's tools.
+        gold: ``official``: the gold paths as published. ``repaired``: with their errata mended.
+
+    Returns:
+        One record per row, in the file's order, and the errata of all their published paths. Other counts than the
+        published ones are logged.
+
+    Raises:
+        DataError: The file is missing or damaged, or a gold step names no tool and it is not known which one it means.
+        ValueError: No such subset or gold.
+    """
+    row = find_subset(subset)
+    if gold not in GOLDS:
+        raise ValueError(f'RestBench has gold {" and ".join(GOLDS)}, not {gold!r}')
+    records: list[Record] = []
+    errata: list[Erratum] = []
+    for number, raw in enumerate(_read_rows(file)):
+        query, solution = _read_row(file, number, raw)
+        try:
+            mine = find_errata(str(number), solution, inventory)
+        except ValueError as error:
+            raise DataError(file, str(error), str(number), CURE) from error
+        repaired = repair(solution, mine)
+        records.append(Record(str(number), query, solution, repaired, gold, inventory.names))
+        errata += mine
+    steps = sum(len(record.published) for record in records)
+    found = {'records': len(records), 'steps': steps, 'tools': len(inventory.names), 'errata': len(errata)}
+    _check_counts(file, row, found)
+    return records, errata
+
+
+def gold_answer(path: Sequence[str]) -> str:
+    """What a perfect model answers: a JSON list."""
+    return json.dumps(list(path), ensure_ascii=False)

@@ -1,0 +1,53 @@
+"""Documentation of tools, whatever its source: one :class:`ToolDoc` per tool.
+
+A source is a module with ``read(path) -> list[ToolDoc]`` and a row in ``KINDS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.sources import function_schema, openapi, plain_text, teval, toolbench, ultratool
+from opencompass_tooleval.easytool.tool_doc import ToolDoc
+
+KINDS: Mapping[str, Callable[[Path], list[ToolDoc]]] = {
+    'toolbench': toolbench.read,
+    'openapi': openapi.read,
+    'function_schema': function_schema.read,
+    'teval': teval.read,
+    'ultratool': ultratool.read,
+    'plain_text': plain_text.read,
+}
+"""Name of a source, as ``--source`` takes it, to its reader."""
+
+
+def load_docs(kind: str, path: Path) -> list[ToolDoc]:
+    """Reads the documentation of all tools in a file.
+
+    Args:
+        kind: One of ``KINDS``.
+        path: The file, or for ``plain_text`` also a folder.
+
+    Returns:
+        At least one tool, names unique, in the source's order.
+
+    Raises:
+        ValueError: There is no such kind.
+        DataError: The file is missing or not of that kind, or a tool is documented in two ways; names file and tool.
+    """
+    if kind not in KINDS:
+        raise ValueError(f'there is no source {kind!r}; there are {", ".join(KINDS)}')
+    if not path.exists():
+        raise DataError(path, 'the file is missing')
+    docs = KINDS[kind](path)
+    if not docs:
+        others = ', '.join(other for other in KINDS if other != kind)
+        raise DataError(path, f'source {kind!r} finds no tools in it; the other sources are {others}')
+    seen: set[str] = set()
+    for doc in docs:
+        if doc.name in seen:
+            raise DataError(path, 'two tools have this name', doc.name)
+        seen.add(doc.name)
+    return docs

@@ -1,0 +1,250 @@
+"""ToolBench as OpenCompass sees it: glue only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from datasets import Dataset
+from opencompass.datasets.base import BaseDataset
+from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
+from opencompass.utils import get_logger
+
+from opencompass_tooleval.core.aggregate import Aggregate, aggregate
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.easytool.compare import SUFFIX
+from opencompass_tooleval.easytool.toolbench import VERSION, calls, success
+from opencompass_tooleval.easytool.toolbench.build import Shown, load_queries, make_choices, make_requests, open_tools
+from opencompass_tooleval.easytool.toolbench.prompts import calls_prompt, selection_prompt
+from opencompass_tooleval.easytool.toolbench.records import CURE, find_file, find_subset
+from opencompass_tooleval.easytool.toolbench.score_calls import CallsScore, breakdown, score_requests, total
+from opencompass_tooleval.easytool.toolbench.score_selection import gold_answer, parse_choice, score_choices
+from opencompass_tooleval.easytool.toolbench.texts import generate_cure
+from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.encoder import shared_encoder
+from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
+from opencompass_tooleval.host.data_path import resolve_data_path
+from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
+from opencompass_tooleval.host.judging import Judge, JudgeItem, judge_cfg_from_env, judge_settings
+
+Row = dict[str, str]
+
+
+def _row(record_id: str, prompt: str, payload: str, gold: str) -> Row:
+    messages = json.dumps([{'role': 'user', 'content': prompt}])
+    return {'record_id': record_id, 'messages': messages, 'record': payload, 'gold_answer': gold}
+
+
+def _selection_rows(tools: Shown, size: int, seed: int, similarity: Similarity) -> Iterator[Row]:
+    for choice in make_choices(tools, size, seed, similarity):
+        prompt = selection_prompt((tools.described(name) for name in choice.candidates), choice.query)
+        yield _row(choice.id, prompt, choice.to_payload(), gold_answer(choice))
+
+
+def _calls_rows(tools: Shown) -> Iterator[Row]:
+    for request in make_requests(tools):
+        prompt = calls_prompt(tools.callable(request), request.query)
+        yield _row(request.id, prompt, request.to_payload(), calls.gold_answer(request))
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalToolBenchDataset(BaseDataset):
+    """Choosing a tool for a request, or calling its APIs."""
+
+    @staticmethod
+    def load(
+        path: str, name: str, instructions: str | None = None, encoder: str | None = None, seed: int = 0
+    ) -> Dataset:
+        """Loads one subset.
+
+        Args:
+            path: Folder with the test files, such as ``data/toolbench``.
+            name: Row of the table: ``selection_5``, ..., ``calls_g2``, ``calls_g3``.
+            instructions: A file of EasyTool instructions, which the model gets in place of the documentation.
+            encoder: What finds the other candidates: ``offline``, a folder or a hub id; by default
+                ``$TOOLEVAL_ENCODER`` or T-Eval's. Not looked for where none are to be found.
+            seed: Decides in which order candidates are shown.
+
+        Raises:
+            DataError: A file is missing or damaged, there are too few tools, or tools have no instruction.
+            EncoderMissingError: The encoder is not on this machine.
+            ValueError: The subset is no such one.
+        """
+        subset = find_subset(name)
+        if subset.kind == 'success':
+            raise ValueError(f'{name} is made of stored trajectories: type=ToolEvalToolBenchTrajectories')
+        file = resolve_data_path(path, CURE) / find_file(subset.data).file
+        instructed = resolve_data_path(instructions, generate_cure(file)) if instructions else None
+        tools = open_tools(file, subset.data, instructed)
+        get_logger().info(f'data: {file.resolve()}: {len(tools.data.records)} records, {len(tools.data.errata)} errata')
+        shown: dict[str, Any] = dict(tools.said)
+        if subset.kind == 'selection':
+            similarity = shared_encoder(locate_encoder(choose_encoder(encoder, 'EN')), default_cache())
+            rows = list(_selection_rows(tools, subset.candidates, seed, similarity))
+            shown |= {'candidates': subset.candidates, 'candidates_encoder': similarity.name, 'seed': seed}
+        else:
+            rows = list(_calls_rows(tools))
+        more = {'source': f'toolbench_{name}' + (SUFFIX if instructions else ''), 'shown': json.dumps(shown)}
+        return Dataset.from_list([{**row, **more} for row in rows])
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalToolBenchTrajectories(BaseDataset):
+    """Stored trajectories, to be judged: the oracle model answers what is stored."""
+
+    @staticmethod
+    def load(path: str, data: str | None = None) -> Dataset:
+        """Loads them.
+
+        Args:
+            path: The file (:func:`~opencompass_tooleval.easytool.toolbench.success.load_trajectories`).
+            data: A test file of ToolBench, such as ``data/toolbench/G2_category.json``, for trajectories that do not
+                say their request.
+
+        Raises:
+            DataError: A file is missing or damaged.
+        """
+        file = resolve_data_path(path, 'store the trajectories of an agent there: id, query, final_answer')
+        queries = load_queries(resolve_data_path(data, CURE)) if data else None
+        return Dataset.from_list(
+            [
+                {**_row(one.id, one.query, one.to_payload(), one.answer), 'source': 'toolbench_success'}
+                for one in success.load_trajectories(file, queries)
+            ]
+        )
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalToolBenchEvaluator(ToolEvalEvaluator):
+    """Scores choices or calls.
+
+    Args:
+        name: As in :meth:`ToolEvalToolBenchDataset.load`.
+        pred_postprocessor: As :class:`BaseEvaluator`.
+    """
+
+    def __init__(self, name: str, pred_postprocessor: Any = None) -> None:
+        super().__init__(pred_postprocessor)
+        self.subset = find_subset(name)
+        self._shown: dict[str, Any] = {}
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """See :class:`ToolEvalEvaluator`."""
+        return self.subset.metrics
+
+    def provenance(self) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        return {'benchmark': 'toolbench', 'subset': self.subset.name, 'version': VERSION, **self._shown}
+
+    def total(self, scores: Sequence[SampleScore]) -> Aggregate:
+        """See :class:`ToolEvalEvaluator`."""
+        if self.subset.kind == 'selection':
+            return aggregate(scores, self.metrics)
+        return total(cast(Sequence[CallsScore], scores), self.metrics)
+
+    def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        return breakdown(cast(Sequence[CallsScore], scores)) if self.subset.kind == 'calls' else {}
+
+    def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`; what the model was shown goes into the provenance."""
+        self._shown = json.loads(original_dataset[0]['shown'])
+        return super().evaluate(k, n, original_dataset, **columns)
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """See :class:`ToolEvalEvaluator`."""
+        if self.subset.kind == 'selection':
+            choices = [parse_choice(reference) for reference in references]
+            return score_choices(choices, answers)
+        requests = [calls.parse_request(reference) for reference in references]
+        return list(score_requests(requests, answers))
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalToolBenchSuccessEvaluator(ToolEvalEvaluator):
+    """Has final answers judged; the rules are those of UltraTool's judge.
+
+    Args:
+        judge_cfg: The judge, any model of OpenCompass; by default the one that ``$OC_JUDGE_MODEL``,
+            ``$OC_JUDGE_API_KEY`` and ``$OC_JUDGE_API_BASE`` name.
+        judgements: A file of judgements in place of a judge.
+        pred_postprocessor: As :class:`BaseEvaluator`.
+
+    Raises:
+        ValueError: There is no judge.
+    """
+
+    metrics = find_subset('success').metrics
+
+    def __init__(
+        self,
+        judge_cfg: Mapping[str, Any] | None = None,
+        judgements: str | None = None,
+        pred_postprocessor: Any = None,
+    ) -> None:
+        super().__init__(pred_postprocessor)
+        self.judgements = Path(judgements) if judgements else None
+        self.judge_cfg = judge_cfg or judge_cfg_from_env()
+        if not self.judgements and not self.judge_cfg:
+            raise ValueError(
+                'the success rate needs a judge: give judge_cfg or judgements, or set '
+                'OC_JUDGE_MODEL, OC_JUDGE_API_KEY and OC_JUDGE_API_BASE'
+            )
+        self._judge: Judge[success.Verdict] | None = None
+        self._calls = 0
+
+    def provenance(self) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        said: dict[str, Any] = {'benchmark': 'toolbench', 'subset': 'success', 'version': VERSION}
+        if self.judgements:
+            said['judge'] = str(self.judgements)
+        elif self._judge:
+            said['judge'] = self._judge.name
+            said['judge_hash'] = self._judge.settings
+            said['judge_settings'] = judge_settings(cast(Mapping[str, Any], self.judge_cfg))
+            said['judge_prompt'] = success.prompt_hash()
+            said['judge_calls'] = self._calls
+        return said
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """See :class:`ToolEvalEvaluator`."""
+        trajectories = [success.parse_trajectory(reference) for reference in references]
+        finals = [
+            success.clean(Answer('', stored.infra) if stored.infra and not answer else answer)
+            for stored, answer in zip(trajectories, answers, strict=True)
+        ]
+        judgements = self._judgements(trajectories, finals)
+        scores = success.score_trajectories(trajectories, finals, judgements)
+        if self._judge:
+            self._keep_judgements(scores)
+        return scores
+
+    def _judgements(
+        self, trajectories: Sequence[success.Trajectory], answers: Sequence[Answer]
+    ) -> list[success.Judgement]:
+        if self.judgements:
+            return success.load_judgements(self.judgements)
+        cfg = cast(Mapping[str, Any], self.judge_cfg)
+        self._judge = Judge(cfg, default_cache(), success.parse_verdict, 'judge-success')
+        items = [
+            JudgeItem(one.id, success.judge_prompt(one.query, answer))
+            for one, answer in zip(trajectories, answers, strict=True)
+            if not success.unjudgeable(answer)
+        ]
+        verdicts = self._judge.judge(items)
+        self._calls += self._judge.calls
+        return [success.judgement_of(item.id, verdicts.get(item.id)) for item in items]
+
+    def _keep_judgements(self, scores: Sequence[SampleScore]) -> None:
+        """Writes the judgements beside the result, as ``judgements=`` takes them."""
+        folder = getattr(self, '_out_dir', None)  # set by OpenCompass's task
+        if folder:
+            file = Path(f'{folder}_judgements.jsonl')
+            file.parent.mkdir(parents=True, exist_ok=True)
+            rows = success.judgement_rows(scores)
+            file.write_text(''.join(f'{json.dumps(row)}\n' for row in rows), encoding='utf-8')

@@ -1,0 +1,108 @@
+"""The data of a subset: a test file, its instructions if they stand in, and what is asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.easytool.instruction import ToolInstruction
+from opencompass_tooleval.easytool.toolbench import texts
+from opencompass_tooleval.easytool.toolbench.calls import Request, make_request
+from opencompass_tooleval.easytool.toolbench.candidates import choose, rank_others
+from opencompass_tooleval.easytool.toolbench.records import CURE, FILE_TABLE, Data, load_data
+from opencompass_tooleval.easytool.toolbench.score_selection import Choice
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A test file and what is shown of its tools.
+
+    Attributes:
+        file: The test file.
+        data: What it holds.
+        instructions: Name -> instruction; None where the documentation is shown.
+        said: What the texts are made of, for provenance.
+    """
+
+    file: Path
+    data: Data
+    instructions: Mapping[str, ToolInstruction] | None
+    said: Mapping[str, str]
+
+    def described(self, name: str) -> str:
+        """The description of a tool, to choose it by."""
+        if self.instructions is None:
+            return texts.documented_tool(self.data.tools[name])
+        return texts.instructed_tool(self.instructions[name])
+
+    def callable(self, request: Request) -> Iterator[str]:
+        """What is shown of each tool of a request, to call its APIs by."""
+        apis: dict[str, list[str]] = {}
+        for one in request.inventory:
+            apis.setdefault(one.tool, []).append(one.api)
+        for tool, names in apis.items():
+            if self.instructions is None:
+                yield texts.documented_calls(self.data.tools[tool], names)
+            else:
+                yield texts.instructed_calls(self.instructions[tool], names)
+
+
+def open_tools(file: Path, name: str, instructions: Path | None = None) -> Shown:
+    """Reads a test file, and the instructions of its tools if they stand in for the documentation.
+
+    Args:
+        file: Its path.
+        name: ``G1``, ``G2`` or ``G3``.
+        instructions: A file of instructions.
+
+    Raises:
+        DataError: A file is missing or damaged, or tools have no instruction.
+    """
+    data = load_data(file, name)
+    known = texts.match_instructions(instructions, data.tools, texts.generate_cure(file)) if instructions else None
+    return Shown(file, data, known, texts.shown(file, instructions))
+
+
+def load_queries(file: Path) -> dict[str, str]:
+    """Record id -> request of a test file, which is one of the table's by its name, or else as large as any."""
+    name = next((known.name for known in FILE_TABLE if known.file == file.name), FILE_TABLE[0].name)
+    return {record.id: record.query for record in load_data(file, name).records}
+
+
+def make_choices(tools: Shown, size: int, seed: int, similarity: Similarity) -> list[Choice]:
+    """One choice among ``size`` tools for every request that a single tool fulfils, in the file's order.
+
+    The other candidates are those whose documented descriptions are most like the request, also where instructions are
+    shown: both variants ask the same.
+
+    Args:
+        tools: The test file.
+        size: How many candidates.
+        seed: Decides in which order they are shown.
+        similarity: Cosine of sentence embeddings.
+
+    Raises:
+        DataError: No request is fulfilled with a single tool, or there are too few tools.
+    """
+    records = [record for record in tools.data.records if len(record.tools) == 1]
+    if not records:
+        raise DataError(tools.file, 'no request is fulfilled with a single tool', cure=CURE)
+    names = list(tools.data.tools)
+    described = [texts.documented_tool(tools.data.tools[name]) for name in names]
+    golds = [record.tools[0] for record in records]
+    ranked = rank_others([record.query for record in records], golds, names, described, similarity)
+    try:
+        return [
+            Choice(record.id, record.query, gold, choose(gold, others, size, f'{seed}/{record.id}'))
+            for record, gold, others in zip(records, golds, ranked, strict=True)
+        ]
+    except ValueError as error:
+        raise DataError(tools.file, str(error), cure='a subset with fewer candidates') from error
+
+
+def make_requests(tools: Shown) -> list[Request]:
+    """Every request with the APIs that it may be fulfilled with, in the file's order."""
+    return [make_request(record, tools.data.tools) for record in tools.data.records]

@@ -1,0 +1,298 @@
+"""Success rate: a judge says whether a final answer answers the request (EasyTool, Section 5.1 and Appendix B.1).
+
+Pure: asking is the host's business. A trajectory is what an agent did, stored: its request and its final answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, Answer, strip_reasoning, unfence
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.parse import parse_enclosed
+from opencompass_tooleval.core.result import INFRA, OK, SampleScore
+from opencompass_tooleval.easytool.sources.reading import read_json
+from opencompass_tooleval.easytool.toolbench.success_prompts import SUCCESS
+
+NOT_SUCCESSFUL = 'judge:no'
+UNJUDGED = 'judge:unjudged'
+
+JUDGED, FAILED, MISSING = 'judged', 'unjudged', 'missing'
+STATUSES = (JUDGED, FAILED, MISSING)
+
+UNJUDGED_LIMIT = 0.01
+"""Share of unjudged above which an evaluation fails."""
+
+_PLACEHOLDER = re.compile(r'\{(question|answer)\}')
+_CHOICE = re.compile(r'["\']choice["\']\s*:\s*["\']\s*(yes|no)\b', re.IGNORECASE)
+_ID_KEYS, _QUERY_KEYS = ('record_id', 'query_id', 'id'), ('query', 'question')
+_ANSWER_KEYS = ('final_answer', 'answer', 'answer_generation', 'prediction')
+
+
+class UnjudgedError(ValueError):
+    """Too much could not be judged for a score to mean anything."""
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """What an agent did.
+
+    Attributes:
+        id: Record id.
+        query: The request.
+        answer: Its final answer, ``''`` if it gave none.
+        infra: Why there is none through no fault of the model (``infra:...``), or None.
+    """
+
+    id: str
+    query: str
+    answer: str
+    infra: str | None = None
+
+    def to_payload(self) -> str:
+        """The trajectory as JSON text; :func:`parse_trajectory` gives it back."""
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the judge said of one answer.
+
+    Attributes:
+        id: Record id.
+        status: ``judged``, ``unjudged`` (the reply could not be read) or ``missing`` (there was no answer to judge).
+        success: Whether it answers the request; None unless ``judged``.
+        why: The judge's reason.
+    """
+
+    id: str
+    status: str
+    success: bool | None = None
+    why: str = ''
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a judge's reply says."""
+
+    success: bool
+    why: str = ''
+
+
+def parse_trajectory(payload: str) -> Trajectory:
+    """Gives back the trajectory of :meth:`Trajectory.to_payload`."""
+    return Trajectory(**json.loads(payload))
+
+
+def prompt_hash() -> str:
+    """12 hex digits of the judge's prompt, so that a judgement says what it was asked with."""
+    return hashlib.sha256(SUCCESS.encode('utf-8')).hexdigest()[:12]
+
+
+def judge_prompt(question: str, answer: str) -> str:
+    """Fills the judge's prompt; what is filled in is never read as a placeholder itself."""
+    values = {'question': question, 'answer': answer}
+    return _PLACEHOLDER.sub(lambda match: values[match.group(1)], SUCCESS)
+
+
+def _decision(value: Any) -> bool | None:
+    said = value.strip().strip('.!').casefold() if isinstance(value, str) else ''
+    return {'yes': True, 'no': False}.get(said)
+
+
+def parse_verdict(reply: str) -> Verdict | None:
+    """Reads a judge's reply; never raises.
+
+    Returns:
+        What ``Choice`` says in the reply's JSON object, or in what was meant to be one where all of its choices agree,
+        or the reply itself where it is a bare yes or no. None if it says neither: that is never taken for a no.
+    """
+    if len(reply) > MAX_CHARS:
+        return None
+    text = unfence(strip_reasoning(reply)).strip()
+    bare = _decision(text)
+    if bare is not None:
+        return Verdict(bare)
+    parsed = parse_enclosed(text, '{', '}')
+    if isinstance(parsed.value, dict):
+        fields = {str(key).strip().casefold(): value for key, value in parsed.value.items()}
+        choice = _decision(fields.get('choice'))
+        return None if choice is None else Verdict(choice, str(fields.get('reason') or ''))
+    said = {word.casefold() for word in _CHOICE.findall(text)}
+    return Verdict(said == {'yes'}) if len(said) == 1 else None
+
+
+# Trajectories
+
+
+def _first(row: Mapping[str, Any], keys: Sequence[str]) -> Any:
+    return next((row[key] for key in keys if row.get(key) is not None), None)
+
+
+def _rows(file: Path) -> Iterator[tuple[str, Any]]:
+    """Name and value of every row: of a list by its number, of an object by its key."""
+    value = read_json(file)
+    if isinstance(value, dict) and all(isinstance(row, dict) for row in value.values()):
+        yield from value.items()
+    else:
+        yield from ((str(number), row) for number, row in enumerate(value if isinstance(value, list) else [value]))
+
+
+def _trajectory(file: Path, name: str, row: Any, queries: Mapping[str, str]) -> Trajectory:
+    if not isinstance(row, dict):
+        raise DataError(file, 'the trajectory is no object', name)
+    known = _first(row, _ID_KEYS)
+    record_id = name if known is None else str(known)
+    answer, query, infra = _first(row, _ANSWER_KEYS), _first(row, _QUERY_KEYS), row.get('infra')
+    if isinstance(answer, dict):  # ToolBench's own files: the steps, and what they end in
+        query = query or _first(answer, _QUERY_KEYS)
+        answer = answer.get('final_answer', '')
+    query = query or queries.get(record_id)
+    if not isinstance(query, str) or not query.strip():
+        raise DataError(file, "the trajectory has no 'query', and its id is of no record", record_id)
+    if not isinstance(answer, str):
+        raise DataError(file, f'the trajectory has no text as {", ".join(map(repr, _ANSWER_KEYS))}', record_id)
+    if infra is not None and not (isinstance(infra, str) and infra.startswith(INFRA)):
+        raise DataError(file, "'infra' is neither null nor an infra: reason", record_id)
+    return Trajectory(record_id, query, answer, infra)
+
+
+def load_trajectories(file: Path, queries: Mapping[str, str] | None = None) -> list[Trajectory]:
+    """Reads stored trajectories.
+
+    Args:
+        file: JSON lines or a JSON list with ``id``, ``query`` and ``final_answer`` (or ``answer``); ToolBench's own
+            result files (an object by query id, the answer an object with ``final_answer``); or a predictions file of
+            OpenCompass (``record_id``, ``prediction``), which has no queries.
+        queries: Record id -> request, for those that the file does not say.
+
+    Raises:
+        DataError: It is missing, damaged or empty, a trajectory is not whole, or two have one id.
+    """
+    found: dict[str, Trajectory] = {}
+    for name, row in _rows(file):
+        trajectory = _trajectory(file, name, row, queries or {})
+        if trajectory.id in found:
+            raise DataError(file, 'two trajectories have this id', trajectory.id)
+        found[trajectory.id] = trajectory
+    if not found:
+        raise DataError(file, 'the file holds no trajectories')
+    return list(found.values())
+
+
+# Judgements
+
+
+def _judgement(file: Path, name: str, row: Any) -> Judgement:
+    if not isinstance(row, dict):
+        raise DataError(file, 'the judgement is no object', name)
+    record_id = str(row.get('id', name))
+    if 'reply' in row:
+        return judgement_of(record_id, parse_verdict(str(row['reply'])))
+    status, success = row.get('status', JUDGED), row.get('success')
+    if status not in STATUSES:
+        raise DataError(file, f"'status' is none of {', '.join(STATUSES)}", record_id)
+    if (status == JUDGED) != isinstance(success, bool):
+        raise DataError(file, "'success' must be true or false where it is judged, and nowhere else", record_id)
+    return Judgement(record_id, status, success, str(row.get('why') or ''))
+
+
+def load_judgements(file: Path) -> list[Judgement]:
+    """Reads judgements: lines ``{"id", "status", "success", "why"}``, as a run writes them, or ``{"id", "reply"}``.
+
+    Raises:
+        DataError: The file is missing or damaged, or judges one thing twice.
+    """
+    found: dict[str, Judgement] = {}
+    for name, row in _rows(file):
+        judgement = _judgement(file, name, row)
+        if judgement.id in found:
+            raise DataError(file, 'it is judged twice', judgement.id)
+        found[judgement.id] = judgement
+    return list(found.values())
+
+
+def judgement_of(record_id: str, verdict: Verdict | None) -> Judgement:
+    """The judgement that a verdict makes, or the lack of one."""
+    if verdict is None:
+        return Judgement(record_id, FAILED)
+    return Judgement(record_id, JUDGED, verdict.success, verdict.why)
+
+
+def unjudgeable(answer: str) -> str:
+    """Why an answer is not shown to the judge: it failed, is empty or too long; ``''`` if it is."""
+    reason = getattr(answer, 'reason', None)
+    if reason:
+        return str(reason)
+    if len(answer) > MAX_CHARS:
+        return TOO_LONG
+    return '' if answer.strip() else EMPTY
+
+
+def clean(answer: str) -> Answer:
+    """A final answer without a reasoning model's thoughts; one that is not there keeps its reason."""
+    reason = getattr(answer, 'reason', None)
+    return Answer(answer, reason) if reason else strip_reasoning(answer)
+
+
+# Scores
+
+
+def score_success(trajectory: Trajectory, answer: str, judgement: Judgement | None) -> SampleScore:
+    """Scores one final answer.
+
+    Args:
+        trajectory: The request.
+        answer: The final answer, clean.
+        judgement: What the judge said of it; None is as if it could not be judged.
+
+    Returns:
+        ``success_rate``: 1 or 0 as the judge says, 0 without an answer, and None where the judge's reply could not be
+        read: that is never a score, and counted by its reason.
+    """
+    reason = unjudgeable(answer)
+    value: float | None = 0.0
+    if not reason and (judgement is None or judgement.success is None):
+        value, reason = None, UNJUDGED
+    elif not reason and judgement is not None:
+        value, reason = float(bool(judgement.success)), OK if judgement.success else NOT_SUCCESSFUL
+    parsed = {'answer': answer, 'why': judgement.why if judgement else ''}
+    return SampleScore(trajectory.id, {'success_rate': value}, reason, parsed, 'value', trajectory.query)
+
+
+def score_trajectories(
+    trajectories: Sequence[Trajectory], answers: Sequence[str], judgements: Sequence[Judgement]
+) -> list[SampleScore]:
+    """Scores final answers: one score per trajectory, in the same order.
+
+    Raises:
+        ValueError: A judgement is of none of them.
+        UnjudgedError: More than 1% of the answers could not be judged.
+    """
+    by_id = {judgement.id: judgement for judgement in judgements}
+    foreign = sorted(set(by_id) - {trajectory.id for trajectory in trajectories})
+    if foreign:
+        raise ValueError(f'{len(foreign)} judgements are of no trajectory, such as {foreign[0]!r}')
+    scores = [
+        score_success(trajectory, answer, by_id.get(trajectory.id))
+        for trajectory, answer in zip(trajectories, answers, strict=True)
+    ]
+    lost = [score.id for score in scores if score.reason == UNJUDGED]
+    tried = [score for score in scores if score.reason in (UNJUDGED, NOT_SUCCESSFUL, OK)]
+    if len(lost) > UNJUDGED_LIMIT * len(tried):
+        raise UnjudgedError(f'{len(lost)} of {len(tried)} could not be judged, for example record {lost[0]}')
+    return scores
+
+
+def judgement_rows(scores: Sequence[SampleScore]) -> Iterator[dict[str, Any]]:
+    """Scored answers as rows of a file of judgements, which :func:`load_judgements` reads."""
+    for score in scores:
+        status = {OK: JUDGED, NOT_SUCCESSFUL: JUDGED, UNJUDGED: FAILED}.get(score.reason, MISSING)
+        success = score.reason == OK if status == JUDGED else None
+        yield {'id': score.id, 'status': status, 'success': success, 'why': score.parsed['why']}

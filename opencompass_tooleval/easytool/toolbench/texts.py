@@ -1,0 +1,133 @@
+"""What a model, or an encoder, is shown of a tool: its documentation, or its EasyTool instruction."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.instruction import FunctionInstruction, ToolInstruction
+from opencompass_tooleval.easytool.render import to_json
+from opencompass_tooleval.easytool.shapes import load_instructions, to_entry
+from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
+
+MAX_NAMED = 50
+"""Missing tools that an error names; it counts them all."""
+
+_OF_RESPONSES = ('template_response', 'test_endpoint')
+
+
+def generate_cure(data: Path) -> str:
+    """The command that makes instructions for a test file."""
+    return f'tooleval easytool generate --source toolbench --input {data} --model template --out FILE'
+
+
+def match_instructions(file: Path, tools: Mapping[str, ToolDoc], cure: str) -> dict[str, ToolInstruction]:
+    """Reads the instructions of a test file's tools.
+
+    Args:
+        file: In any published shape; it may hold other tools too.
+        tools: The documented tools.
+        cure: The command that makes the file.
+
+    Returns:
+        Name -> instruction, for each of ``tools`` and in their order.
+
+    Raises:
+        DataError: The file is damaged, or tools or functions have no instruction: it counts and names them.
+    """
+    known = load_instructions(file)
+    missing = []
+    for name, doc in tools.items():
+        guided = {function.name for function in known[name].functions} if name in known else set()
+        if name not in known:
+            missing.append(name)
+        missing += [f'{name}: {f.name}' for f in doc.functions if name in known and f.name not in guided]
+    if missing:
+        more = f' and {len(missing) - MAX_NAMED} more' if len(missing) > MAX_NAMED else ''
+        what = f'{len(missing)} tools or APIs have no instruction: {", ".join(missing[:MAX_NAMED])}{more}'
+        raise DataError(file, what, cure=cure)
+    return {name: known[name] for name in tools}
+
+
+def shown(data: Path, instructions: Path | None) -> dict[str, str]:
+    """What the texts were made of, for provenance: ``tools``, and names and SHA-256 of the files."""
+
+    def digest(file: Path) -> str:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+
+    said = {'tools': 'documentation', 'data': data.name, 'data_sha256': digest(data)}
+    if instructions is None:
+        return said
+    more = {'instructions': instructions.name, 'instructions_sha256': digest(instructions)}
+    return {**said, 'tools': 'instructions', **more}
+
+
+def documented_tool(doc: ToolDoc) -> str:
+    """The original description of a tool: its own if there is one, and those of its APIs, as documented.
+
+    The test files have none for the tool as a whole.
+    """
+    head = f'{doc.name}: {doc.description}' if doc.description else doc.name
+    return '\n'.join([head, *(f'- {f.name}: {f.description}'.rstrip(': ') for f in doc.functions)])
+
+
+def instructed_tool(instruction: ToolInstruction) -> str:
+    """The description of a tool in its instruction, which names it and its functions (Table 8)."""
+    return f'{instruction.name}: {instruction.description}'
+
+
+def documented_api(doc: ToolDoc, function: FunctionDoc) -> str:
+    """The original description of one API."""
+    return f'{doc.name}: {function.name}: {function.description}'.rstrip(': ')
+
+
+def instructed_api(instruction: ToolInstruction, function: FunctionInstruction) -> str:
+    """What an instruction says of one function; the description of the tool where there is only one function."""
+    alone = len(instruction.functions) == 1 and not function.description
+    said = instruction.description if alone else function.description
+    return f'{instruction.name}: {function.name}: {said}'.rstrip(': ')
+
+
+def api_document(doc: ToolDoc, function: FunctionDoc) -> str:
+    """All that is documented of one API, as ToolBench's own retriever indexes it (Qin et al., 2023)."""
+    raw: Mapping[str, Any] = function.raw if isinstance(function.raw, Mapping) else {}
+    head: Mapping[str, Any] = doc.raw if isinstance(doc.raw, Mapping) else {}
+    fields = {
+        'required_params': raw.get('required_parameters', ''),
+        'optional_params': raw.get('optional_parameters', ''),
+        'return_schema': raw.get('template_response', ''),
+    }
+    names = [str(head.get('category_name') or ''), doc.name, function.name, function.description]
+    return ', '.join([*names, *(f'{name}: {to_json(value)}' for name, value in fields.items())])
+
+
+def guideline(instruction: ToolInstruction, function: FunctionInstruction) -> dict[str, Any]:
+    """The guideline of one function: parameters and example (Table 8)."""
+    alone = replace(instruction, description='', functions=(function,))
+    found: dict[str, Any] = to_entry(alone, 'toolbench')['tool_guidelines'][function.name]
+    return found
+
+
+def documented_calls(doc: ToolDoc, apis: Collection[str]) -> str:
+    """The documentation of some of a tool's APIs as JSON: all that the data has but the shape of responses."""
+    functions = [function for function in doc.functions if function.name in apis]
+    raws = [function.raw for function in functions if isinstance(function.raw, Mapping)]
+    shown_raws = [{key: value for key, value in raw.items() if key not in _OF_RESPONSES} for raw in raws]
+    head = {key: value for key, value in dict(doc.raw).items() if key != 'api_list'}  # type: ignore[arg-type]
+    return to_json({**head, 'api_list': shown_raws})
+
+
+def instructed_calls(instruction: ToolInstruction, apis: Collection[str]) -> str:
+    """The instruction of a tool, with the guidelines of some of its functions.
+
+    Its description lists all functions: where a request may use only some, it would make models call others, and it
+    is left out.
+    """
+    entry = to_entry(instruction, 'toolbench')
+    guidelines = {name: entry['tool_guidelines'][name] for name in entry['tool_guidelines'] if name in apis}
+    described = {'tool_description': instruction.description} if len(guidelines) == len(instruction.functions) else {}
+    return to_json({'tool_name': instruction.name, **described, 'tool_guidelines': guidelines})

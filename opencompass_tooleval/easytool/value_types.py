@@ -1,0 +1,92 @@
+"""Whether a value fits a type as documentation names it: ToolBench, JSON schema, T-Eval, UltraTool, FuncQA."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_integer(value: Any) -> bool:
+    return _is_number(value) and value == int(value)
+
+
+_FAMILIES: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
+    # Containers first: a List[str] is a list.
+    ('a list', r'list|array|tuple|sequence|set', lambda value: isinstance(value, list)),
+    ('an object', r'object|dict|dictionary|map|mapping|json', lambda value: isinstance(value, dict)),
+    ('a string', r'string|str|text|char|date|datetime|time|timestamp|file|url|uri|email', lambda v: isinstance(v, str)),
+    ('true or false', r'boolean|bool', lambda value: isinstance(value, bool)),
+    ('a whole number', r'integer|int|int32|int64|long', _is_integer),
+    ('a number', r'number|float|double|numeric|decimal', _is_number),
+)
+_WORD = re.compile(r'[a-z]+\d*')
+_CHOICE = re.compile(r'\||/|,|\bor\b')
+_NESTED = re.compile(r'[\[(<].*')
+
+_MAX_TYPE_CHARS = 200
+"""A longer type is prose."""
+
+
+def _family(name: str) -> tuple[str, Callable[[Any], bool]] | None:
+    """What a single type name stands for; None for one that is not known, which anything fits."""
+    word = _WORD.match(name.strip().lower())
+    for said, names, fits in _FAMILIES:
+        if word and re.fullmatch(names, word[0]):
+            return said, fits
+    return None
+
+
+def expected(type_name: str, value: Any) -> str:
+    """What ``value`` should have been, in words; ``''`` if it fits.
+
+    Args:
+        type_name: Such as ``STRING``, ``integer``, ``List[int]``, ``DATE (YYYY-MM-DD)`` or ``string|null``. Of several
+            one must fit; a type that is not known (``ENUM``, ``any``, ``''``) fits everything.
+        value: A JSON value.
+    """
+    if len(type_name) > _MAX_TYPE_CHARS:
+        return ''
+    names = [name for name in _CHOICE.split(_NESTED.sub('', type_name)) if name.strip()]
+    families = [_family(name) for name in names if name.strip().lower() not in ('null', 'none')]
+    if value is None and len(families) < len(names):
+        return ''
+    said = []
+    for family in families:
+        if family is None or family[1](value):
+            return ''
+        said.append(family[0])
+    return ' or '.join(said)
+
+
+def from_text(type_name: str, text: str) -> Any:
+    """A value that stands in a path or query as text -> the JSON value that it stands for, where there is one."""
+    if not expected(type_name, text):
+        return text
+    if text in ('true', 'false'):
+        return text == 'true'
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text.split(',') if not expected(type_name, []) else text
+
+
+def unlike_schema(schema: Mapping[str, Any], value: Any) -> str:
+    """What ``value`` should have been by ``enum`` and ``items`` of a schema, in words; ``''`` if it fits."""
+    choices = schema.get('enum')
+    if isinstance(choices, list) and choices and value not in choices:
+        return f'one of {", ".join(map(str, choices))}'[:_MAX_TYPE_CHARS]
+    items = schema.get('items')
+    if isinstance(value, list) and isinstance(items, Mapping):
+        for item in value:
+            said = expected(str(items.get('type') or ''), item) or unlike_schema(items, item)
+            if said:
+                return f'a list whose items are each {said}'
+    return ''

@@ -1,0 +1,25 @@
+"""What of T-Eval and UltraTool is run with instructions. Literals only: configs read this file inside ``read_base()``.
+
+The others have no documentation in their prompts (T-Eval's ``review_str``; UltraTool's ``planning`` and
+``tool_usage_awareness``) or ask for tools in the shape of those that they show (UltraTool's ``tool_creation``).
+"""
+
+TEVAL_VARIANTS = (
+    'instruct',
+    'plan_json',
+    'plan_str',
+    'reason_str',
+    'retrieve_str',
+    'understand_str',
+    'reason_retrieve_understand_json',
+)
+
+ULTRATOOL_VARIANTS = ('tool_creation_awareness', 'tool_selection', 'tool_usage')
+
+ULTRATOOL_BUILT_VARIANTS = (
+    'tool_usage_repaired',
+    'tool_creation_awareness_32',
+    'tool_creation_awareness_128',
+    'tool_selection_32',
+    'tool_selection_128',
+)

@@ -1,0 +1,205 @@
+"""A run as a few files to publish: results, predictions and details. Imports no OpenCompass."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.host.work_dir import WorkDir
+
+Row = dict[str, Any]
+
+TEXT_COLUMNS = ('model', 'dataset', 'record_id', 'infra', 'reason')
+"""Columns that are text or null; the others hold any JSON, which parquet has as text."""
+COLUMNS = {
+    'results': (
+        'model', 'dataset', 'metrics', 'standard_errors', 'reasons', 'samples', 'provenance', 'breakdown', 'runs',
+    ),
+    'predictions': ('model', 'dataset', 'record_id', 'prediction', 'infra'),
+    'details': ('model', 'dataset', 'record_id', 'reason', 'details'),
+}  # fmt: skip
+"""Name of a file, without its ending -> its columns."""
+PROMPT = 'prompt'
+"""The column of predictions that is there on demand."""
+
+_GROUP_ROWS = 1000
+_GROUP_CHARS = 1 << 24
+
+
+class RowWriter(Protocol):
+    """Writes rows to a file, one after the other."""
+
+    def write(self, row: Row) -> None:
+        """Takes a row with all columns."""
+
+    def close(self) -> None:
+        """Finishes the file."""
+
+
+class _JsonLines:
+    """ASCII JSON lines, which can hold any text."""
+
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+        self._stream: TextIO = path.open('w', encoding='ascii', newline='\n')
+
+    def write(self, row: Row) -> None:
+        self._stream.write(json.dumps(row) + '\n')
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class _Parquet:
+    """Parquet; what is no plain text is ASCII JSON, since a parquet string holds no lone surrogate and no value."""
+
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+        import pyarrow
+        from pyarrow import parquet
+
+        self._schema = pyarrow.schema([(column, pyarrow.string()) for column in columns])
+        self._writer = parquet.ParquetWriter(path, self._schema, compression='zstd')
+        self._rows: list[dict[str, str | None]] = []
+        self._chars = 0
+
+    def write(self, row: Row) -> None:
+        texts = {column: value if column in TEXT_COLUMNS else json.dumps(value) for column, value in row.items()}
+        self._rows.append(texts)
+        self._chars += sum(len(text or '') for text in texts.values())
+        if len(self._rows) == _GROUP_ROWS or self._chars > _GROUP_CHARS:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow
+
+        self._writer.write_table(pyarrow.Table.from_pylist(self._rows, schema=self._schema))
+        self._rows, self._chars = [], 0
+
+    def close(self) -> None:
+        if self._rows:
+            self._flush()
+        self._writer.close()
+
+
+FORMATS: dict[str, Callable[[Path, Sequence[str]], RowWriter]] = {'jsonl': _JsonLines, 'parquet': _Parquet}
+
+
+def _answered(work: WorkDir) -> Iterator[tuple[str, str]]:
+    """Model and data set of all predictions, sorted; shards count as their data set."""
+    for folder in sorted((work.path / 'predictions').glob('*/')):
+        stems = {file.stem for file in folder.glob('[!.]*.json')}
+        wholes = set()
+        for stem in stems:
+            base, _, number = stem.rpartition('_')
+            is_shard = number.isdecimal() and f'{base}_0' in stems and base not in stems
+            scored = (work.path / 'results' / folder.name / f'{stem}.json').is_file()
+            wholes.add(base if is_shard and not scored else stem)
+        yield from ((folder.name, dataset) for dataset in sorted(wholes))
+
+
+def _number_or_none(value: Any) -> bool:
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+
+
+def _result_row(model: str, dataset: str, result: Row) -> Row:
+    row = {'model': model, 'dataset': dataset, 'metrics': {k: v for k, v in result.items() if _number_or_none(v)}}
+    return {column: row.get(column, result.get(column)) for column in COLUMNS['results']}
+
+
+def _detail_rows(model: str, dataset: str, result: Row) -> Iterator[Row]:
+    details = result.get('details') or ()
+    for details_row in details.values() if isinstance(details, dict) else details:
+        known = details_row if isinstance(details_row, dict) else {}
+        record, reason = (None if known.get(key) is None else str(known[key]) for key in ('id', 'reason'))
+        yield {'model': model, 'dataset': dataset, 'record_id': record, 'reason': reason, 'details': details_row}
+
+
+def _prediction_rows(work: WorkDir, model: str, dataset: str, prompts: bool) -> Iterator[Row]:
+    for answer in work.prediction_rows(model, dataset):
+        row: Row = {'model': model, 'dataset': dataset}
+        row.update((column, answer.get(column)) for column in COLUMNS['predictions'][2:])
+        yield {**row, PROMPT: answer.get('origin_prompt')} if prompts else row
+
+
+class Exporter:
+    """Writes a run, or parts of it, to a folder: the same run gives the same bytes.
+
+    Args:
+        work: The run.
+        models: Patterns of the models' abbrs.
+        datasets: Patterns of the data sets' abbrs.
+
+    Raises:
+        DataError: The run has nothing like that.
+    """
+
+    def __init__(self, work: WorkDir, models: Sequence[str] = ('*',), datasets: Sequence[str] = ('*',)) -> None:
+        self._work = work
+        found = sorted({*work.pairs(), *_answered(work)})
+        self._pairs = [
+            (model, dataset)
+            for model, dataset in found
+            if any(fnmatchcase(model, pattern) for pattern in models)
+            and any(fnmatchcase(dataset, pattern) for pattern in datasets)
+        ]
+        if not self._pairs:
+            there = ', '.join(f'{model} x {dataset}' for model, dataset in found[:5]) or 'nothing'
+            raise DataError(work.path, f'nothing to export; there is {there}{", ..." if len(found) > 5 else ""}')
+
+    def export(
+        self,
+        folder: Path,
+        format_: str = 'jsonl',
+        prompts: bool = False,
+        progress: Callable[[Sequence[tuple[str, str]]], Iterable[tuple[str, str]]] = iter,
+    ) -> dict[Path, int]:
+        """Writes the files, each whole or not at all.
+
+        Args:
+            folder: Made if it is not there.
+            format_: One of :data:`FORMATS`.
+            prompts: Whether predictions have a column with what was asked.
+            progress: Wraps the pairs of model and data set to show how far it is.
+
+        Returns:
+            File -> its number of rows.
+
+        Raises:
+            DataError: A file of the run is damaged.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        files = {name: folder / f'{name}.{format_}' for name in COLUMNS}
+        temporary = {name: file.with_name(f'.{file.name}.{os.getpid()}.tmp') for name, file in files.items()}
+        counts = dict.fromkeys(files, 0)
+        writers: list[RowWriter] = []
+        try:
+            for name, columns in COLUMNS.items():
+                extra = (PROMPT,) if prompts and name == 'predictions' else ()
+                writers.append(FORMATS[format_](temporary[name], (*columns, *extra)))
+            by_name = dict(zip(COLUMNS, writers, strict=True))
+            for model, dataset in progress(self._pairs):
+                for name, row in self._rows(model, dataset, prompts):
+                    by_name[name].write(row)
+                    counts[name] += 1
+            while writers:
+                writers.pop().close()
+            for name, file in files.items():
+                os.replace(temporary[name], file)
+        finally:
+            for writer in writers:
+                writer.close()
+            for file in temporary.values():
+                file.unlink(missing_ok=True)
+        return {files[name]: count for name, count in counts.items()}
+
+    def _rows(self, model: str, dataset: str, prompts: bool) -> Iterator[tuple[str, Row]]:
+        result = self._work.result(model, dataset)
+        if result is not None and 'error' not in result:
+            yield 'results', _result_row(model, dataset, result)
+            yield from (('details', row) for row in _detail_rows(model, dataset, result))
+        del result
+        yield from (('predictions', row) for row in _prediction_rows(self._work, model, dataset, prompts))

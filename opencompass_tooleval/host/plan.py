@@ -1,0 +1,167 @@
+"""What a sweep would run, without running it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mmengine.config import Config
+from opencompass.registry import PARTITIONERS
+from opencompass.utils import (
+    build_dataset_from_cfg,
+    dataset_abbr_from_cfg,
+    get_infer_output_path,
+    get_logger,
+    model_abbr_from_cfg,
+)
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.host.prompt_tokens import choose_counter
+
+_SAMPLED = 200
+"""So many prompts of a data set are counted; the mean stands for the others."""
+
+
+@dataclass(frozen=True)
+class ModelPlan:
+    """What one model has to do.
+
+    Attributes:
+        model: Its abbr.
+        jobs: Inference jobs.
+        gpus: GPUs of each.
+        datasets: Data sets that are still to be asked.
+        done: Data sets whose predictions are there.
+        samples: Samples to ask, those of a begun data set included.
+        prompt_tokens: Tokens of their prompts, estimated; of dialogues of several rounds, none.
+        counter: What they were counted with.
+        evaluations: Evaluation jobs.
+    """
+
+    model: str
+    jobs: int
+    gpus: int
+    datasets: int
+    done: int
+    samples: int
+    prompt_tokens: int
+    counter: str
+    evaluations: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep.
+
+    Attributes:
+        models: One entry per model.
+        workers: Inference jobs at a time; None where the runner does not say.
+        runner: Name of the runner of the inference stage.
+    """
+
+    models: list[ModelPlan]
+    workers: int | None
+    runner: str
+
+
+def _texts(rows: Any) -> list[str]:
+    """Prompts of some rows, spread over the data set; none for dialogues that have no first prompt in the data."""
+    if 'messages' not in rows.column_names:
+        return []
+    step = max(1, len(rows) // _SAMPLED)
+    spread = (json.loads(messages) for messages in rows['messages'][::step])
+    return ['\n'.join(message['content'] for message in messages) for messages in spread]
+
+
+class _Sizes:
+    """Size and prompts of each data set, loaded once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, list[str]]] = {}
+
+    def of(self, dataset: Any) -> tuple[int, list[str]]:
+        key = repr((dataset_abbr_from_cfg(dataset), dataset['reader_cfg'].get('test_range')))
+        if key not in self._known:
+            rows = build_dataset_from_cfg(dataset).test
+            self._known[key] = len(rows), _texts(rows)
+        return self._known[key]
+
+
+def _tasks(cfg: Config, stage: str, folder: Path) -> list[Any]:
+    """The tasks that OpenCompass would make of one stage."""
+    stage_cfg = cfg.get(stage)
+    if stage_cfg is None:
+        cure = 'read tooleval_local.py or tooleval_slurm.py into it'
+        raise DataError(cfg.filename, f'it has no {stage!r} section', cure=cure)
+    partitioner = PARTITIONERS.build({**stage_cfg['partitioner'], 'out_dir': str(folder)})
+    return list(partitioner(cfg))
+
+
+def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[Any]], Any] = iter) -> Plan:
+    """Partitions a config as OpenCompass would.
+
+    Args:
+        config: The sweep's config.
+        run: A run that would be resumed, such as ``outputs/NAME/20260101_120000``; None for a new one.
+        track: Wraps the loop over the tasks, for a progress bar.
+
+    Raises:
+        DataError: The config cannot be read or has no ``infer`` or ``eval``, or a data set is missing or damaged.
+    """
+    try:
+        cfg = Config.fromfile(config, format_python_code=False)
+    except Exception as error:  # a config is a program: it may fail in any way
+        raise DataError(config, f'the config cannot be read ({type(error).__name__}: {error})') from error
+    work_dir = run or Path(cfg.get('work_dir', 'outputs/default'), 'new')
+    cfg['work_dir'] = str(work_dir)
+    get_logger().setLevel('WARNING')  # partitioners and data sets tell their counts on standard output
+    sizes = _Sizes()
+    tasks = _tasks(cfg, 'infer', work_dir / 'predictions')
+    evaluations = _tasks(cfg, 'eval', work_dir / 'results')
+    todo: dict[str, list[Any]] = {model_abbr_from_cfg(model): [] for model in cfg['models']}
+    jobs = dict.fromkeys(todo, 0)
+    for task in track(tasks):
+        for model, datasets in zip(task['models'], task['datasets'], strict=True):
+            jobs[model_abbr_from_cfg(model)] += 1
+            todo[model_abbr_from_cfg(model)] += datasets
+            for dataset in datasets:
+                sizes.of(dataset)
+    scored = [model_abbr_from_cfg(model) for task in evaluations for model in task['models']]
+    runner = cfg['infer']['runner']
+    return Plan(
+        [_model_plan(cfg, model, todo, jobs, scored, sizes, work_dir) for model in cfg['models']],
+        runner.get('max_num_workers'),
+        str(getattr(runner['type'], '__name__', runner['type'])).rpartition('.')[2],
+    )
+
+
+def _model_plan(
+    cfg: Config,
+    model: Any,
+    todo: Mapping[str, Sequence[Any]],
+    jobs: Mapping[str, int],
+    scored: Sequence[str],
+    sizes: _Sizes,
+    work_dir: Path,
+) -> ModelPlan:
+    abbr = model_abbr_from_cfg(model)
+    counter = choose_counter([model.get('tokenizer_path'), model.get('path')])
+    tokens = 0.0
+    for dataset in todo[abbr]:
+        size, texts = sizes.of(dataset)
+        tokens += size * sum(counter.count(texts)) / max(1, len(texts))
+    files = [Path(get_infer_output_path(model, dataset, str(work_dir / 'predictions'))) for dataset in cfg['datasets']]
+    return ModelPlan(
+        model=abbr,
+        jobs=jobs[abbr],
+        gpus=int(model.get('run_cfg', {}).get('num_gpus', 0)),
+        datasets=len(todo[abbr]),
+        done=sum(file.is_file() for file in files),
+        samples=sum(sizes.of(dataset)[0] for dataset in todo[abbr]),
+        prompt_tokens=round(tokens),
+        counter=counter.name,
+        evaluations=scored.count(abbr),
+    )

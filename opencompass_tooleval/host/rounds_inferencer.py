@@ -1,0 +1,85 @@
+"""Dialogues of several rounds as an OpenCompass inferencer: all questions advance together, over any model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from mmengine.registry import Registry
+from opencompass.registry import ICL_INFERENCERS
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.rounds import Rounds
+from opencompass_tooleval.host.conversation import Conversation
+from opencompass_tooleval.host.inferencer import Questions, ToolEvalGenInferencer
+from opencompass_tooleval.host.journal import Journal, Row
+from opencompass_tooleval.host.rounds import RoundsRunner
+
+DIALOGUES = Registry('tooleval_dialogues')
+"""Nothing is registered here: configs name classes, and the registry builds them from their configs."""
+
+
+class Dialogues(Protocol):
+    """How a data set is talked about: what ``dialogues=dict(type=...)`` of the inferencer builds."""
+
+    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+        """Begins the dialogue about one row of the data set; it ends in the row's prediction."""
+
+
+class _ReadOnly(Journal):
+    """The journal of a process that is not the first of those that share a model."""
+
+    def append(self, rows: Mapping[int, Row]) -> None:
+        """Leaves it to the first."""
+
+
+@ICL_INFERENCERS.register_module()
+class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
+    """Runs one dialogue per row; each round of all of them is asked in batches.
+
+    The prediction of a row is what its dialogue returns. A row whose dialogue got no answer in some round has none, and
+    a reason in ``infra``; it counts as in :class:`ToolEvalGenInferencer`. The journal keeps every answer of every
+    round, so that a run that was killed asks for nothing twice. A recorded answer is asked for by the record's id,
+    ``/1`` and so on after it in later rounds.
+
+    Args:
+        model: As :class:`ToolEvalGenInferencer`.
+        max_out_len: As there, per round.
+        dialogues: Config of a :class:`Dialogues`.
+        kwargs: As :class:`ToolEvalGenInferencer`.
+    """
+
+    def __init__(self, model: Any, max_out_len: int, dialogues: Mapping[str, Any], **kwargs: Any) -> None:
+        super().__init__(model=model, max_out_len=max_out_len, **kwargs)
+        self.dialogues: Dialogues = DIALOGUES.build(dict(dialogues))
+
+    def _answer(self, questions: Questions, journal: Journal) -> dict[int, Row]:
+        keys = _keys(questions.prompts)
+        source = questions.prompts[0].source if questions.prompts else ''
+        runner = RoundsRunner(
+            self.model,
+            journal if self.is_main_process else _ReadOnly(journal.path),
+            self.max_out_len,
+            self.batch_size or 1,
+            source,
+            self._extra_kwargs(),
+            description=source if self.is_main_process else None,
+        )
+        outcomes = runner.run({key: self.dialogues(row) for key, row in zip(keys, questions.rows, strict=True)})
+        parsed = self.model.parse_template(list(questions.prompts), mode='gen')
+        return {
+            index: self._row(parsed[index], prompt, Answer(outcomes[key].value or '', outcomes[key].infra), gold)
+            for index, (key, prompt, gold) in enumerate(zip(keys, questions.prompts, questions.golds, strict=True))
+        }
+
+
+def _keys(prompts: Sequence[Conversation]) -> list[str]:
+    """The records' ids, made unique: in several runs of a data set each occurs several times."""
+    seen: Counter[str] = Counter()
+    keys = []
+    for prompt in prompts:
+        seen[prompt.record_id] += 1
+        number = seen[prompt.record_id]
+        keys.append(prompt.record_id if number == 1 else f'{prompt.record_id}#{number}')
+    return keys

@@ -1,0 +1,156 @@
+"""What Slurm is told, and how its answers read; pure, so that it is tested where there is no Slurm."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+ELEMENT_SCRIPT = """#!/bin/bash
+# One element of a job array: runs its command, then leaves the exit code in a file.
+element=$1-$SLURM_ARRAY_TASK_ID
+rm -f "$element.exit"
+echo "slurm: job ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID on $(hostname), restart ${SLURM_RESTART_COUNT:-0}"
+bash "$element.sh"
+code=$?
+echo "$code" >"$element.exit.new" && mv -f "$element.exit.new" "$element.exit"
+exit "$code"
+"""
+"""Its argument is the folder and the number of the chunk: ``/folder/0`` and element 7 are ``/folder/0-7.sh``."""
+
+ENDED = {
+    'BOOT_FAIL',
+    'CANCELLED',
+    'COMPLETED',
+    'DEADLINE',
+    'FAILED',
+    'NODE_FAIL',
+    'OUT_OF_MEMORY',
+    'PREEMPTED',
+    'REVOKED',
+    'TIMEOUT',
+}
+"""States that a job does not leave. In any other it runs, or will: one that is queued again is PENDING."""
+
+PREEMPTED = 'PREEMPTED'
+"""Ended by a job of higher priority, where the partition's PreemptMode is CANCEL and not REQUEUE."""
+
+STATE_FORMAT = '%F %K %T'
+"""For ``squeue --array``: job, index in its array, state."""
+
+_PASSING = re.compile(
+    r'unable to contact|timed out|connection (?:refused|reset)|temporarily|communication|zero bytes|'
+    r'backup controller|in standby',
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What is asked for each task.
+
+    Attributes:
+        partition: Name of the partition; None is the cluster's default, here and below.
+        qos: Quality of service.
+        account: Who pays.
+        time: Limit of one task, as Slurm writes it: ``04:00:00``, or minutes.
+        gpu_request: Option for tasks that need GPUs; ``{n}`` is their number.
+        extra_command: More options of ``sbatch``, each one string such as ``--mem=64G`` or ``-c 8``.
+    """
+
+    partition: str | None = None
+    qos: str | None = None
+    account: str | None = None
+    time: str | int | None = None
+    gpu_request: str = '--gres=gpu:{n}'
+    extra_command: Sequence[str] = ()
+
+    def options(self, gpus: int) -> list[str]:
+        """Options that ``sbatch`` and ``srun`` share, for a task of so many GPUs. The user's own come last and win."""
+        named = {'partition': self.partition, 'qos': self.qos, 'account': self.account, 'time': self.time}
+        options = ['--nodes=1', '--ntasks=1', *(f'--{name}={value}' for name, value in named.items() if value)]
+        if gpus:
+            options += shlex.split(self.gpu_request.format(n=gpus))
+        return options + [word for option in self.extra_command for word in shlex.split(option)]
+
+
+def shares(limit: int, sizes: Sequence[int], held: Sequence[int]) -> list[int]:
+    """How many elements of each array may run at once.
+
+    What nobody holds is dealt out one by one: first to arrays that have nothing, then in proportion to size, and to
+    none more than its size.
+
+    Args:
+        limit: Elements that may run at once, of all arrays together.
+        sizes: Unfinished elements of each array.
+        held: What each has already; it is not taken back.
+
+    Returns:
+        A number for each array; 0 where it has to wait.
+    """
+    result = list(held)
+    for _ in range(limit - sum(held)):
+        open_ones = [i for i, size in enumerate(sizes) if result[i] < size]
+        if not open_ones:
+            break
+        neediest = max(open_ones, key=lambda i: (not result[i], sizes[i] / (result[i] + 1), -i))
+        result[neediest] += 1
+    return result
+
+
+def array_indices(indices: Iterable[int]) -> str:
+    """Indices as ``--array`` takes them: ``0-3,7``."""
+    runs = groupby(enumerate(sorted(indices)), key=lambda pair: pair[1] - pair[0])
+    ends = ([index for _, index in run] for _, run in runs)
+    return ','.join(f'{run[0]}-{run[-1]}' if len(run) > 1 else str(run[0]) for run in ends)
+
+
+def read_job_id(said: str) -> str:
+    """The job of ``sbatch --parsable``: ``7``, or ``7;cluster``.
+
+    Raises:
+        ValueError: It says something else.
+    """
+    job_id = said.strip().partition('\n')[0].partition(';')[0]
+    if not job_id.isdigit():
+        raise ValueError(f'sbatch --parsable said {said!r}, not a job id')
+    return job_id
+
+
+def read_states(said: str) -> dict[tuple[str, int], str]:
+    """States of elements by job and index, from ``squeue --noheader --array --format=STATE_FORMAT``."""
+    rows = (line.split() for line in said.splitlines())
+    return {(row[0], int(row[1])): row[2] for row in rows if len(row) == 3 and row[1].isdigit()}
+
+
+def read_array_limit(said: str) -> int:
+    """Elements that an array may have, from ``scontrol show config``; indices are below it.
+
+    Raises:
+        ValueError: It is not said, or the cluster has job arrays switched off.
+    """
+    found = re.search(r'^\s*MaxArraySize\s*=\s*(\d+)', said, re.MULTILINE)
+    if found is None:
+        raise ValueError('scontrol show config names no MaxArraySize')
+    tasks = re.search(r'^\s*SchedulerParameters\s*=.*\bmax_array_tasks=(\d+)', said, re.MULTILINE)
+    limit = min(int(number[1]) for number in (found, tasks) if number)
+    if limit < 1:
+        raise ValueError('this cluster allows no job arrays (MaxArraySize=0)')
+    return limit
+
+
+def is_passing(said: str) -> bool:
+    """Whether an error of a Slurm command is one that passes: its controller is busy, restarting or out of reach."""
+    return bool(_PASSING.search(said))
+
+
+def is_forgotten(said: str) -> bool:
+    """Whether ``squeue`` means that the jobs have ended so long ago that Slurm forgot them."""
+    return 'Invalid job id' in said
+
+
+def file_pattern(path: str) -> str:
+    """A path for ``--output``, in which ``%`` would be a placeholder."""
+    return path.replace('%', '%%')

@@ -1,0 +1,144 @@
+"""How far a sweep is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.host.journal import Journal
+from opencompass_tooleval.host.lock import holder_of, is_held, lock_path
+from opencompass_tooleval.host.shards import numbered_shards, read_predictions
+from opencompass_tooleval.host.work_dir import WorkDir, last_error
+
+_RATE_OVER = 500
+"""Answers over which the speed is taken: the latest ones, since a resumed run has a pause before them."""
+
+
+class State(str, Enum):
+    """Where a model x data set stands."""
+
+    DONE = 'done'
+    ANSWERED = 'answered'
+    RUNNING = 'running'
+    FAILED = 'failed'
+    WAITING = 'waiting'
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One model x data set.
+
+    Attributes:
+        model: Its abbr.
+        dataset: Its abbr.
+        state: ``done`` has a result, ``answered`` has all predictions and no result yet.
+        answered: Samples with an answer so far.
+        samples: Samples in all; None where nothing on disk says.
+        rate: Samples per second of all jobs that are at it now; None where there are none.
+        error: The last line of the log that speaks of an error, for ``failed``.
+        log: That log.
+    """
+
+    model: str
+    dataset: str
+    state: State
+    answered: int = 0
+    samples: int | None = None
+    rate: float | None = None
+    error: str = ''
+    log: Path | None = None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the present rate; None if it cannot be told."""
+        if not self.rate or self.samples is None:
+            return None
+        return (self.samples - self.answered) / self.rate
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A predictions file that is being made.
+
+    Attributes:
+        answered: Rows in its journal.
+        samples: What its holder has to do; None if nobody says.
+        running: Whether its lock is held.
+        rate: Rows per second.
+    """
+
+    answered: int
+    samples: int | None
+    running: bool
+    rate: float | None
+
+
+def _work(predictions: Path) -> _Work:
+    journal = Journal(predictions.with_name(f'tmp_{predictions.stem}.jsonl'))
+    rows = list(journal.rows()) if journal.path.exists() else []
+    times = [row['time'] for row in rows if isinstance(row.get('time'), float)][-_RATE_OVER:]
+    lock = lock_path(predictions)
+    holder, running = holder_of(lock), is_held(lock)
+    later = sum(time > times[0] for time in times) if times else 0
+    rate = later / (times[-1] - times[0]) if running and later else None
+    return _Work(len({row['idx'] for row in rows}), holder.samples if holder else None, running, rate)
+
+
+def _unfinished(whole: Path) -> Iterator[Path]:
+    """The predictions files, whole or shards, that have a journal or a lock."""
+    for pattern, prefix in ((f'tmp_{whole.stem}*.jsonl', 'tmp_'), (f'.{whole.stem}*.lock', '.')):
+        for file in whole.parent.glob(pattern):
+            stem = file.stem.removeprefix(prefix)
+            if stem == whole.stem or stem.removeprefix(f'{whole.stem}_').isdecimal():
+                yield whole.with_name(f'{stem}{whole.suffix}')
+
+
+def look(work: WorkDir, model: str, dataset: str) -> Cell:
+    """Looks at one model x data set.
+
+    Raises:
+        DataError: A file is damaged.
+    """
+    result = work.result(model, dataset)
+    if result is not None and 'error' not in result:
+        samples = int(result.get('samples', {}).get('all', 0)) if isinstance(result.get('samples'), dict) else 0
+        return Cell(model, dataset, State.DONE, samples, samples)
+    whole = work.predictions(model, dataset)
+    if whole.is_file():
+        log = work.log(model, dataset, 'eval')
+        error = last_error(log, dataset)
+        count = len(read_predictions(whole))
+        return Cell(model, dataset, State.FAILED if error else State.ANSWERED, count, count, None, error, log)
+    finished = sum(len(read_predictions(file)) for file in numbered_shards(whole).values())
+    works = [_work(file) for file in sorted(set(_unfinished(whole)))]
+    answered = finished + sum(one.answered for one in works)
+    said = [one.samples for one in works]
+    samples_all = finished + sum(filter(None, said)) if works and all(said) else None
+    if any(one.running for one in works):
+        rates = [one.rate for one in works if one.rate]
+        return Cell(model, dataset, State.RUNNING, answered, samples_all, sum(rates) or None)
+    log = work.log(model, dataset, 'eval' if finished and not works else 'infer')
+    error = last_error(log, dataset)
+    if error:
+        return Cell(model, dataset, State.FAILED, answered, samples_all, None, error, log)
+    return Cell(model, dataset, State.ANSWERED if finished and not works else State.WAITING, answered, samples_all)
+
+
+def abbrs(config: Path) -> tuple[list[str], list[str]]:
+    """Abbrs of the models and of the data sets of a config that OpenCompass keeps in a run.
+
+    Raises:
+        DataError: It cannot be read.
+    """
+    from mmengine.config import Config
+    from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
+
+    try:
+        cfg = Config.fromfile(config, format_python_code=False)
+        models, datasets = cfg['models'], cfg['datasets']
+    except Exception as error:  # a config is a program: it may fail in any way
+        raise DataError(config, f'the config cannot be read ({type(error).__name__}: {error})') from error
+    return [model_abbr_from_cfg(model) for model in models], [dataset_abbr_from_cfg(dataset) for dataset in datasets]

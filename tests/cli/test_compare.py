@@ -1,0 +1,264 @@
+"""tooleval compare on a run made by hand: tables, intervals, samples that differ, and faults."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opencompass_tooleval.core.aggregate import aggregate
+from opencompass_tooleval.core.result import SampleScore
+from tests.cli.conftest import Command, read_lines
+
+METRICS = {
+    'instruct': ('json_format_metric', 'json_args_em_metric', 'string_format_metric', 'string_args_em_metric'),
+    'plan_json': ('f1_score',),
+    'plan_str': ('f1_score',),
+    'reason_retrieve_understand_json': ('thought', 'name', 'args'),
+    'reason_str': ('thought',),
+    'retrieve_str': ('name',),
+    'understand_str': ('args',),
+    'review_str': ('review_quality',),
+}
+RECORDS = 24
+RUN = '20260101_000000'
+
+
+def scores(subset: str, skill: float) -> list[SampleScore]:
+    """Random scores; of instruct, the first half of the records has the json metrics and the rest the others."""
+    generator = np.random.default_rng([len(subset), int(100 * skill)])
+    rows = []
+    for number in range(RECORDS):
+        drawn = (generator.random(len(METRICS[subset])) < skill).astype(float).tolist()
+        values: dict[str, float | None] = dict(zip(METRICS[subset], drawn, strict=True))
+        if subset == 'instruct':
+            other = METRICS[subset][2:] if number < RECORDS // 2 else METRICS[subset][:2]
+            values.update(dict.fromkeys(other))
+        right = all(value in (1.0, None) for value in values.values())
+        rows.append(SampleScore(f'r{number}', values, 'ok' if right else 'args:wrong', f'<{skill}>', 'json', 'gold'))
+    return rows
+
+
+def result(rows: Sequence[SampleScore], **provenance: Any) -> dict[str, Any]:
+    """A result as :class:`~opencompass_tooleval.host.evaluator.ToolEvalEvaluator` writes it."""
+    total = aggregate(rows, list(rows[0].values))
+    return {
+        **total.metrics,
+        'standard_errors': total.standard_errors,
+        'reasons': total.reasons,
+        'samples': {'all': total.samples, 'infra': total.infra},
+        'provenance': {'encoder': 'e', 'judge_calls': len(provenance), **provenance},
+        'details': [row.to_detail() for row in rows],
+    }
+
+
+def write(run: Path, model: str, dataset: str, content: Mapping[str, Any]) -> None:
+    """Puts a result into a run."""
+    file = run / 'results' / model / f'{dataset}.json'
+    file.parent.mkdir(parents=True, exist_ok=True)
+    (run / 'configs').mkdir(exist_ok=True)
+    file.write_text(json.dumps(content), encoding='utf-8')
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run with all of T-Eval's v2 by two models."""
+    folder = tmp_path / 'out' / RUN
+    for model, skill in (('weak', 0.4), ('strong', 0.8)):
+        for subset in METRICS:
+            write(folder, model, f'tooleval-teval-{subset}_v2', result(scores(subset, skill)))
+    return folder
+
+
+def said(tooleval: Command, *arguments: object) -> dict[str, Any]:
+    done = tooleval('compare', *arguments, '--json', '-')
+    assert done.code == 0, done.err
+    return dict(json.loads(done.out))
+
+
+def rows(found: Mapping[str, Any], part: str) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(row['name'], row['metric']): row for row in found[part]}
+
+
+def test_scores_errors_and_differences_are_those_of_the_results(tooleval: Command, run: Path) -> None:
+    found = said(tooleval, run, 'weak', 'strong', '--samples', 300)
+    assert (found['a']['model'], found['b']['model'], found['resamples']) == ('weak', 'strong', 300)
+    assert len(found['datasets']) == sum(map(len, METRICS.values()))
+    assert found['notes'] == []
+    for (dataset, metric), row in rows(found, 'datasets').items():
+        results = [json.loads((run / 'results' / model / f'{dataset}.json').read_text()) for model in ('weak', 'strong')]
+        assert (row['a'], row['b']) == (results[0][metric], results[1][metric])
+        assert (row['error_a'], row['error_b']) == tuple(one['standard_errors'][metric] for one in results)
+        assert row['delta'] == pytest.approx(row['b'] - row['a'])
+        assert row['low'] <= row['delta'] <= row['high']
+        assert row['records'] == (RECORDS // 2 if 'instruct' in dataset else RECORDS)
+
+
+def test_abilities_and_overall_are_means_with_intervals(tooleval: Command, run: Path) -> None:
+    found = said(tooleval, run, 'weak', 'strong', '--samples', 4000)
+    table = {metric: row for (name, metric), row in rows(found, 'tables').items() if name == 'tooleval-teval_v2'}
+    abilities = ('instruct', 'plan', 'reason', 'retrieve', 'understand')
+    assert set(table) == {
+        *(f'{ability}{part}' for ability in abilities for part in ('', '_json', '_str')), 'review', 'overall'
+    }  # fmt: skip
+    for ability in abilities:
+        both = [table[f'{ability}_json'], table[f'{ability}_str']]
+        for key in ('a', 'b', 'delta'):
+            assert table[ability][key] == pytest.approx(np.mean([row[key] for row in both]))
+        assert table[ability]['records'] == (RECORDS if ability == 'instruct' else 2 * RECORDS)
+    overall = table['overall']
+    assert overall['delta'] == pytest.approx(np.mean([table[name]['delta'] for name in (*abilities, 'review')]))
+    assert overall['records'] == 8 * RECORDS
+    assert 0 < overall['low'] < overall['delta'] < overall['high']
+
+    # The plan ability by the variance of its two halves, which rest on different records.
+    gains = []
+    for subset in ('plan_json', 'plan_str'):
+        weak, strong = (
+            np.array([score.values['f1_score'] for score in scores(subset, skill)], dtype=float) for skill in (0.4, 0.8)
+        )
+        gains.append(100 * (strong - weak))
+    error = np.sqrt(sum(gain.var() / RECORDS for gain in gains)) / 2
+    assert table['plan']['high'] - table['plan']['low'] == pytest.approx(2 * 1.96 * error, rel=0.1)
+    assert table['plan']['error_a'] == pytest.approx(
+        np.sqrt(sum(rows(found, 'datasets')[f'tooleval-teval-plan_{kind}_v2', 'f1_score']['error_a'] ** 2
+                    for kind in ('json', 'str'))) / 2, rel=0.1,
+    )  # fmt: skip
+
+
+def test_a_column_of_one_score_is_that_score(tooleval: Command, run: Path) -> None:
+    found = said(tooleval, run, 'weak', 'strong', '--samples', 200)
+    names = {'name', 'metric'}
+    column = rows(found, 'tables')['tooleval-teval_v2', 'review']
+    score = rows(found, 'datasets')['tooleval-teval-review_str_v2', 'review_quality']
+    assert {k: v for k, v in column.items() if k not in names} == {k: v for k, v in score.items() if k not in names}
+
+
+def test_the_same_seed_says_the_same(tooleval: Command, run: Path) -> None:
+    arguments = ('compare', run, 'weak', 'strong', '--samples', 200, '--json', '-')
+    first = tooleval(*arguments).out
+    assert tooleval(*arguments).out == first
+    assert tooleval(*arguments, '--seed', 1).out != first
+
+
+def test_samples_that_differ_with_reasons(tooleval: Command, run: Path, tmp_path: Path) -> None:
+    dataset = 'tooleval-teval-plan_json_v2'
+    lines = tmp_path / 'differ.jsonl'
+    found = said(tooleval, run, 'weak', 'strong', '--samples', 10, '--datasets', '*plan_json*', '--details', lines)
+    weak, strong = (scores('plan_json', skill) for skill in (0.4, 0.8))
+    wanted = [(a, b) for a, b in zip(weak, strong, strict=True) if a.values != b.values]
+    assert 0 < len(wanted) < RECORDS
+    assert found['records'] == {dataset: RECORDS}
+    assert [row['id'] for row in found['differing'][dataset]] == [a.id for a, _ in wanted]
+    assert read_lines(lines) == [
+        {
+            'dataset': dataset,
+            'id': a.id,
+            'run': 0,
+            'a': {'values': dict(a.values), 'reason': a.reason, 'parsed': '<0.4>'},
+            'b': {'values': dict(b.values), 'reason': b.reason, 'parsed': '<0.8>'},
+            'gold': 'gold',
+        }
+        for a, b in wanted
+    ]
+
+
+def test_what_is_printed(tooleval: Command, run: Path) -> None:
+    done = tooleval('compare', run.parent, 'weak', 'strong', '--samples', 200, '--show', 1)
+    assert done.code == 0, done.err
+    (line,) = [line for line in done.out.splitlines() if 'overall' in line]
+    assert line.count('│') > 5 and '*' in line and ' .. +' in line
+    assert 'difference: strong less weak, in points' in done.out
+    assert f'tooleval-teval-review_str_v2: 14 samples differ, of {RECORDS} records' in done.out
+    shown = [line for line in done.out.splitlines() if line.startswith('  r')]
+    assert len(shown) == len(METRICS)
+    assert any('review_quality 0.00 -> 1.00; args:wrong -> ok' in line for line in shown)
+    assert 'tables' not in tooleval('compare', run, 'weak', 'strong', '--samples', 9, '--datasets', '*plan_json*').out
+
+
+def test_models_in_two_runs(tooleval: Command, run: Path, tmp_path: Path) -> None:
+    other = tmp_path / 'elsewhere' / RUN
+    dataset = 'tooleval-teval-review_str_v2'
+    write(other, 'strong', dataset, result(scores('review_str', 0.8), encoder='another'))
+    found = said(tooleval, run, 'weak', 'strong', '--with', other, '--samples', 200)
+    assert [row['name'] for row in found['datasets']] == [dataset]
+    assert [row['metric'] for row in found['tables']] == ['review']
+    notes = found['notes']
+    assert f"{dataset}: encoder is 'e' of one and 'another' of the other; the scores may not compare" in notes
+    assert 'tooleval-teval-plan_str_v2: only weak has a result' in notes
+    assert not any('judge_calls' in note for note in notes)
+    same = said(tooleval, run, 'strong', 'strong', '--with', other, '--samples', 200)
+    assert [(row['delta'], row['low'], row['high']) for row in same['datasets']] == [(0, 0, 0)]
+    assert same['differing'] == {dataset: []}
+
+
+def test_what_cannot_be_paired_is_said(tooleval: Command, run: Path) -> None:
+    dataset = 'tooleval-teval-plan_json_v2'
+    half = scores('plan_json', 0.8)[4:]
+    half[0] = SampleScore('r4', {'f1_score': 0.0}, 'infra:timeout')
+    write(run, 'strong', dataset, result(half))
+    foreign = {'accuracy': 40.0, 'details': {'0': {'pred': 'a'}, 'type': 'GEN'}}
+    write(run, 'weak', 'gsm8k', foreign)
+    write(run, 'strong', 'gsm8k', {**foreign, 'accuracy': 50.0})
+    write(run, 'weak', 'broken', {'error': 'no'})
+    write(run, 'strong', 'broken', foreign)
+    found = said(tooleval, run, 'weak', 'strong', '--samples', 50)
+    table = rows(found, 'datasets')
+    assert table[dataset, 'f1_score']['records'] == RECORDS - 4
+    gsm8k = table['gsm8k', 'accuracy']
+    assert (gsm8k['delta'], gsm8k['low'], gsm8k['error_a'], gsm8k['records']) == (10.0, None, None, None)
+    assert ('broken', 'accuracy') not in table
+    assert found['notes'] == [
+        'broken: the result of weak is an error',
+        f'{dataset}: {RECORDS - 4} of {RECORDS} records are in both; the difference is over these',
+        f'{dataset}: 1 samples of strong have no answer, through no fault of the model',
+    ]
+    assert tooleval('compare', run, 'weak', 'strong', '--samples', 9).code == 0
+
+
+def test_several_runs_of_the_records(tooleval: Command, run: Path) -> None:
+    dataset = 'tooleval-teval-plan_json_v2'
+    for model, skill in (('weak', 0.4), ('strong', 0.8)):
+        whole = result(scores('plan_json', skill))
+        whole['details'] += result(scores('plan_json', skill + 0.1))['details']
+        values = [detail['values']['f1_score'] for detail in whole['details']]
+        whole |= {'f1_score': 100 * sum(values) / len(values), 'standard_errors': [whole['standard_errors']] * 2}
+        write(run, model, dataset, whole)
+    found = said(tooleval, run, 'weak', 'strong', '--samples', 500, '--datasets', dataset)
+    (row,) = found['datasets']
+    assert row['records'] == RECORDS
+    assert 3 < row['error_a'] < 15
+    assert {sample['run'] for sample in found['differing'][dataset]} == {0, 1}
+    assert '(run 1): f1_score' in tooleval('compare', run, 'weak', 'strong', '--samples', 9, '--show', 99).out
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'word'),
+    [
+        pytest.param(('weak', 'typo'), "no result of a model 'typo'; the models here: strong, weak", id='model'),
+        pytest.param(('weak', 'strong', '--datasets', 'x*'), "no data set of weak matches 'x*'", id='data set'),
+        pytest.param(('weak', 'strong', '--json', 'no/such/file'), 'cannot write no/such/file', id='json'),
+        pytest.param(('weak', 'strong', '--with', 'nowhere'), 'nowhere: there is no run of OpenCompass', id='other'),
+    ],
+)
+def test_faults_are_one_line(tooleval: Command, run: Path, arguments: tuple[str, ...], word: str) -> None:
+    done = tooleval('compare', run, *arguments)
+    assert done.code == 1
+    assert word in done.err and len(done.err.splitlines()) == 1
+
+
+def test_models_without_a_shared_data_set(tooleval: Command, run: Path) -> None:
+    write(run, 'third', 'other', result(scores('plan_json', 0.5)))
+    done = tooleval('compare', run, 'weak', 'third')
+    assert done.code == 1 and 'the models share no data set' in done.err and 'third has other' in done.err
+
+
+def test_a_damaged_result_is_named(tooleval: Command, run: Path) -> None:
+    file = run / 'results' / 'weak' / 'tooleval-teval-plan_json_v2.json'
+    file.write_text('{"f1_score": 1')
+    done = tooleval('compare', run, 'weak', 'strong')
+    assert done.code == 1 and str(file) in done.err and 'delete it and run again with -r' in done.err

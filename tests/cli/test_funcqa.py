@@ -1,0 +1,116 @@
+"""``tooleval score``, ``prepare`` and ``list`` on FuncQA."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.easytool.funcqa.methods import METHODS
+from opencompass_tooleval.easytool.funcqa.records import load_records
+from opencompass_tooleval.host.data_path import resolve_data_path
+from tests.cli.conftest import Command, read_lines
+from tests.easytool.funcqa.support import OPTIONS, by_stage, drive
+from tests.easytool.shared_data import DEMO, real
+
+DATA = DEMO / 'funcqa' / 'funcqa_mh.json'
+
+
+def predictions(folder: Path, method: str = 'easytool', data: Path = DATA, subset: str = 'multi_hop') -> Path:
+    """A predictions file as the inferencer writes it: the first question goes wrong by a tool's name, the second by
+    its number."""
+    rows = {}
+    for number, record in enumerate(load_records(data, subset)):
+        answers = [{'tool': '{"Tool": "plus"}'}, {'answer': 'Answer: -1'}][number] if number < 2 else {}
+        trajectory = drive(METHODS[method](record, OPTIONS), by_stage(**answers))
+        rows[str(number)] = {'prediction': trajectory.to_json(), 'record_id': record.id, 'infra': None}
+    file = folder / 'tooleval-funcqa-multi_hop-easytool.json'
+    file.write_text(json.dumps(rows), encoding='utf-8')
+    return file
+
+
+def score(command: Command, file: Path, *more: object, data: Path = DATA) -> Any:
+    return command('score', 'funcqa', 'multi_hop', '--data', data, '--predictions', file, *more)
+
+
+def test_score(tooleval: Command, tmp_path: Path) -> None:
+    details = tmp_path / 'details.jsonl'
+    done = score(tooleval, predictions(tmp_path), '--json', '-', '--details', details)
+    assert done.code == 0, done.err
+    result = json.loads(done.out)
+    assert result['metrics'] == {
+        'accuracy': pytest.approx(600 / 7),
+        'tool_error_rate': pytest.approx(100 / 7),
+        'tool_name_error_rate': pytest.approx(100 / 7),
+        'parameter_error_rate': 0,
+    }
+    assert result['reasons'] == {'ok': 5, 'answer:wrong_number': 1, 'tool:unknown_name': 1}
+    assert result['methods'] == {'easytool': 7} and result['tool_errors'] == {'tool:unknown_name': 6}
+    rows = read_lines(details)
+    assert [row['id'] for row in rows] == [str(number) for number in range(7)]
+    assert rows[0]['trajectory']['calls'][0] == {
+        'name': 'plus',
+        'parameters': None,
+        'result': None,
+        'error': 'tool:unknown_name',
+    }
+
+
+def test_score_in_words(tooleval: Command, tmp_path: Path) -> None:
+    done = score(tooleval, predictions(tmp_path, 'cot'))
+    assert 'cot, official gold, 7 questions' in done.out and '7 questions of 68: not comparable' in done.out
+    assert done.out.count(' - ') >= 3  # no error rates without tools
+
+
+def test_repaired_gold_changes_what_is_right(tooleval: Command, tmp_path: Path) -> None:
+    data = real('funcqa/funcqa_mh.json')
+    file = predictions(tmp_path, data=data)
+    for gold, right in (('official', 67), ('repaired', 67 - 16)):
+        done = score(tooleval, file, '--gold', gold, '--json', '-', data=data)
+        assert json.loads(done.out)['metrics']['accuracy'] == pytest.approx(100 * right / 68)
+        assert json.loads(done.out)['gold'] == gold
+
+
+def test_what_is_no_trajectory_is_named(tooleval: Command, tmp_path: Path) -> None:
+    file = predictions(tmp_path)
+    rows = json.loads(file.read_text(encoding='utf-8'))
+    rows['3']['prediction'] = 'Answer: 6'
+    file.write_text(json.dumps(rows), encoding='utf-8')
+    done = score(tooleval, file)
+    assert done.code == 1 and file.name in done.err and "question '3': this is no trajectory" in done.err
+    done = tooleval('score', 'funcqa', 'three_hop', '--data', DATA, '--predictions', file)
+    assert done.code == 1 and 'one_hop, multi_hop' in done.err
+
+
+def test_prepare_and_list(tooleval: Command, tmp_path: Path) -> None:
+    source = tmp_path / 'JARVIS' / 'deep'
+    source.mkdir(parents=True)
+    for name in ('funcqa/funcqa_oh.json', 'funcqa/funcqa_mh.json', 'easytool/functions_data.json'):
+        shutil.copy(real(name), source)
+    done = tooleval('prepare', 'funcqa', '--from', tmp_path / 'JARVIS')
+    assert done.code == 0, done.out
+    lines = done.out.splitlines()
+    assert [line.split()[0] for line in lines] == ['copied'] * 3
+    assert lines[0].endswith('funcqa_oh.json: 60 questions') and lines[1].endswith('funcqa_mh.json: 68 questions')
+    assert lines[2].endswith('functions_data.json: 13 instructions')
+    assert resolve_data_path('data/funcqa', '') == tmp_path / 'data-cache' / 'data' / 'funcqa'
+    assert resolve_data_path('data/easytool/functions_data.json', '').is_file()
+    assert tooleval('prepare', 'funcqa', '--from', tmp_path / 'JARVIS').out.count('kept') == 3
+    listed = tooleval('list').out
+    assert 'one_hop' in listed and 'multi_hop' in listed and '68' in listed
+
+
+def test_prepare_names_what_is_missing_or_damaged(tooleval: Command, tmp_path: Path) -> None:
+    source = tmp_path / 'source'
+    source.mkdir()
+    (source / 'funcqa_oh.json').write_bytes(DATA.with_name('funcqa_oh.json').read_bytes())
+    (source / 'functions_data.json').write_text('{"0": ', encoding='utf-8')
+    done = tooleval('prepare', 'funcqa', '--from', source)
+    assert done.code == 1 and done.out.count('DAMAGED') == 3
+    assert '13 questions, published are 60' in done.out and 'the file is missing' in done.out
+    assert not (tmp_path / 'data-cache').exists()
+    done = tooleval('prepare', 'funcqa')
+    assert done.code == 1 and 'git clone' in done.out

@@ -1,0 +1,100 @@
+"""``tooleval score``, ``prepare`` and ``list`` on RestBench."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.easytool.restbench.records import gold_answer
+from tests.cli.conftest import Command
+from tests.easytool.restbench.support import DEMO, loaded
+from tests.easytool.shared_data import real
+
+SPECS = DEMO / 'specs' / 'tmdb_oas.json'
+
+
+def write(folder: Path, answers: list[str]) -> Path:
+    file = folder / 'answers.jsonl'
+    rows = [{'id': str(row), 'prediction': answer} for row, answer in enumerate(answers)]
+    file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
+    return file
+
+
+def golds() -> list[list[str]]:
+    return [row['solution'] for row in json.loads((DEMO / 'tmdb.json').read_text(encoding='utf-8'))]
+
+
+def score(command: Command, predictions: Path, *more: object) -> Any:
+    files = ('--data', DEMO / 'tmdb.json', '--specs', SPECS, '--predictions', predictions)
+    return command('score', 'restbench', 'tmdb', *files, *more)
+
+
+def test_score(tooleval: Command, tmp_path: Path) -> None:
+    answers = [gold_answer(path) for path in golds()]
+    answers[0], answers[1] = '["GET /search/plant", "GET /plants/{plant_id}"]', 'GET /garden/{garden_id}'
+    details = tmp_path / 'details.jsonl'
+    done = score(tooleval, write(tmp_path, answers), '--json', '-', '--details', details)
+    assert done.code == 0, done.err
+    result = json.loads(done.out)
+    assert result['metrics'] == {'correct_path_rate': 60.0, 'tool_name_error_rate': 20.0}
+    assert result['reasons'] == {'ok': 3, 'name:unknown_tool': 1, 'path:missing_step': 1}
+    assert (result['gold'], result['samples'], result['unknown_tools']) == ('official', 5, 1)
+    rows = [json.loads(line) for line in details.read_text(encoding='utf-8').splitlines()]
+    assert [row['id'] for row in rows] == ['0', '1', '2', '3', '4']
+    assert rows[0]['unknown'] == ['GET /plants/{plant_id}']
+
+
+def test_score_in_words(tooleval: Command, tmp_path: Path) -> None:
+    done = score(tooleval, write(tmp_path, [gold_answer(path) for path in golds()]), '--gold', 'repaired')
+    assert 'correct_path_rate' in done.out and '100.00' in done.out
+    assert 'repaired gold' in done.out and '5 samples of 100: not comparable' in done.out
+
+
+def test_score_names_what_is_wrong(tooleval: Command, tmp_path: Path) -> None:
+    done = score(tooleval, write(tmp_path, ['[]']))
+    assert done.code == 1 and 'no answer is recorded for it and 3 more' in done.err
+    done = score(tooleval, tmp_path / 'none.jsonl')
+    assert done.code == 1 and 'none.jsonl: the file is missing' in done.err
+
+
+@pytest.mark.parametrize(('gold', 'rate'), [('official', 95.0), ('repaired', 100.0)])
+def test_the_right_tools_officially_lose_the_errata(gold: str, rate: float, tooleval: Command, tmp_path: Path) -> None:
+    predictions = write(tmp_path, [gold_answer(record.repaired) for record in loaded('tmdb')[0]])
+    files = ('--data', real('restbench/tmdb.json'), '--specs', real('restbench/specs/tmdb_oas.json'))
+    done = tooleval('score', 'restbench', 'tmdb', *files, '--predictions', predictions, '--gold', gold, '--json', '-')
+    result = json.loads(done.out)
+    assert result['metrics'] == {'correct_path_rate': rate, 'tool_name_error_rate': 0.0}
+    assert result['reasons'].get('gold:erratum', 0) == (5 if gold == 'official' else 0)
+    assert result['errata'] == {'blank': 4, 'placeholder': 1, 'unlisted': 0}
+
+
+def test_prepare_and_list(tooleval: Command, tmp_path: Path) -> None:
+    for place in ('restbench/specs/tmdb_oas.json', 'restbench/tmdb.json', 'easytool/tmdb_tool.json'):
+        shutil.copy(real(place), tmp_path / Path(place).name)
+    done = tooleval('prepare', 'restbench', '--from', tmp_path)
+    assert done.code == 1
+    assert 'tmdb: 100 records, 54 tools, 5 errata (blank 4, placeholder 1), 54 instructions' in done.out
+    assert 'DAMAGED spotify' in done.out and 'spotify_oas.json: the file is missing' in done.out
+    for place in ('restbench/specs/tmdb_oas.json', 'restbench/tmdb.json', 'easytool/tmdb_tool.json'):
+        assert (tmp_path / 'data-cache' / 'data' / place).read_bytes() == real(place).read_bytes()
+    assert 'kept' in tooleval('prepare', 'restbench', '--from', tmp_path).out
+    rows = [line for line in tooleval('list').out.splitlines() if '│ tmdb ' in line or '│ spotify ' in line]
+    assert [[cell.strip() for cell in row.split('│')[1:7]] for row in rows] == [
+        ['tmdb', '100', '54', '5', 'on disk', '100'],
+        ['spotify', '57', '40', '1', '-', '-'],
+    ]
+
+
+def test_prepare_refuses_other_records(tooleval: Command) -> None:
+    done = tooleval('prepare', 'restbench', '--from', DEMO)
+    assert done.code == 1
+    assert 'DAMAGED tmdb' in done.out and '5 records, published are 100' in done.out
+
+
+def test_prepare_says_where_the_files_come_from(tooleval: Command) -> None:
+    done = tooleval('prepare', 'restbench')
+    assert done.code == 1 and 'RestGPT' in done.out

@@ -1,0 +1,141 @@
+"""plan, status and retry on real runs: before, during, after a failure, and when all is done."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Command, Outcome
+from tests.conftest import ModelServer
+
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
+
+wanted = ['tooleval-teval-review_str_v2', 'tooleval-teval-retrieve_str_v2']
+datasets = [row for row in datasets if row['abbr'] in wanted]
+for row in datasets:
+    row['infer_cfg']['inferencer']['max_infra_share'] = 1
+models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='right', openai_api_base='URL', retry=0, timeout=20,
+               max_workers=1, batch_size=2, max_out_len=16, query_per_second=1000, run_cfg=dict(num_gpus=0))]
+"""
+OPENCOMPASS = [sys.executable, '-m', 'opencompass.cli.main']
+
+
+def write_config(folder: Path, server: ModelServer) -> None:
+    (folder / 'mine.py').write_text(CONFIG.replace('URL', server.url))
+
+
+def rows(done: Outcome) -> list[dict[str, Any]]:
+    return list(json.loads(done.out))
+
+
+def test_plan_before_and_after(
+    tooleval: Command, canned_server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_config(tmp_path, canned_server)
+    plan = json.loads(tooleval('plan', 'mine.py', '--json').out)
+    (model,) = plan['models']
+    assert plan['runner'] == 'LocalRunner' and plan['workers'] == 1
+    assert (model['model'], model['jobs'], model['gpus'], model['datasets'], model['done']) == ('api', 1, 0, 2, 0)
+    assert model['samples'] > 4 and model['prompt_tokens'] > 50 * model['samples']
+    assert model['evaluations'] == 1
+
+    done = subprocess.run([*OPENCOMPASS, 'mine.py', '-w', 'out', '--debug'], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (model,) = json.loads(tooleval('plan', 'mine.py', '-w', 'out', '--json').out)['models']
+    assert (model['jobs'], model['datasets'], model['done'], model['samples']) == (0, 0, 2, 0)
+
+    said = tooleval('status', 'out', '--json')
+    assert said.code == 0
+    assert {row['state'] for row in rows(said)} == {'done'} and all(row['samples'] for row in rows(said))
+
+
+def test_status_while_it_runs_and_after_a_kill(
+    tooleval: Command, canned_server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_config(tmp_path, canned_server)
+    canned_server.reset(latency=0.7)
+    process = subprocess.Popen(
+        [*OPENCOMPASS, 'mine.py', '-w', 'out', '--debug'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        until = time.monotonic() + 90
+        running: list[dict[str, Any]] = []
+        while not running and time.monotonic() < until:
+            time.sleep(0.3)
+            if list(tmp_path.glob('out/*/predictions/api/tmp_*.jsonl')):
+                running = [row for row in rows(tooleval('status', 'out', '--json')) if row['rate']]
+        assert running, 'no data set was seen running'
+        (row,) = running
+        assert row['state'] == 'running' and 0 < row['answered'] < row['samples']
+        assert row['seconds_left'] == pytest.approx((row['samples'] - row['answered']) / row['rate'])
+        assert 0.3 < row['rate'] < 3
+        text = tooleval('status', 'out').out
+        assert f'running  api x {row["dataset"]}: ' in text and 'samples/s' in text
+    finally:
+        process.kill()
+        process.wait()
+    states = {row['state'] for row in rows(tooleval('status', 'out', '--json'))}
+    assert 'running' not in states and 'waiting' in states
+
+
+def test_retry_asks_only_what_has_no_answer(
+    tooleval: Command, canned_server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_config(tmp_path, canned_server)
+    canned_server.reset('500@2-4')
+    done = subprocess.run([*OPENCOMPASS, 'mine.py', '-w', 'out', '--debug'], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    first = {file.name: json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/api/*.json')}
+    assert sum(result['samples']['infra'] for result in first.values()) == 3
+
+    canned_server.reset()
+    assert 'would ask them again' in tooleval('retry', 'out', '--dry-run').out
+    assert canned_server.stats()['requests'] == 0
+    again = tooleval('retry', 'out')
+    assert again.code == 0, again.out + again.err
+    assert canned_server.stats()['requests'] == 3
+    second = {file.name: json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/api/*.json')}
+    assert second.keys() == first.keys()
+    assert [result['samples']['infra'] for result in second.values()] == [0, 0]
+    assert [result['samples']['all'] for result in second.values()] == [
+        result['samples']['all'] for result in first.values()
+    ]
+    assert tooleval('retry', 'out').out == 'every sample has an answer\n'
+
+
+def test_what_failed_is_told_with_its_log(
+    tooleval: Command, canned_server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'mine.py').write_text(
+        CONFIG.replace('URL', canned_server.url)
+        + "datasets.append(dict(datasets[0], abbr='tooleval-broken', path='/no/such/folder'))\n"
+    )
+    subprocess.run([*OPENCOMPASS, 'mine.py', '-w', 'out'], capture_output=True, text=True)
+    said = tooleval('status', 'out')
+    assert said.code == 1
+    line = next(line for line in said.out.splitlines() if line.startswith('FAILED'))
+    assert line.startswith('FAILED   api x tooleval-broken: ') and '/no/such/folder' in line
+    log = said.out.splitlines()[said.out.splitlines().index(line) + 1].strip()
+    assert Path(log).is_file() or (tmp_path / log).is_file()
+
+
+@pytest.mark.parametrize('command', ['status', 'retry'])
+def test_no_run_is_an_error_in_one_line(tooleval: Command, tmp_path: Path, command: str) -> None:
+    done = tooleval(command, tmp_path)
+    assert done.code == 1
+    assert done.err.startswith('tooleval: ') and 'there is no run of OpenCompass here' in done.err

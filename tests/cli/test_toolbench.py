@@ -1,0 +1,187 @@
+"""``tooleval prepare``, ``score`` and ``list`` of ToolBench, and ``tooleval easytool retrieval``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Command, read_lines
+from tests.easytool.shared_data import DATA, DEMO
+from tests.easytool.toolbench.support import write_rows
+
+TOOLBENCH = DEMO / 'toolbench'
+
+
+def said(text: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
+def test_retrieval_side_by_side(tooleval: Command, tmp_path: Path) -> None:
+    arguments = ['easytool', 'retrieval', 'G2', '--data', TOOLBENCH / 'G2_category.json', '--encoder', 'offline']
+    alone = tooleval(*arguments, '--json', '-')
+    assert alone.code == 0, alone.err
+    result = said(alone.out)
+    assert set(result['documentation']['metrics']) == {'ndcg@1', 'ndcg@5'}
+    assert 'instructions' not in result and 'difference' not in result
+    assert (result['samples'], result['documents'], result['encoder']) == (3, 11, 'offline:all-MiniLM-L6-v2')
+
+    details = tmp_path / 'details.jsonl'
+    both = tooleval(
+        *arguments,
+        '--instructions',
+        TOOLBENCH / 'instructions.json',
+        '--unit',
+        'tool',
+        '--fields',
+        'full',
+        '--details',
+        details,
+    )
+    assert both.code == 0, both.err
+    for word in ('documentation', 'instructions', 'delta', '95% interval', 'not comparable with Table 5'):
+        assert word in both.out
+    rows = read_lines(details)
+    assert [row['searched'] for row in rows] == ['documentation'] * 3 + ['instructions'] * 3
+    json_out = tmp_path / 'result.json'
+    tooleval(*arguments, '--instructions', TOOLBENCH / 'instructions.json', '--json', json_out)
+    result = said(json_out.read_text(encoding='utf-8'))
+    for metric, difference in result['difference'].items():
+        gain = result['instructions']['metrics'][metric] - result['documentation']['metrics'][metric]
+        assert difference['delta'] == pytest.approx(gain)
+        assert difference['low'] <= difference['delta'] <= difference['high']
+        assert difference['pairs'] == 3
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        (['G4'], 'ToolBench has no file'),
+        (['G2', '--unit', 'word'], 'unit is one of api, tool'),
+        (['G2', '--instructions', DEMO / 'restbench' / 'tmdb_tool.json'], '6 tools or APIs have no instruction: Rink'),
+        (['G2', '--json', 'nowhere/result.json'], 'cannot write nowhere'),
+    ],
+)
+def test_retrieval_says_what_is_wrong(tooleval: Command, change: list[Any], message: str) -> None:
+    data = ['--data', TOOLBENCH / 'G2_category.json', '--encoder', 'offline']
+    outcome = tooleval('easytool', 'retrieval', *change, *data)
+    assert outcome.code == 1
+    assert message in outcome.err and outcome.err.count('\n') <= 2
+
+
+def test_score_selection(tooleval: Command, tmp_path: Path) -> None:
+    rows = [{'id': str(record), 'prediction': '{"tool": "Loaf Finder"}'} for record in range(101, 108)]
+    file = write_rows(tmp_path / 'answers.jsonl', rows)
+    data = TOOLBENCH / 'G1_instruction.json'
+    outcome = tooleval(
+        'score',
+        'toolbench',
+        'selection_5',
+        '--predictions',
+        file,
+        '--data',
+        data,
+        '--encoder',
+        'offline',
+        '--json',
+        '-',
+    )
+    assert outcome.code == 0, outcome.err
+    result = said(outcome.out)
+    assert result['metrics']['accuracy'] == pytest.approx(100 / 7)
+    assert result['candidates_encoder'] == 'offline:all-MiniLM-L6-v2'
+    few = tooleval('score', 'toolbench', 'selection_10', '--predictions', file, '--data', data, '--encoder', 'offline')
+    assert few.code == 1 and '10 candidates need as many tools; there are 7' in few.err
+
+
+def test_score_calls(tooleval: Command, tmp_path: Path) -> None:
+    calls = [{'tool': 'Verse Box', 'api': 'Random Poem'}, {'tool': 'Verse Box', 'api': 'Sonnet'}]
+    rows = [{'id': '301', 'prediction': json.dumps(calls)}, {'id': '302', 'prediction': ''}]
+    file = write_rows(tmp_path / 'answers.jsonl', rows)
+    details = tmp_path / 'details.jsonl'
+    outcome = tooleval(
+        'score',
+        'toolbench',
+        'calls_g3',
+        '--predictions',
+        file,
+        '--data',
+        TOOLBENCH / 'G3_instruction.json',
+        '--details',
+        details,
+    )
+    assert outcome.code == 0, outcome.err
+    assert 'tool_name_error_rate' in outcome.out and '50.00' in outcome.out
+    assert 'NOTE 2 samples of 61' in outcome.out
+    assert [len(row['steps']) for row in read_lines(details)] == [2, 0]
+
+
+def test_score_success(tooleval: Command, tmp_path: Path) -> None:
+    stored = TOOLBENCH / 'trajectories.jsonl'
+    rows = [{'id': name, 'success': name != '202'} for name in ('201', '202', '301')]
+    judgements = write_rows(tmp_path / 'judgements.jsonl', rows)
+    outcome = tooleval(
+        'score', 'toolbench', 'success', '--predictions', stored, '--judgements', judgements, '--json', '-'
+    )
+    assert outcome.code == 0, outcome.err
+    assert said(outcome.out)['metrics'] == {'success_rate': 50.0}
+    assert said(outcome.out)['reasons'] == {'ok': 2, 'answer:empty': 1, 'judge:no': 1}
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['success'], 'say --judgements FILE'),
+        (['calls_g2'], 'say --data FILE'),
+        (['calls_g9'], 'ToolBench has no subset'),
+        (['calls_g2', '--data', TOOLBENCH / 'G2_category.json', '--judgements', 'x'], 'leave --judgements out'),
+        (['calls_g2', '--data', TOOLBENCH / 'G2_category.json'], 'belong to no record'),
+    ],
+)
+def test_score_says_what_is_wrong(tooleval: Command, arguments: list[Any], message: str) -> None:
+    outcome = tooleval('score', 'toolbench', *arguments, '--predictions', TOOLBENCH / 'judge_success.jsonl')
+    assert outcome.code == 1
+    assert message in outcome.err
+
+
+def test_prepare_and_list(tooleval: Command, tmp_path: Path) -> None:
+    if not (DATA / 'toolbench' / 'G3_instruction.json').is_file():
+        pytest.skip('real data (toolbench) is not in ../shared/data beside the repository')
+    outcome = tooleval('prepare', 'toolbench', '--from', DATA / 'toolbench')
+    assert outcome.code == 0, outcome.out
+    assert outcome.out.count('copied') == 3
+    assert '124 records, 234 tools, 58 errata (relevant_twice 2, query_twice 1' in outcome.out
+    target = tmp_path / 'data-cache' / 'data' / 'toolbench'
+    assert sorted(file.name for file in target.iterdir()) == [
+        'G1_instruction.json',
+        'G2_category.json',
+        'G3_instruction.json',
+    ]
+    assert tooleval('prepare', 'toolbench', '--from', DATA / 'toolbench').out.count('kept') == 3
+    (target / 'G3_instruction.json').write_text('[]', encoding='utf-8')
+    (target / 'G1_instruction.json').unlink()
+    listed = next(part for part in tooleval('list').out.split('\n\n') if 'ToolBench' in part)
+    rows = {name: next(line for line in listed.splitlines() if f' {name} ' in line) for name in ('G1', 'G2', 'G3')}
+    assert 'damaged' in rows['G3'] and ' 124 ' in rows['G2'] and 'G1_instruction' not in rows['G1']
+
+
+def test_prepare_leaves_out_what_is_not_published(tooleval: Command, tmp_path: Path) -> None:
+    source = tmp_path / 'source'
+    shutil.copytree(TOOLBENCH, source)
+    (source / 'G1_instruction.json').unlink()
+    (source / 'G3_instruction.json').write_text('{', encoding='utf-8')
+    outcome = tooleval('prepare', 'toolbench', '--from', source)
+    assert outcome.code == 1
+    assert outcome.out.count('DAMAGED') == 3
+    assert '3 records and 6 tools, published are 124 and 234' in outcome.out
+    assert not (tmp_path / 'data-cache').exists()
+
+
+def test_prepare_says_where_the_files_are(tooleval: Command) -> None:
+    outcome = tooleval('prepare', 'toolbench')
+    assert outcome.code == 1
+    assert 'tooleval prepare toolbench --from' in outcome.out

@@ -1,0 +1,75 @@
+"""core/paired: records of two results, by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.core.paired import Pairs, details_of, differences, interval_of, metrics_of, pairs_of
+
+
+def result(values: Sequence[float | None], metric: str = 'f1', **changes: Any) -> dict[str, Any]:
+    """A result over records ``0``, ``1``, ...; the score is the mean of the values that there are."""
+    known = [value for value in values if value is not None]
+    details = [{'id': str(i), 'values': {metric: value}, 'reason': 'ok'} for i, value in enumerate(values)]
+    return {metric: 100 * sum(known) / len(known), 'samples': {'all': len(values)}, 'details': details, **changes}
+
+
+def test_scores_are_numbers() -> None:
+    assert metrics_of({'f1': 1.0, 'n': 2, 'flag': True, 'unmeasured': None, 'reasons': {}}) == ['f1', 'n']
+
+
+@pytest.mark.parametrize(
+    'details',
+    [
+        pytest.param(None, id='none'),
+        pytest.param({'0': {'prompt': 'p', 'pred': 'x'}, 'type': 'GEN'}, id='by position'),
+        pytest.param([{'pred': 'x', 'correct': True}, 'text', {'id': 1, 'values': 3}], id='other rows'),
+    ],
+)
+def test_samples_of_other_packages_are_none_of_ours(details: Any) -> None:
+    foreign = {'accuracy': 50.0, 'details': details}
+    assert details_of(foreign) == []
+    assert pairs_of(foreign, foreign, 'accuracy') is None
+    assert interval_of(foreign, foreign, 'accuracy', 10, 0) is None
+    assert differences(foreign, foreign) == []
+
+
+def test_pairs_are_by_id_and_hold_what_both_have() -> None:
+    first, second = result([0.0, None, 0.5, 1.0]), result([0.25, 1.0, None, 1.0, 0.5])
+    second['details'].reverse()
+    assert pairs_of(first, second, 'f1') == Pairs(('0', '3'), (0.0, 100.0), (25.0, 100.0), (1.0, 1.0))
+
+
+def test_means_are_weighted() -> None:
+    assert Pairs(('0', '1'), (0.0, 100.0), (50.0, 50.0), (1.0, 3.0)).means() == (75.0, 50.0)
+
+
+def test_a_score_that_is_no_mean_over_samples_has_no_pairs() -> None:
+    assert pairs_of(result([0.0, 1.0], f1=12.5), result([0.0, 1.0]), 'f1') is None
+
+
+def test_differences_by_record_with_both_details() -> None:
+    first, second = result([0.0, 0.5, 1.0, None]), result([0.0, 1.0, 0.75, 1.0])
+    first['details'][0]['reason'] = 'parse:not_json'  # wrong in another way, by as much
+    found = differences(first, second)
+    assert [(one.id, one.run, one.size) for one in found] == [('1', 0, 0.5), ('2', 0, 0.25), ('3', 0, 1.0)]
+    assert found[0].a is first['details'][1] and found[0].b is second['details'][1]
+
+
+def test_noise_is_no_difference() -> None:
+    assert differences(result([0.1 + 0.2]), result([0.3])) == []
+
+
+def test_runs_of_a_record_are_set_side_by_side_in_their_order() -> None:
+    first, second = result([0.0, 1.0, 0.0]), result([0.0, 0.0, 1.0])
+    for one in (first, second):
+        for detail, name in zip(one['details'], 'aba', strict=True):
+            detail['id'] = name
+    assert [(one.id, one.run, one.size) for one in differences(first, second)] == [('b', 0, 1.0), ('a', 1, 1.0)]
+
+
+def test_samples_of_one_side_only_do_not_differ() -> None:
+    assert differences(result([0.0, 1.0]), result([0.0])) == []

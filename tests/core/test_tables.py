@@ -1,0 +1,163 @@
+"""core/tables: columns by hand; intervals against a plain loop, SciPy and what they should cover."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from opencompass_tooleval.core.paired import Pairs
+from opencompass_tooleval.core.tables import ColumnDifference, Score, columns_of, compare_column, resample
+
+SAMPLES = 2000
+
+
+def pairs(size: int, seed: int, gain: float = 5.0, spread: float = 20.0) -> Pairs:
+    generator = np.random.default_rng(seed)
+    a = generator.uniform(20, 80, size)
+    b = a + generator.normal(gain, spread, size)
+    return Pairs(tuple(map(str, range(size))), tuple(a.tolist()), tuple(b.tolist()), (1.0,) * size)
+
+
+def column_of(
+    column: Mapping[Score, float], known: Mapping[Score, Pairs], samples: int = SAMPLES, seed: int = 0
+) -> ColumnDifference:
+    """Resamples the data sets of a column, and compares."""
+    means = {}
+    for name in {dataset for dataset, _ in known}:
+        mine = {metric: its for (dataset, metric), its in known.items() if dataset == name}
+        for metric, drawn in resample(name, mine, samples, seed).items():
+            means[name, metric] = drawn
+    return compare_column(column, known, means)
+
+
+def test_columns_are_resolved_down_to_data_sets() -> None:
+    groups = [
+        {'name': 't', 'metric': 'x_json', 'subsets': [['d1', 'f1'], ['d1', 'em']]},
+        {'name': 't', 'metric': 'x_str', 'subsets': [['d2', 'f1']]},
+        {'name': 't', 'metric': 'x', 'subsets': [['t', 'x_json'], ['t', 'x_str']]},
+        {'name': 't', 'metric': 'overall', 'subsets': [['t', 'x'], ['d1', 'f1']]},
+        {'name': 't', 'metric': 'weighed', 'subsets': [['d1', 'f1'], ['d2', 'f1']], 'weights': {'d1': 60, 'd2': 20}},
+    ]
+    assert columns_of(groups) == {
+        ('t', 'x_json'): {('d1', 'f1'): 0.5, ('d1', 'em'): 0.5},
+        ('t', 'x_str'): {('d2', 'f1'): 1.0},
+        ('t', 'x'): {('d1', 'f1'): 0.25, ('d1', 'em'): 0.25, ('d2', 'f1'): 0.5},
+        ('t', 'overall'): {('d1', 'f1'): 0.625, ('d1', 'em'): 0.125, ('d2', 'f1'): 0.25},
+        ('t', 'weighed'): {('d1', 'f1'): 0.75, ('d2', 'f1'): 0.25},
+    }
+
+
+def test_a_mean_of_data_sets_against_a_plain_loop() -> None:
+    """Three data sets of different sizes, two metrics of one of them on the same resamples, weights on another."""
+    known = {('d1', 'f1'): pairs(40, 1), ('d1', 'em'): pairs(40, 2), ('d2', 'f1'): pairs(7, 3)}
+    weighed = pairs(15, 4)
+    known['d3', 'local'] = Pairs(weighed.ids, weighed.a, weighed.b, tuple(float(1 + i % 4) for i in range(15)))
+    column = {('d1', 'f1'): 0.125, ('d1', 'em'): 0.125, ('d2', 'f1'): 0.25, ('d3', 'local'): 0.5}
+
+    drawn: dict[str, list[np.ndarray]] = {}
+    for name, size in (('d1', 40), ('d2', 7), ('d3', 15)):
+        generator = np.random.default_rng([3, zlib.crc32(name.encode())])
+        drawn[name] = [generator.integers(0, size, size) for _ in range(SAMPLES)]
+    scores = np.zeros((2, SAMPLES))
+    for number in range(SAMPLES):
+        for (name, metric), share in column.items():
+            its, at = known[name, metric], drawn[name][number]
+            for side, values in enumerate((its.a, its.b)):
+                scores[side, number] += share * np.average(np.array(values)[at], weights=np.array(its.weights)[at])
+    low, high = np.quantile(scores[1] - scores[0], [0.025, 0.975])
+
+    found = column_of(column, known, seed=3)
+    assert (found.interval.low, found.interval.high) == pytest.approx((low, high), abs=1e-9)
+    assert (found.error_a, found.error_b) == pytest.approx(tuple(scores.std(axis=1)), abs=1e-9)
+    gains = [share * (np.average(its.b, weights=its.weights) - np.average(its.a, weights=its.weights))
+             for share, its in ((column[score], known[score]) for score in column)]  # fmt: skip
+    assert found.interval.delta == pytest.approx(sum(gains))
+    assert found.interval.pairs == 40 + 7 + 15
+
+
+def test_a_mean_of_data_sets_is_scipys_bootstrap_of_independent_samples() -> None:
+    sizes = (60, 25, 140)
+    known = {(f'd{i}', 'f1'): pairs(size, i) for i, size in enumerate(sizes)}
+    gains = [np.subtract(its.b, its.a) for its in known.values()]
+    theirs = stats.bootstrap(
+        gains,
+        lambda *samples, axis: np.mean([np.mean(sample, axis=axis) for sample in samples], axis=0),
+        method='percentile',
+        n_resamples=20000,
+        random_state=np.random.default_rng(0),
+    ).confidence_interval
+    mine = column_of(dict.fromkeys(known, 1 / 3), known, samples=20000).interval
+    assert (mine.low, mine.high) == pytest.approx((theirs.low, theirs.high), abs=0.15)
+    error = np.sqrt(sum(np.var(gain, ddof=1) / len(gain) for gain in gains)) / 3
+    assert mine.high - mine.low == pytest.approx(2 * 1.96 * error, rel=0.04)
+
+
+def test_data_sets_are_resampled_independently_even_if_they_are_alike() -> None:
+    """The mean of two is surer than one by the root of two; the same draws for both would gain nothing."""
+    alike = pairs(50, 1)
+    one = column_of({('d1', 'f1'): 1.0}, {('d1', 'f1'): alike}).interval
+    both = {('d1', 'f1'): alike, ('d2', 'f1'): alike}
+    two = column_of(dict.fromkeys(both, 0.5), both).interval
+    assert (two.high - two.low) / (one.high - one.low) == pytest.approx(2**-0.5, rel=0.1)
+
+
+def test_metrics_of_a_data_set_hang_together() -> None:
+    """Two metrics that are the same are no surer than one."""
+    alike = pairs(50, 1)
+    known = {('d', 'f1'): alike, ('d', 'same'): alike}
+    both, one = column_of(dict.fromkeys(known, 0.5), known).interval, column_of({('d', 'f1'): 1.0}, known).interval
+    assert (both.delta, both.low, both.high) == pytest.approx((one.delta, one.low, one.high), abs=1e-8)
+
+
+def test_no_difference_is_exactly_none() -> None:
+    """Or a model would be better than itself by 1e-15, and surely so."""
+    values = pairs(1001, 1).a
+    same = Pairs(tuple(map(str, range(1001))), values, values, (3.0,) * 1001)
+    interval = column_of({('d', 'f1'): 1.0}, {('d', 'f1'): same}).interval
+    assert (interval.delta, interval.low, interval.high) == (0.0, 0.0, 0.0)
+
+
+def test_what_is_drawn_of_a_data_set_depends_on_no_other() -> None:
+    known = {('d1', 'f1'): pairs(30, 1)}
+    alone = column_of({('d1', 'f1'): 1.0}, known)
+    assert column_of({('d1', 'f1'): 1.0}, {('d0', 'f1'): pairs(9, 2), **known}) == alone
+    assert column_of({('d1', 'f1'): 1.0}, known, seed=1) != alone
+
+
+def test_metrics_that_apply_to_some_records_only() -> None:
+    """As T-Eval's instruct: half of the records have one metric, half the other."""
+    whole = pairs(40, 1)
+    halves = {
+        ('d', name): Pairs(whole.ids[part], whole.a[part], whole.b[part], whole.weights[part])
+        for name, part in (('json', slice(0, 20)), ('str', slice(20, 40)))
+    }
+    found = column_of(dict.fromkeys(halves, 0.5), halves).interval
+    (left, right) = (np.subtract(its.b, its.a) for its in halves.values())
+    error = np.sqrt(np.var(left, ddof=1) / 20 + np.var(right, ddof=1) / 20) / 2
+    assert found.delta == pytest.approx((left.mean() + right.mean()) / 2)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.12)
+    assert found.pairs == 40
+
+
+def test_a_resample_without_a_record_of_a_metric_does_not_count() -> None:
+    """With two records, each of one metric, half of the resamples miss one of them."""
+    known = {
+        ('d', 'json'): Pairs(('0',), (0.0,), (10.0,), (1.0,)),
+        ('d', 'str'): Pairs(('1',), (0.0,), (30.0,), (1.0,)),
+    }
+    found = column_of(dict.fromkeys(known, 0.5), known).interval
+    assert (found.delta, found.low, found.high) == (20.0, 20.0, 20.0)
+
+
+def covered(sizes: Sequence[int], trial: int) -> bool:
+    known = {(f'd{i}', 'f1'): pairs(size, 100 * trial + i) for i, size in enumerate(sizes)}
+    interval = column_of(dict.fromkeys(known, 1 / len(sizes)), known, samples=400, seed=trial).interval
+    return interval.low <= 5.0 <= interval.high
+
+
+def test_it_covers_the_truth_about_as_often_as_it_says() -> None:
+    assert 0.90 <= np.mean([covered((80, 40), trial) for trial in range(200)]) <= 0.99

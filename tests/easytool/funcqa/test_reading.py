@@ -1,0 +1,95 @@
+"""Final numbers and objects in what a model says."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+
+import pytest
+
+from opencompass_tooleval.easytool.funcqa.reading import read_number, read_object
+
+NUMBERS = [
+    ('Answer: 36', '36'),
+    ('**Answer:** 36.50\nRounded to 2 digits.', '36.5'),
+    ('Answer: the area is\n\n1,234,567.89 dollars', '1234567.89'),
+    ('First answer: 5. No: the answer is 7.', '7'),
+    ('The answer is unknown.', None),
+    ('12 apples and 30 pears, so 42.', '42'),
+    ('The volume is 43.57 cm^3', '43.57'),
+    ('The volume is 43.57 cm^{3}', '43.57'),
+    ('It takes 5km', '5'),
+    ('x1 and H2O', None),
+    ('So x = -3.5.', '-3.5'),
+    ('So x = \u22123.5.', '-3.5'),
+    ('-$5', '-5'),
+    ('7-3', '3'),
+    ('f(2)-3', '3'),
+    ('.5', '1/2'),
+    ('91/20349', '91/20349'),
+    ('1/0', '1'),
+    ('2.8e-05', '0.000028'),
+    ('2.8 \u00d7 10^{-5}', '0.000028'),
+    ('2.8 \\times 10^-5', '0.000028'),
+    ('\\boxed{36}', '36'),
+    ('\u7b54\u6848\u662f36', '36'),
+    ('<think>Is it 5?</think>It is 6', '6'),
+    ('12,3456', '3456'),
+]
+
+
+@pytest.mark.parametrize(('text', 'number'), NUMBERS, ids=range(len(NUMBERS)))
+def test_numbers(text: str, number: str | None) -> None:
+    read = read_number(text)
+    assert read.value == (None if number is None else Fraction(number))
+    assert read.reason == ('answer:no_number' if number is None else '')
+
+
+def test_percent() -> None:
+    assert read_number('16.07%').percent and read_number('16.07 \\%').percent
+    assert not read_number('16.07 of 100').percent
+
+
+@pytest.mark.parametrize(
+    ('text', 'reason'),
+    [
+        ('', 'answer:empty'),
+        (' \n', 'answer:empty'),
+        ('<think>It is 5', 'answer:truncated_reasoning'),
+        ('9' * 1000, 'answer:too_large'),
+        ('9' * 300_000, 'answer:too_long'),
+    ],
+)
+def test_nothing_to_read(text: str, reason: str) -> None:
+    assert (read_number(text).value, read_number(text).reason) == (None, reason)
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        '1' * 199_999,
+        '1,111' * 39_999,
+        'answer:' * 28_000,
+        '-' * 199_999,
+        '1/' * 99_999,
+        'answer:' + '\n' * 190_000,
+        '1, ' * 60_000,
+        'answer' + '*' * 190_000,
+        '[' * 100_000 + ']' * 100_000,
+        '{"a":' * 30_000 + '9**9**9**9',
+    ],
+    ids=range(10),
+)
+def test_hostile_text_is_read_within_a_second(text: str) -> None:
+    start = time.perf_counter()
+    read_number(text)
+    assert read_object(text) is None
+    assert time.perf_counter() - start < 1
+
+
+def test_objects() -> None:
+    assert read_object('Sure:\n```json\n{"Tool": "add_"}\n```') == {'Tool': 'add_'}
+    assert read_object("{'Tool': 'add_'}") == {'Tool': 'add_'}
+    assert read_object('["add_"]') is None
+    assert read_object('{"input": [4/3]}') is None
+    assert read_object('{"a": __import__("os").getpid()}') is None

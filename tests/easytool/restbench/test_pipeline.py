@@ -1,0 +1,138 @@
+"""RestBench through the ``opencompass`` command: demo records, and the real ones where they are at hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.easytool.restbench.records import TABLE, gold_answer
+from opencompass_tooleval.easytool.shapes import dump_instructions
+from opencompass_tooleval.easytool.sources import load_docs
+from opencompass_tooleval.easytool.template import template_instruction
+from tests.easytool.restbench.support import DEMO, SHARED, loaded
+from tests.easytool.shared_data import real
+
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.host.fixed_models import OracleModel, ReplayModel
+
+with read_base():
+    from opencompass_tooleval.configs.summarizers.tooleval_restbench import summarizer
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
+IMPORTS
+
+models = [
+    dict(type=OracleModel, abbr='oracle', run_cfg=dict(num_gpus=0)),
+    dict(type=ReplayModel, abbr='replay', path='{dataset}.jsonl', run_cfg=dict(num_gpus=0)),
+]
+"""
+DEMO_IMPORTS = """
+    from opencompass_tooleval.configs.datasets.demo.tooleval_restbench_demo_gen import tooleval_restbench_datasets
+
+datasets = tooleval_restbench_datasets
+"""
+REAL_IMPORTS = """
+    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_spotify_easytool_gen import (
+        tooleval_restbench_spotify_easytool_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_spotify_gen import (
+        tooleval_restbench_spotify_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_tmdb_easytool_gen import (
+        tooleval_restbench_tmdb_easytool_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_tmdb_gen import (
+        tooleval_restbench_tmdb_datasets,
+    )
+
+datasets = [
+    *tooleval_restbench_tmdb_datasets,
+    *tooleval_restbench_tmdb_easytool_datasets,
+    *tooleval_restbench_spotify_datasets,
+    *tooleval_restbench_spotify_easytool_datasets,
+]
+for row in datasets:
+    row['gold'] = 'repaired'
+"""
+VARIANTS = ('', '-easytool')
+
+
+def answers(folder: Path, name: str, variant: str, given: list[str]) -> None:
+    rows = [{'id': str(row), 'prediction': answer} for row, answer in enumerate(given)]
+    file = folder / f'restbench_{name}{variant}.jsonl'
+    file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
+
+
+def run(folder: Path, imports: str, **environment: str) -> str:
+    (folder / 'mine.py').write_text(CONFIG.replace('IMPORTS', imports))
+    # In debug mode one process does it all: importing the framework for each task takes most of the time.
+    command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out', '--debug']
+    env = {**os.environ, **environment}
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+def result(folder: Path, model: str, abbr: str) -> dict[str, Any]:
+    (file,) = folder.glob(f'out/*/results/{model}/tooleval-restbench-{abbr}.json')
+    said: dict[str, Any] = json.loads(file.read_text(encoding='utf-8'))
+    return said
+
+
+def rates(said: dict[str, Any]) -> tuple[float, float]:
+    return said['correct_path_rate'], said['tool_name_error_rate']
+
+
+def test_demo_records(tmp_path: Path) -> None:
+    counts = {}
+    for subset in TABLE:
+        golds = [row['solution'] for row in json.loads((DEMO / subset.file).read_text(encoding='utf-8'))]
+        counts[subset.name] = len(golds)
+        numbered = ['\n'.join(f'{i}. {step}' for i, step in enumerate(path, 1)) for path in golds]
+        answers(tmp_path, subset.name, '', [gold_answer(path[:-1]) for path in golds])
+        answers(tmp_path, subset.name, '-easytool', ['["GET /nothing"]', *numbered[1:]])
+    printed = run(tmp_path, DEMO_IMPORTS)
+    for name, count in counts.items():
+        for variant in VARIANTS:
+            said = result(tmp_path, 'oracle', name + variant)
+            assert rates(said) == (100.0, 0.0)
+            assert [detail['id'] for detail in said['details']] == [str(row) for row in range(count)]
+            assert said['provenance']['tools'] == ('instructions' if variant else 'documentation')
+            assert ('instructions_sha256' in said['provenance']) == bool(variant)
+        assert rates(result(tmp_path, 'replay', name)) == (0.0, 0.0)
+        said = result(tmp_path, 'replay', f'{name}-easytool')
+        assert rates(said) == (100 * (count - 1) / count, 100 / count)
+        assert said['reasons'] == {'ok': count - 1, 'name:unknown_tool': 1}
+        assert said['breakdown']['rungs'] == {'lines': count - 1, 'literal': 1}
+        documented, instructed = (result(tmp_path, 'oracle', name + variant)['provenance'] for variant in VARIANTS)
+        assert documented['records_sha256'] == instructed['records_sha256']
+        assert documented['prompts_sha256'] != instructed['prompts_sha256']
+    assert 'Documentation against instructions' in printed
+
+
+def test_real_records(tmp_path: Path) -> None:
+    document = real('restbench/specs/spotify_oas.json')
+    data = tmp_path / 'cache' / 'data'
+    (data / 'easytool').mkdir(parents=True)
+    (data / 'restbench').symlink_to(SHARED / 'data' / 'restbench')
+    (data / 'easytool' / 'tmdb_tool.json').symlink_to(real('easytool/tmdb_tool.json'))
+    made = dump_instructions(map(template_instruction, load_docs('openapi', document)))
+    (data / 'easytool' / 'spotify_tool.json').write_text(made, encoding='utf-8')
+    for name in ('tmdb', 'spotify'):
+        for variant in VARIANTS:
+            answers(tmp_path, name, variant, [gold_answer(record.published) for record in loaded(name)[0]])
+    run(tmp_path, REAL_IMPORTS, COMPASS_DATA_CACHE=str(tmp_path / 'cache'))
+    for name, count in (('tmdb', 100), ('spotify', 57)):
+        for variant in VARIANTS:
+            said = result(tmp_path, 'oracle', name + variant)
+            assert rates(said) == (100.0, 0.0)
+            assert said['samples']['all'] == count
+            assert said['provenance']['gold'] == 'repaired'
+    assert rates(result(tmp_path, 'replay', 'tmdb')) == (100.0, 0.0)  # blanks and placeholders are no matter
+    assert rates(result(tmp_path, 'replay', 'spotify')) == pytest.approx((100 * 56 / 57, 100 / 57))

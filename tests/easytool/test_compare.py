@@ -1,0 +1,149 @@
+"""easytool/compare: pairs of data sets and of records, by hand; no OpenCompass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.easytool.compare import (
+    COLUMNS,
+    Comparison,
+    compare,
+    compare_groups,
+    interval_of,
+    metrics_of,
+    pair_up,
+    row,
+)
+
+
+def result(values: Sequence[float | None], metric: str = 'name', **changes: Any) -> dict[str, Any]:
+    """A result over records ``0``, ``1``, ...; the score is the mean of the values that there are."""
+    known = [value for value in values if value is not None]
+    details = [{'id': str(i), 'values': {metric: value}} for i, value in enumerate(values)]
+    return {metric: 100 * sum(known) / len(known), 'samples': {'all': 1}, 'details': details, **changes}
+
+
+def stepwise(steps: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """A result as UltraTool has it: the score is the mean over the steps of all samples."""
+    flat = [value for mine in steps for value in mine]
+    details = [
+        {
+            'id': str(i),
+            'values': {'local': sum(mine) / len(mine)},
+            'steps': [{'values': {'local': value}} for value in mine],
+        }
+        for i, mine in enumerate(steps)
+    ]
+    return {'local': 100 * sum(flat) / len(flat), 'details': details}
+
+
+def test_pairs() -> None:
+    pairs, alone = pair_up(['b-easytool', 'a', 'a-easytool', 'c', 'b', 'd-easytool'])
+    assert pairs == [('b', 'b-easytool'), ('a', 'a-easytool')]
+    assert alone == ['d-easytool']
+    assert pair_up(['a', 'c']) == ([], [])
+
+
+def test_a_score_is_a_number() -> None:
+    assert metrics_of({'f1': 1.0, 'n': 2, 'ok': True, 'none': None, 'reasons': {}}) == ['f1', 'n']
+
+
+def test_delta_and_interval_by_hand() -> None:
+    """Of two records one gains 1 and one nothing: resamples give 0, 0.5 and 1 with 1/4, 1/2 and 1/4."""
+    interval = interval_of(result([0.0, 1.0]), result([1.0, 1.0]), 'name', 2000, 0)
+    assert interval is not None
+    assert (interval.delta, interval.low, interval.high, interval.pairs) == (50.0, 0.0, 100.0, 2)
+
+
+def test_records_are_paired_by_id_whatever_their_order() -> None:
+    before, after = result([0.0, 1.0, 0.5]), result([0.2, 1.0, 0.5])
+    after['details'].reverse()
+    interval = interval_of(before, after, 'name', 500, 0)
+    assert interval is not None and interval.delta == pytest.approx(100 * 0.2 / 3)
+    assert interval == interval_of(before, result([0.2, 1.0, 0.5]), 'name', 500, 0)
+
+
+def test_records_of_one_side_or_without_a_value_do_not_count() -> None:
+    before, after = result([0.0, 1.0, None, 0.3]), result([1.0, None, 1.0])
+    (comparison,) = compare('d', before, after, 100, 0)
+    assert comparison.interval is not None
+    assert (comparison.interval.pairs, comparison.delta) == (1, 100.0)
+    assert comparison.documentation == pytest.approx(130 / 3)
+    assert comparison.instructions == 100.0
+
+
+def test_a_score_over_steps_weighs_records_by_their_steps() -> None:
+    before, after = stepwise([[1.0], [0.0, 0.0, 0.0]]), stepwise([[1.0], [1.0, 1.0, 0.0]])
+    (comparison,) = compare('d', before, after, 2000, 0)
+    assert comparison.interval is not None
+    assert comparison.delta == pytest.approx(50.0) == pytest.approx(after['local'] - before['local'])
+    assert (comparison.interval.low, comparison.interval.high) == pytest.approx((0.0, 100 * 2 / 3))
+
+
+def test_a_full_score_does_not_hide_that_it_is_over_steps() -> None:
+    """100 is the mean over samples as well; the other side tells which it is."""
+    before, after = stepwise([[1.0], [1.0, 1.0, 1.0]]), stepwise([[1.0], [0.0, 1.0, 1.0]])
+    (comparison,) = compare('d', before, after, 100, 0)
+    assert comparison.delta == pytest.approx(-25.0)
+
+
+def test_several_runs_of_a_record_are_its_mean() -> None:
+    before, after = result([0.0, 1.0, 1.0, 1.0]), result([1.0, 1.0, 1.0, 1.0])
+    for run in (before, after):
+        for detail, name in zip(run['details'], 'abab', strict=True):
+            detail['id'] = name
+    (comparison,) = compare('d', before, after, 100, 0)
+    assert comparison.interval is not None
+    assert (comparison.interval.pairs, comparison.delta) == (2, 25.0)
+
+
+@pytest.mark.parametrize(
+    'after',
+    [
+        pytest.param(result([1.0, 1.0], name=12.5), id='no mean'),
+        pytest.param({'name': 50.0}, id='no details'),
+        pytest.param(result([1.0], details=[{'id': 'other', 'values': {'name': 1.0}}]), id='no shared record'),
+    ],
+)
+def test_without_shared_values_there_is_a_delta_and_no_interval(after: dict[str, Any]) -> None:
+    (comparison,) = compare('d', result([0.0, 0.5]), after, 100, 0)
+    assert comparison.interval is None
+    assert comparison.delta == after['name'] - 25.0
+
+
+def test_metrics_of_one_side_only_are_left_out() -> None:
+    before = result([1.0], parse_rate=100.0)
+    assert [it.metric for it in compare('d', before, result([1.0]), 10, 0)] == ['name']
+
+
+def test_tables() -> None:
+    scores = {
+        't': {'overall': 50.0, 'plan': 40.0, 'review': 9.0},
+        't-easytool': {'overall': 60.0, 'plan': 30.0},
+        'u': {},
+    }
+    assert compare_groups(scores) == [
+        Comparison('t', 'overall', 50.0, 60.0, None),
+        Comparison('t', 'plan', 40.0, 30.0, None),
+    ]
+    assert [comparison.delta for comparison in compare_groups(scores)] == [10.0, -10.0]
+
+
+def test_lines_of_the_table() -> None:
+    (comparison,) = compare('d', result([0.0, 1.0]), result([1.0, 1.0]), 2000, 0)
+    line = row('m', comparison, 400.0, 100.0)
+    assert tuple(line) == COLUMNS
+    assert ' '.join(line.values()) == 'm d name 50.00 100.00 50.00 0.00 100.00 2 400.00 100.00 75.00'
+    bare = row('m', Comparison('t', 'overall', 50.0, 50.0, None), 400.0, None)
+    assert [column for column, text in bare.items() if not text] == [
+        'low',
+        'high',
+        'records',
+        'tokens_instructions',
+        'reduction',
+    ]
+    assert row('m', comparison, 0.0, 0.0)['reduction'] == ''
+    assert row('m', Comparison('t', 'x', 0.0, -0.0, None))['instructions'] == '0.00'

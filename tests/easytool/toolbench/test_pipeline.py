@@ -1,0 +1,155 @@
+"""ToolBench through the ``opencompass`` command: demo records, real ones where they are at hand, and judges."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.easytool.toolbench.success import load_judgements
+from tests.conftest import ModelServer, start_server
+from tests.easytool.shared_data import DATA, real
+from tests.easytool.toolbench.support import DEMO, write_rows
+
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.host.fixed_models import OracleModel, ReplayModel
+
+with read_base():
+    from opencompass_tooleval.configs.summarizers.tooleval_toolbench import summarizer
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
+IMPORTS
+
+models = [dict(type=OracleModel, abbr='oracle', run_cfg=dict(num_gpus=0))]
+"""
+DEMO_IMPORTS = """
+    from opencompass_tooleval.configs.datasets.demo.tooleval_toolbench_demo_gen import tooleval_toolbench_datasets
+
+datasets = tooleval_toolbench_datasets
+"""
+REAL_IMPORTS = """
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_calls_gen import (
+        tooleval_toolbench_calls_datasets as datasets,
+    )
+"""
+SUCCESS_IMPORTS = """
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_success_gen import (
+        tooleval_toolbench_success_datasets as datasets,
+    )
+datasets[0]['path'] = 'trajectories.jsonl'
+"""
+REPLAY = "models.append(dict(type=ReplayModel, abbr='replay', path='{dataset}.jsonl', run_cfg=dict(num_gpus=0)))\n"
+
+
+def run(folder: Path, text: str, **environment: str) -> str:
+    (folder / 'mine.py').write_text(text)
+    # In debug mode one process does it all: importing the framework for each task takes most of the time.
+    command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out', '--debug']
+    env = {**os.environ, 'TOOLEVAL_CACHE': str(folder / 'cache'), **environment}
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+def result(folder: Path, model: str, abbr: str) -> dict[str, Any]:
+    (file,) = folder.glob(f'out/*/results/{model}/tooleval-toolbench-{abbr}.json')
+    said: dict[str, Any] = json.loads(file.read_text(encoding='utf-8'))
+    return said
+
+
+def answers(folder: Path, name: str, rows: dict[str, str]) -> None:
+    write_rows(folder / f'{name}.jsonl', [{'id': record, 'prediction': answer} for record, answer in rows.items()])
+
+
+def test_demo_records(tmp_path: Path) -> None:
+    for variant in ('', '-easytool'):
+        bread = {str(record): '{"tool": "Loaf Finder"}' for record in range(101, 108)}
+        answers(tmp_path, f'toolbench_selection_5{variant}', {**bread, '101': '{"tool": "Moon Finder"}'})
+        calls = [
+            {'tool': 'Rink Rates', 'api': 'Prices', 'parameters': {'city': 'York'}},
+            {'tool': 'Rink Rates', 'api': 'Prices', 'parameters': {'town': 'York'}},
+            {'tool': 'Rink Rates', 'api': 'Book'},
+        ]
+        answers(tmp_path, f'toolbench_calls_g3{variant}', {'301': 'none', '302': json.dumps([*calls, calls[0]])})
+        answers(tmp_path, f'toolbench_calls_g2{variant}', dict.fromkeys(('201', '202', '203'), '[]'))
+    stored = (DEMO / 'trajectories.jsonl').read_text(encoding='utf-8')
+    (tmp_path / 'toolbench_success.jsonl').write_text(stored.replace('final_answer', 'prediction'), encoding='utf-8')
+    printed = run(tmp_path, CONFIG.replace('IMPORTS', DEMO_IMPORTS) + REPLAY)
+    for variant in ('', '-easytool'):
+        said = result(tmp_path, 'oracle', f'selection_5{variant}')
+        assert (said['accuracy'], said['tool_name_error_rate']) == (100.0, 0.0)
+        assert said['provenance']['candidates_encoder'] == 'offline:all-MiniLM-L6-v2'
+        assert said['provenance']['tools'] == ('instructions' if variant else 'documentation')
+        assert [detail['id'] for detail in said['details']] == [str(record) for record in range(101, 108)]
+        for name in ('calls_g2', 'calls_g3'):
+            said = result(tmp_path, 'oracle', name + variant)
+            rates = said['error_free_rate'], said['tool_name_error_rate'], said['parameter_error_rate']
+            assert rates == (100.0, 0.0, 0.0)
+        said = result(tmp_path, 'replay', f'selection_5{variant}')
+        assert said['accuracy'] == pytest.approx(100 / 7)
+        assert said['tool_name_error_rate'] == pytest.approx(100 / 7 * (1 + _without_bread(said)))
+        said = result(tmp_path, 'replay', f'calls_g3{variant}')
+        rates = said['error_free_rate'], said['tool_name_error_rate'], said['parameter_error_rate']
+        assert rates == (0.0, 25.0, 25.0)
+        assert said['reasons'] == {'parse:no_calls': 1, 'args:missing': 1}
+        assert said['breakdown']['codes'] == {'args:missing': 1, 'args:hallucinated_argument': 1, 'name:unknown_api': 1}
+        said = result(tmp_path, 'replay', f'calls_g2{variant}')
+        assert (said['error_free_rate'], said['breakdown']['without_calls']) == (0.0, 3)
+    documented, instructed = (result(tmp_path, 'oracle', f'calls_g2{v}')['provenance'] for v in ('', '-easytool'))
+    assert documented['records_sha256'] == instructed['records_sha256']
+    assert documented['prompts_sha256'] != instructed['prompts_sha256']
+    assert 'Documentation against instructions' in printed
+    for model in ('oracle', 'replay'):  # what is stored, both times
+        said = result(tmp_path, model, 'success')
+        assert said['success_rate'] == 50.0
+        assert said['reasons'] == {'ok': 2, 'judge:no': 1, 'answer:empty': 1}
+        assert said['provenance']['judge'] == 'replayed-judge'
+        (file,) = tmp_path.glob(f'out/*/results/{model}/tooleval-toolbench-success_judgements.jsonl')
+        assert [one.success for one in load_judgements(file)] == [True, False, None, True]
+
+
+def _without_bread(said: dict[str, Any]) -> int:
+    """Requests but the first among whose candidates is no Loaf Finder."""
+    return sum(detail['reason'] == 'name:unknown_tool' for detail in said['details'][1:])
+
+
+def test_real_records(tmp_path: Path) -> None:
+    real('toolbench/G2_category.json')
+    run(tmp_path, CONFIG.replace('IMPORTS', REAL_IMPORTS), COMPASS_DATA_CACHE=str(DATA.parent))
+    for name, count in (('calls_g2', 124), ('calls_g3', 61)):
+        said = result(tmp_path, 'oracle', name)
+        rates = said['error_free_rate'], said['tool_name_error_rate'], said['parameter_error_rate']
+        assert rates == (100.0, 0.0, 0.0)
+        assert said['samples'] == {'all': count, 'infra': 0}
+        assert said['breakdown']['relevant_called'] == 100.0
+
+
+def _judge(server: ModelServer) -> dict[str, str]:
+    return {'OC_JUDGE_MODEL': 'tiny', 'OC_JUDGE_API_KEY': 'right', 'OC_JUDGE_API_BASE': server.url}
+
+
+def test_a_judge_over_the_network_is_asked_once(tmp_path: Path) -> None:
+    rows = [{'id': str(i), 'query': f'What is {i}?', 'final_answer': f'It is {i}.' if i else ''} for i in range(6)]
+    write_rows(tmp_path / 'trajectories.jsonl', rows)
+    server = start_server('--canned', '{"Reason": "It says so.", "Choice": "Yes"}', '--key', 'right')
+    try:
+        text = CONFIG.replace('IMPORTS', SUCCESS_IMPORTS)
+        run(tmp_path, text, **_judge(server))
+        assert server.stats()['requests'] == 5  # nothing is asked about an empty answer
+        said = result(tmp_path, 'oracle', 'success')
+        assert said['success_rate'] == pytest.approx(100 * 5 / 6)
+        assert said['reasons'] == {'ok': 5, 'answer:empty': 1}
+        assert said['provenance']['judge_calls'] == 5
+        assert 'right' not in json.dumps(said['provenance'])
+        for folder in tmp_path.glob('out/*/results'):
+            folder.rename(folder.with_name('first'))
+        run(tmp_path, text.replace("'oracle'", "'again'"), **_judge(server))
+        assert server.stats()['requests'] == 5
+        assert result(tmp_path, 'again', 'success')['provenance']['judge_calls'] == 0
+    finally:
+        server.stop()

@@ -1,0 +1,169 @@
+"""Which tools are to choose from, and what a choice scores."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.toolbench.build import make_choices, open_tools
+from opencompass_tooleval.easytool.toolbench.candidates import choose, rank_others
+from opencompass_tooleval.easytool.toolbench.prompts import selection_prompt
+from opencompass_tooleval.easytool.toolbench.score_selection import (
+    Choice,
+    gold_answer,
+    parse_choice,
+    score_choice,
+    score_choices,
+)
+from opencompass_tooleval.easytool.toolbench.texts import match_instructions
+from tests.easytool.shared_data import real
+from tests.easytool.toolbench.support import DEMO, HOSTILE, Words, demo
+
+SIZES = (5, 10, 20, 50)
+
+
+def choices(file: Path, size: int, seed: int = 0) -> list[Choice]:
+    return make_choices(open_tools(file, 'G1'), size, seed, Words())
+
+
+# Candidates
+
+
+def test_those_most_like_the_request_come_first() -> None:
+    tools = ['a', 'b', 'c', 'd']
+    texts = ['red', 'red green', 'blue', 'red']
+    assert rank_others(['red', 'blue sky'], ['b', 'a'], tools, texts, Words()) == [['a', 'd', 'c'], ['c', 'b', 'd']]
+
+
+def test_sets_are_nested_and_the_same_each_time() -> None:
+    file = real('toolbench/G1_instruction.json')
+    by_size = {size: choices(file, size) for size in SIZES}
+    assert all(len(made) == 163 for made in by_size.values())
+    for smaller, larger in pairwise(SIZES):
+        for few, many in zip(by_size[smaller], by_size[larger], strict=True):
+            assert len(set(few.candidates)) == smaller
+            assert set(few.candidates) < set(many.candidates)
+            assert few.gold in few.candidates
+    assert choices(file, 20) == by_size[20]
+    other = choices(file, 20, seed=1)
+    assert [sorted(choice.candidates) for choice in other] == [sorted(choice.candidates) for choice in by_size[20]]
+    assert [choice.candidates for choice in other] != [choice.candidates for choice in by_size[20]]
+
+
+def test_the_place_says_nothing_of_the_right_tool() -> None:
+    places = [
+        choose('gold', [f'other {i}' for i in range(9)], 5, f'0/{record}').index('gold') for record in range(1000)
+    ]
+    assert all(150 < places.count(place) < 250 for place in range(5))
+
+
+def test_too_few_tools() -> None:
+    with pytest.raises(DataError, match=r'G1_instruction.json.*10 candidates need as many tools; there are 7'):
+        choices(DEMO / 'G1_instruction.json', 10)
+    with pytest.raises(DataError, match='no request is fulfilled with a single tool'):
+        make_choices(open_tools(DEMO / 'G2_category.json', 'G2'), 5, 0, Words())
+
+
+# What is shown
+
+
+def test_both_variants_ask_the_same_with_other_words() -> None:
+    file, instructions = DEMO / 'G1_instruction.json', DEMO / 'instructions.json'
+    documented, instructed = open_tools(file, 'G1'), open_tools(file, 'G1', instructions)
+    assert make_choices(documented, 5, 0, Words()) == make_choices(instructed, 5, 0, Words())
+    choice = choices(file, 5)[1]
+    before, after = (
+        selection_prompt(map(of.described, choice.candidates), choice.query) for of in (documented, instructed)
+    )
+    for prompt in (before, after):
+        assert choice.query in prompt and '5 tools' in prompt
+        assert all(f'{name}: ' in prompt or f'{name}\n' in prompt for name in choice.candidates)
+    assert 'Rate limit' in before and 'Rate limit' not in after
+    assert documented.said['tools'] == 'documentation'
+    assert set(instructed.said) - set(documented.said) == {'instructions', 'instructions_sha256'}
+
+
+def test_tools_without_instruction_are_listed(tmp_path: Path) -> None:
+    entries = json.loads((DEMO / 'instructions.json').read_text(encoding='utf-8'))
+    del entries[0]
+    del entries[1]['tool_guidelines']['Convert']
+    file = tmp_path / 'instructions.json'
+    file.write_text(json.dumps(entries), encoding='utf-8')
+    with pytest.raises(
+        DataError, match=r'2 tools or APIs have no instruction: Harbour Tides, Coin Press: Convert.*CURE'
+    ):
+        match_instructions(file, demo('G1').tools, 'CURE')
+
+
+# Scores
+
+CHOICE = Choice('r', 'a request', 'Loaf Finder', ('Verse Box ', 'Loaf Finder', 'C++ Runner', '{"a": 1}', 'Coin  Press'))
+
+
+@pytest.mark.parametrize(
+    ('answer', 'rung'),
+    [
+        ('{"tool": "Loaf Finder"}', 'literal'),
+        ("{'tool': 'Loaf Finder'}", 'literal'),
+        ('{"tool": "Loaf Finder", "sure": true}', 'json'),
+        ('{"tool_name": "Loaf Finder"}', 'literal'),
+        ('[{"tool": " Loaf  Finder "}]', 'literal'),
+        ('"Loaf Finder"', 'literal'),
+        ('```json\n{"tool": "Loaf Finder"}\n```', 'fence'),
+        ('The best is {"tool": "Loaf Finder"}.', 'prose'),
+        ('Not {"tool": "Coin Press"}, but {"tool": "Loaf Finder"} since it bakes [sic].', 'prose'),
+        ('Loaf Finder', 'bare'),
+        ('**Loaf Finder**.', 'bare'),
+        ('<think>{"tool": "Coin Press"}</think>{"tool": "Loaf Finder"}', 'literal'),
+        ({'tool': 'Loaf Finder'}, 'value'),
+    ],
+)
+def test_right(answer: Any, rung: str) -> None:
+    score = score_choice(CHOICE, answer)
+    assert score.values == {'accuracy': 1.0, 'tool_name_error_rate': 0.0}
+    assert (score.reason, score.rung, score.parsed, score.gold) == ('ok', rung, 'Loaf Finder', 'Loaf Finder')
+
+
+@pytest.mark.parametrize(
+    ('answer', 'reason', 'unknown'),
+    [
+        ('{"tool": "Verse Box"}', 'tool:wrong_tool', 0.0),
+        ('{"tool": "Coin Press"}', 'tool:wrong_tool', 0.0),
+        ('C++ Runner', 'tool:wrong_tool', 0.0),
+        ('{"tool": "Bread Finder"}', 'name:unknown_tool', 1.0),
+        ('{"tool": "loaf finder"}', 'name:unknown_tool', 1.0),  # names are to be written exactly as they are shown
+        ('{"tool": "Loaf Finder, Coin Press"}', 'name:unknown_tool', 1.0),
+        ('["Loaf Finder", "Coin Press"]', 'parse:no_tool', 0.0),  # all of them is no choice
+        ('Loaf Finder or Coin Press', 'parse:no_tool', 0.0),
+        ('I cannot help.', 'parse:no_tool', 0.0),
+        ('{"tool": ""}', 'parse:no_tool', 0.0),
+        ('{"tool": 3}', 'parse:no_tool', 0.0),
+        ('', 'answer:empty', 0.0),
+        ('<think>Loaf Finder', 'answer:truncated_reasoning', 0.0),
+        (Answer('', 'infra:timeout'), 'infra:timeout', 0.0),
+    ],
+)
+def test_wrong(answer: Any, reason: str, unknown: float) -> None:
+    score = score_choice(CHOICE, answer)
+    assert score.values == {'accuracy': 0.0, 'tool_name_error_rate': unknown}
+    assert score.reason == reason
+
+
+def test_the_oracle_is_always_right() -> None:
+    made = choices(real('toolbench/G1_instruction.json'), 50)
+    assert [parse_choice(choice.to_payload()) for choice in made] == made
+    assert {score.reason for score in score_choices(made, [gold_answer(choice) for choice in made])} == {'ok'}
+
+
+@pytest.mark.parametrize('name', HOSTILE)
+def test_hostile(name: str) -> None:
+    score = score_choice(CHOICE, HOSTILE[name])
+    assert score.values['accuracy'] == 0.0
+    assert score.reason.split(':')[0] in {'parse', 'answer', 'name'}
+    json.dumps(score.to_detail(), allow_nan=False).encode('utf-8')

@@ -1,0 +1,231 @@
+"""The judge's prompt and replies, stored trajectories, and the success rate."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.toolbench.success import (
+    Judgement,
+    Trajectory,
+    UnjudgedError,
+    Verdict,
+    clean,
+    judge_prompt,
+    judgement_rows,
+    load_judgements,
+    load_trajectories,
+    parse_trajectory,
+    parse_verdict,
+    prompt_hash,
+    score_success,
+    score_trajectories,
+)
+from opencompass_tooleval.easytool.toolbench.success_prompts import SUCCESS
+from tests.easytool.shared_data import DATA
+from tests.easytool.toolbench.support import DEMO, HOSTILE, write_rows
+
+PAPER = DATA.parent / 'papers' / 'easytool.md'
+
+
+# The prompt
+
+
+def test_the_prompt_is_the_papers_word_for_word() -> None:
+    if not PAPER.is_file():
+        pytest.skip('the paper is not in ../shared/papers beside the repository')
+    printed = PAPER.read_text(encoding='utf-8').replace('```', '')
+    assert ''.join(SUCCESS.split()) in ''.join(printed.split())
+
+
+def test_what_is_filled_in_is_no_placeholder() -> None:
+    prompt = judge_prompt('What is {answer}?', '{question} %s {0} \\1')
+    assert prompt.endswith('question: What is {answer}?\nThis is the response: {question} %s {0} \\1\nOutput:')
+    assert len(prompt_hash()) == 12
+
+
+# Replies
+
+
+@pytest.mark.parametrize(
+    ('reply', 'success', 'why'),
+    [
+        ('{"Reason": "It does.", "Choice": "Yes"}', True, 'It does.'),
+        ('{"Reason": "It does not.", "Choice": "No"}', False, 'It does not.'),
+        ("{'reason': 'x', 'choice': 'YES'}", True, 'x'),
+        ('```json\n{"Reason": "x", "Choice": "no."}\n```', False, 'x'),
+        ('Here you are: {"Reason": "x", "Choice": "Yes"} Bye.', True, 'x'),
+        ('<think>{"Choice": "No"}</think>{"Reason": "x", "Choice": "Yes"}', True, 'x'),
+        ('YES', True, ''),
+        ('No.', False, ''),
+        ('{"Reason": "It says "done" and is.", "Choice": "Yes"}', True, ''),  # quotes that are not escaped
+        ('{"Reason": "cut off, "Choice": "No"', False, ''),
+        ('{"Reason": "The text says \\"Choice\\": \\"No\\".", "Choice": "Yes"}', True, 'The text says "Choice": "No".'),
+    ],
+)
+def test_replies(reply: str, success: bool, why: str) -> None:
+    assert parse_verdict(reply) == Verdict(success, why)
+
+
+@pytest.mark.parametrize(
+    'reply',
+    [
+        '',
+        'I am not sure.',
+        '{"Reason": "x"}',
+        '{"Reason": "x", "Choice": "Maybe"}',
+        '{"Reason": "x", "Choice": "Yes or No"}',
+        '{"Reason": "x", "Choice": null}',
+        '{"Choice": ["Yes"]}',
+        '{"Reason": "broken " quotes, "Choice": "Yes"} {"Choice": "No"}',
+        '<think>{"Choice": "Yes"}',
+        'Yes, since the answer is no good',
+        '[]',
+    ],
+)
+def test_what_says_neither_is_never_a_no(reply: str) -> None:
+    assert parse_verdict(reply) is None
+
+
+@pytest.mark.parametrize('name', HOSTILE)
+def test_hostile_replies(name: str) -> None:
+    started = time.perf_counter()
+    assert parse_verdict(HOSTILE[name]) is None
+    assert time.perf_counter() - started < 1
+
+
+# Trajectories
+
+
+def test_every_shape_of_trajectories_is_read(tmp_path: Path) -> None:
+    wanted = [Trajectory('7', 'When?', 'Now.'), Trajectory('8', 'Where?', '')]
+    queries = {'7': 'When?', '8': 'Where?'}
+    shapes: dict[str, Any] = {
+        'list': [{'id': 7, 'query': 'When?', 'final_answer': 'Now.'}, {'id': 8, 'question': 'Where?', 'answer': ''}],
+        'toolbench': {
+            '7': {'query': 'When?', 'available_tools': [], 'answer': {'method': 'x', 'final_answer': 'Now.'}},
+            '8': {'query': 'Where?', 'available_tools': [], 'answer': {'method': 'x', 'final_answer': ''}},
+        },
+        'answer_generation': {
+            '7': {'answer_generation': {'query': 'When?', 'final_answer': 'Now.'}},
+            '8': {'answer_generation': {'query': 'Where?', 'final_answer': ''}},
+        },
+        'opencompass': {
+            '0': {'origin_prompt': '', 'prediction': 'Now.', 'record_id': '7', 'infra': None},
+            '1': {'origin_prompt': '', 'prediction': '', 'record_id': '8', 'infra': None},
+        },
+    }
+    for name, content in shapes.items():
+        file = tmp_path / f'{name}.json'
+        file.write_text(json.dumps(content), encoding='utf-8')
+        assert load_trajectories(file, queries) == wanted, name
+    lines = write_rows(tmp_path / 'lines.jsonl', shapes['list'])
+    assert load_trajectories(lines) == wanted
+    one = write_rows(tmp_path / 'one.jsonl', shapes['list'][:1])
+    assert load_trajectories(one) == wanted[:1]
+    assert [parse_trajectory(one.to_payload()) for one in wanted] == wanted
+
+
+def test_failures_are_kept(tmp_path: Path) -> None:
+    file = write_rows(tmp_path / 'f.jsonl', [{'id': 1, 'query': 'q', 'prediction': '', 'infra': 'infra:timeout'}])
+    assert load_trajectories(file) == [Trajectory('1', 'q', '', 'infra:timeout')]
+
+
+@pytest.mark.parametrize(
+    ('rows', 'said'),
+    [
+        ([{'id': 1, 'answer': 'x'}], "record '1': the trajectory has no 'query'"),
+        ([{'id': 1, 'query': 'q'}], "record '1': the trajectory has no text as 'final_answer'"),
+        ([{'id': 1, 'query': 'q', 'answer': ['x']}], "record '1': the trajectory has no text"),
+        ([{'id': 1, 'query': 'q', 'answer': 'x', 'infra': 'late'}], "record '1': 'infra'"),
+        ([{'id': 1, 'query': 'q', 'answer': 'x'}] * 2, "record '1': two trajectories"),
+        ([3, 4], "record '0': the trajectory is no object"),
+        ([], 'holds no trajectories'),
+    ],
+)
+def test_damaged_trajectories_are_named(rows: list[Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=said) as caught:
+        load_trajectories(write_rows(tmp_path / 'f.jsonl', rows))
+    assert 'f.jsonl' in str(caught.value)
+
+
+# Judgements and scores
+
+
+def test_scores_and_their_reasons() -> None:
+    one = Trajectory('1', 'q', 'a')
+
+    def scored(answer: str, judgement: Judgement | None) -> tuple[float | None, str]:
+        score = score_success(one, answer, judgement)
+        return score.values['success_rate'], score.reason
+
+    yes, no = Judgement('1', 'judged', True, 'w'), Judgement('1', 'judged', False)
+    assert scored('a', yes) == (1.0, 'ok')
+    assert scored('a', no) == (0.0, 'judge:no')
+    assert scored('a', Judgement('1', 'unjudged')) == (None, 'judge:unjudged')
+    assert scored('a', None) == (None, 'judge:unjudged')
+    assert scored(' ', None) == (0.0, 'answer:empty')
+    assert scored('x' * 200_001, yes) == (0.0, 'answer:too_long')
+    assert scored(Answer('', 'infra:timeout'), None) == (0.0, 'infra:timeout')
+    assert scored(clean('<think>never ends'), None) == (0.0, 'answer:truncated_reasoning')
+    assert score_success(one, 'a', yes).parsed == {'answer': 'a', 'why': 'w'}
+
+
+def many(count: int) -> tuple[list[Trajectory], list[str]]:
+    return [Trajectory(str(i), 'q', 'a') for i in range(count)], ['a'] * count
+
+
+def test_one_percent_unjudged_may_be() -> None:
+    judgements = [Judgement(str(i), 'judged', i % 2 == 0) for i in range(100)]
+    judgements[7] = Judgement('7', 'unjudged')
+    scores = score_trajectories(*many(100), judgements)
+    assert [score.id for score in scores if score.reason == 'judge:unjudged'] == ['7']
+    with pytest.raises(UnjudgedError, match='2 of 100 could not be judged, for example record 7'):
+        score_trajectories(*many(100), judgements[:-1])
+
+
+def test_foreign_judgements_are_an_error() -> None:
+    with pytest.raises(ValueError, match="1 judgements are of no trajectory, such as '5'"):
+        score_trajectories(*many(2), [Judgement(name, 'judged', True) for name in ('0', '1', '5')])
+
+
+def test_judgements_survive_a_file(tmp_path: Path) -> None:
+    trajectories = [Trajectory(str(i), 'q', '' if i == 1 else 'a') for i in range(150)]
+    judgements = [Judgement(str(i), 'judged', i % 3 == 0, f'why {i}') for i in range(2, 150)]
+    scores = score_trajectories(trajectories, [one.answer for one in trajectories], judgements)
+    file = write_rows(tmp_path / 'judgements.jsonl', judgement_rows(scores))
+    loaded = load_judgements(file)
+    assert [judgement.status for judgement in loaded[:3]] == ['unjudged', 'missing', 'judged']
+    assert loaded[2:] == judgements
+    assert score_trajectories(trajectories, [one.answer for one in trajectories], loaded) == scores
+
+
+def test_judgements_may_be_replies(tmp_path: Path) -> None:
+    rows = [{'id': '1', 'reply': '{"Reason": "r", "Choice": "Yes"}'}, {'id': '2', 'reply': 'hm'}]
+    file = write_rows(tmp_path / 'replies.jsonl', rows)
+    assert load_judgements(file) == [Judgement('1', 'judged', True, 'r'), Judgement('2', 'unjudged')]
+
+
+@pytest.mark.parametrize(
+    ('rows', 'said'),
+    [
+        ([{'id': '1', 'status': 'perhaps', 'success': True}], "'status'"),
+        ([{'id': '1', 'success': 1}], "'success' must be"),
+        ([{'id': '1', 'status': 'unjudged', 'success': True}], "'success' must be"),
+        ([{'id': '1', 'success': True}] * 2, 'judged twice'),
+    ],
+)
+def test_damaged_judgements_are_named(rows: list[Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"f.jsonl: record '1': .*{said}"):
+        load_judgements(write_rows(tmp_path / 'f.jsonl', rows))
+
+
+def test_the_demo_can_be_read() -> None:
+    trajectories = load_trajectories(DEMO / 'trajectories.jsonl')
+    assert [bool(one.answer) for one in trajectories] == [True, True, False, True]

@@ -1,0 +1,152 @@
+"""Kill -9 at any point, resume, and nothing is lost: the same table to the byte, and little is asked twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.conftest import ModelServer, start_server
+
+BATCH = 4
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
+
+wanted = ['tooleval-teval-review_str_v2', 'tooleval-ultratool-planning_zh']
+datasets = [row for row in datasets if row['abbr'] in wanted]
+server = dict(type=ToolEvalOpenAI, path='tiny', key='none', openai_api_base='URL', retry=2, timeout=30,
+              max_workers=BATCH, batch_size=BATCH, max_out_len=64, query_per_second=1000, max_seq_len=100000)
+models = [dict(server, abbr='api', run_cfg=dict(num_gpus=0))]
+for row in datasets:
+    if row['name'] == 'planning':
+        row['eval_cfg']['evaluator']['judge_cfg'] = dict(server, abbr='judge')
+"""
+
+
+@dataclass
+class Sweep:
+    """One sweep in a folder of its own, with a cache of its own."""
+
+    folder: Path
+    server: ModelServer
+    debug: bool = True
+    said: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir()
+        config = CONFIG.replace('URL', self.server.url).replace('BATCH', str(BATCH))
+        (self.folder / 'mine.py').write_text(config)
+
+    def start(self, *more: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out', *more]
+        environment = {**os.environ, 'TOOLEVAL_CACHE': str(self.folder / 'cache'), 'HOME': str(self.folder)}
+        with (self.folder / 'said.txt').open('ab') as said:
+            return subprocess.Popen(
+                [*command, '--debug'] if self.debug else command,
+                cwd=self.folder,
+                env=environment,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
+            )
+
+    def finish(self, *more: str) -> bytes:
+        """Runs to the end; returns the table."""
+        status = self.start(*more).wait(300)
+        assert status == 0, (self.folder / 'said.txt').read_text(errors='replace')[-5000:]
+        tables = sorted(self.folder.glob('out/*/summary/summary_*.csv'), key=lambda file: file.stat().st_mtime)
+        return tables[-1].read_bytes()
+
+    def kill_when(self, reached: Callable[[], bool]) -> bool:
+        """Starts and kills every process of the sweep at once; False if it ended before."""
+        process = self.start()
+        try:
+            while not reached():
+                if process.poll() is not None:
+                    return False
+                time.sleep(0.02)
+            return True
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def requests(self) -> int:
+        return int(self.server.stats()['requests'])
+
+    def results(self) -> int:
+        return len(list(self.folder.glob('out/*/results/api/*.json')))
+
+
+@pytest.fixture(scope='module')
+def server() -> Iterator[ModelServer]:
+    server = start_server('--script', f'{Path(__file__).with_name("kill_script.py")}:answer')
+    yield server
+    server.stop()
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The sweep that nobody interrupts."""
+
+    table: bytes
+    requests: int
+    seconds: float
+
+
+@pytest.fixture(scope='module')
+def baseline(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Baseline:
+    server.reset()
+    sweep = Sweep(tmp_path_factory.mktemp('kill') / 'whole', server)
+    started = time.monotonic()
+    table = sweep.finish()
+    assert b'api' in table and sweep.results() == 2
+    return Baseline(table, sweep.requests(), time.monotonic() - started)
+
+
+def check(sweep: Sweep, baseline: Baseline) -> None:
+    assert sweep.finish('-r') == baseline.table
+    assert baseline.requests <= sweep.requests() <= baseline.requests + BATCH
+
+
+@pytest.mark.parametrize(
+    ('point', 'debug'),
+    [
+        pytest.param('inference', False, id='in inference, workers and all'),
+        pytest.param('judging', True, id='in judging'),
+        pytest.param('evaluation', True, id='between two results'),
+    ],
+)
+def test_a_killed_sweep_ends_as_a_whole_one(
+    server: ModelServer, baseline: Baseline, tmp_path: Path, point: str, debug: bool
+) -> None:
+    server.reset()
+    sweep = Sweep(tmp_path / 'sweep', server, debug)
+    reached = {
+        'inference': lambda: sweep.requests() >= BATCH + 1,
+        'judging': lambda: sweep.requests() >= baseline.requests - 2,
+        'evaluation': lambda: sweep.results() >= 1,
+    }[point]
+    assert sweep.kill_when(reached), 'it ended before it could be killed'
+    check(sweep, baseline)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('seed', range(20))
+def test_killed_anywhere(server: ModelServer, baseline: Baseline, tmp_path: Path, seed: int) -> None:
+    server.reset()
+    sweep = Sweep(tmp_path / 'sweep', server, debug=bool(seed % 2))
+    until = time.monotonic() + Random(seed).uniform(0.2, 1.1) * baseline.seconds
+    sweep.kill_when(lambda: time.monotonic() >= until)
+    check(sweep, baseline) if list(sweep.folder.glob('out/*')) else sweep.finish()
