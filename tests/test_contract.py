@@ -12,6 +12,7 @@ from mmengine.config import Config
 
 from opencompass_tooleval.easytool.restbench.records import TABLE as RESTBENCH_TABLE
 from opencompass_tooleval.easytool.variants import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
+from opencompass_tooleval.easytool.toolbench.records import TABLE as TOOLBENCH_TABLE
 from opencompass_tooleval.teval.records import SUFFIXES, TABLE, file_stem, split_stem
 from opencompass_tooleval.teval.subsets import VERSIONS
 from opencompass_tooleval.ultratool.records import FOLDERS as ULTRATOOL_LANGUAGES
@@ -173,6 +174,31 @@ def test_easytool_summarizer_has_a_column_for_each_that_changes() -> None:
     assert set(rows) <= set(groups)
 
 
+@pytest.mark.parametrize('variant', ['', '_easytool'])
+def test_toolbench_configs_are_the_table(variant: str) -> None:
+    for kind in ('selection', 'calls'):
+        name = f'tooleval_toolbench_{kind}{variant}'
+        config = Config.fromfile(CONFIGS / 'datasets' / 'easytool' / f'{name}_gen.py', format_python_code=False)
+        assert [key for key in config if key.endswith('_datasets')] == [f'{name}_datasets']
+        subsets = [subset for subset in TOOLBENCH_TABLE if subset.kind == kind]
+        for row, subset in zip(config[f'{name}_datasets'], subsets, strict=True):
+            assert row['abbr'] == f'tooleval-toolbench-{subset.name}{variant.replace("_", "-")}'
+            assert (row['name'], row['n'], row['k']) == (subset.name, 1, 1)
+            assert row.get('instructions') == (subset.instructions if variant else None)
+            assert row['eval_cfg']['evaluator']['name'] == subset.name
+
+
+def test_toolbench_summarizer_has_every_metric() -> None:
+    config = Config.fromfile(CONFIGS / 'summarizers' / 'tooleval_toolbench.py', format_python_code=False)
+    rows = [
+        (f'tooleval-toolbench-{subset.name}{variant}', metric)
+        for subset in TOOLBENCH_TABLE
+        for variant in (('',) if subset.kind == 'success' else ('', '-easytool'))
+        for metric in subset.metrics
+    ]
+    assert [tuple(row) for row in config['summarizer']['dataset_abbrs']] == rows
+
+
 def test_summarizer_rows_name_every_table() -> None:
     config = Config.fromfile(CONFIGS / 'summarizers' / 'tooleval_teval.py', format_python_code=False)
     groups = {group['name'] for group in config['summarizer']['summary_groups']}
@@ -186,7 +212,8 @@ def test_summarizer_rows_name_every_table() -> None:
 def test_importing_us_changes_nothing_that_was_registered() -> None:
     code = """
 from opencompass.datasets import TEvalDataset
-import opencompass.models, opencompass.openicl, opencompass.summarizers, opencompass.tasks
+import opencompass.models, opencompass.openicl, opencompass.partitioners, opencompass.runners
+import opencompass.summarizers, opencompass.tasks
 from importlib import import_module
 from opencompass_tooleval.host.registry import MODULES, REGISTERED, snapshot
 before = snapshot()

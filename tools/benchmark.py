@@ -1,6 +1,6 @@
 """Times this package against what OpenCompass has built in: same data, same encoder, same machine, one run.
 
-    python tools/benchmark.py [--only teval|ultratool|funcqa] [--data DIR] [--plans 553] [--requests 200]
+    python tools/benchmark.py [--only teval|ultratool|funcqa|slurm] [--data DIR] [--plans 553] [--requests 200]
                               [--ultratool-predictions FILE] [--json OUT]
 
 T-Eval, three ratios:
@@ -14,6 +14,8 @@ And one share: cold plan scoring over merely encoding the distinct strings once.
 UltraTool, seconds: 1,000 usage answers of GPT-4, read and scored.
 
 FuncQA, one ratio: EasyTool's method on all questions at 50 ms per call, 16 in flight, against one question at a time.
+
+Slurm, ratios: stages of 16 tasks against OpenCompass's runners (minutes; see benchmark_slurm.py).
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ from typing import Any
 
 os.environ.setdefault('OPENAI_API_KEY', 'none')
 os.environ.setdefault('TQDM_DISABLE', '1')
+
+from benchmark_slurm import measure_slurm
 
 from opencompass_tooleval.core.damage import damage
 from opencompass_tooleval.easytool.funcqa.decomposing import easytool
@@ -329,7 +333,7 @@ def measure_ultratool(arguments: argparse.Namespace) -> dict[str, Any]:
     return {'ultratool': seconds}
 
 
-MEASURES = {'ultratool': measure_ultratool, 'funcqa': measure_funcqa, 'teval': measure_teval}
+MEASURES = {'ultratool': measure_ultratool, 'funcqa': measure_funcqa, 'teval': measure_teval, 'slurm': measure_slurm}
 
 
 def main() -> None:

@@ -33,20 +33,20 @@ def native_shape(instruction: ToolInstruction) -> str:
     return 'toolbench'
 
 
-def _compact(value: Any) -> Any:
+def compact(value: Any) -> Any:
     """Without what says nothing: empty texts and lists, but for those in examples and defaults."""
     if isinstance(value, list):
-        return [_compact(item) for item in value]
+        return [compact(item) for item in value]
     if not isinstance(value, dict):
         return value
-    kept = {key: item if key in _VERBATIM else _compact(item) for key, item in value.items()}
+    kept = {key: item if key in _VERBATIM else compact(item) for key, item in value.items()}
     return {key: item for key, item in kept.items() if key in _VERBATIM or item not in ('', [])}
 
 
 def render_instruction(instruction: ToolInstruction) -> str:
     """Description and guidelines as JSON in the tool's published shape, without its ``ID`` and what is empty."""
     entry = to_entry(instruction, native_shape(instruction))
-    return to_json(_compact({key: value for key, value in entry.items() if key != 'ID'}))
+    return to_json(compact({key: value for key, value in entry.items() if key != 'ID'}))
 
 
 def render_doc(doc: ToolDoc | FunctionDoc) -> str:

@@ -74,24 +74,30 @@ def _lines(file: Path) -> Iterator[tuple[str, Any]]:
             yield where, row
 
 
-def _parquet_rows(file: Path) -> Iterator[tuple[str, Any]]:
+def _stored_rows(file: Path) -> Iterator[dict[str, Any]]:
+    """Rows of a parquet file as it has them."""
     import pyarrow
     from pyarrow import parquet
 
-    number = 0
+    count = 0
     try:
         with parquet.ParquetFile(file) as table:
             wanted = [name for name in (*COLUMNS['predictions'], PROMPT) if name in table.schema_arrow.names]
             for batch in table.iter_batches(_BATCH, columns=wanted):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield f'row {number}', {name: _value(name, value) for name, value in row.items()}
-    except (pyarrow.ArrowException, OSError, ValueError, RecursionError) as error:
-        raise DataError(file, f'row {number + 1}: it cannot be read ({error})') from error
+                yield from batch.to_pylist()
+                count += len(batch)
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise DataError(file, f'the rows from {count + 1} on cannot be read ({error})') from error
 
 
-def _value(column: str, value: Any) -> Any:
-    return json.loads(value) if column not in TEXT_COLUMNS and isinstance(value, str) else value
+def _parquet_rows(file: Path) -> Iterator[tuple[str, Any]]:
+    for number, row in enumerate(_stored_rows(file), start=1):
+        where = f'row {number}'
+        try:
+            values = {name: value if name in TEXT_COLUMNS else json.loads(value) for name, value in row.items()}
+        except (ValueError, TypeError, RecursionError) as error:
+            raise DataError(file, f'{where}: it cannot be read as JSON ({error})') from error
+        yield where, values
 
 
 def _fault(row: Any) -> str:

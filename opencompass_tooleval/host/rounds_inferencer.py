@@ -55,6 +55,7 @@ class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
         self.dialogues: Dialogues = DIALOGUES.build(dict(dialogues))
 
     def _answer(self, questions: Questions, journal: Journal) -> dict[int, Row]:
+        kept = self._reusable(journal, questions.prompts)  # whole rows are there after `tooleval retry`
         keys = _keys(questions.prompts)
         source = questions.prompts[0].source if questions.prompts else ''
         runner = RoundsRunner(
@@ -66,11 +67,14 @@ class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
             self._extra_kwargs(),
             description=source if self.is_main_process else None,
         )
-        outcomes = runner.run({key: self.dialogues(row) for key, row in zip(keys, questions.rows, strict=True)})
+        rows = enumerate(zip(keys, questions.rows, strict=True))
+        outcomes = runner.run({key: self.dialogues(row) for index, (key, row) in rows if index not in kept})
         parsed = self.model.parse_template(list(questions.prompts), mode='gen')
-        return {
-            index: self._row(parsed[index], prompt, Answer(outcomes[key].value or '', outcomes[key].infra), gold)
-            for index, (key, prompt, gold) in enumerate(zip(keys, questions.prompts, questions.golds, strict=True))
+        answers = {key: Answer(outcome.value or '', outcome.infra) for key, outcome in outcomes.items()}
+        return kept | {
+            index: self._row(parsed[index], questions.prompts[index], answers[key], questions.golds[index])
+            for index, key in enumerate(keys)
+            if index not in kept
         }
 
 

@@ -68,7 +68,8 @@ def test_score_in_words(tooleval: Command, tmp_path: Path) -> None:
 def test_repaired_gold_changes_what_is_right(tooleval: Command, tmp_path: Path) -> None:
     data = real('funcqa/funcqa_mh.json')
     file = predictions(tmp_path, data=data)
-    for gold, right in (('official', 67), ('repaired', 67 - 16)):
+    # One of the 16 is 0.0222, which is within 0.1% of 0.02222222; not the other way round.
+    for gold, right in (('official', 67), ('repaired', 67 - 15)):
         done = score(tooleval, file, '--gold', gold, '--json', '-', data=data)
         assert json.loads(done.out)['metrics']['accuracy'] == pytest.approx(100 * right / 68)
         assert json.loads(done.out)['gold'] == gold

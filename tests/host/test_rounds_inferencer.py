@@ -16,7 +16,9 @@ from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.host.inferencer import InfraFailureError
+from opencompass_tooleval.host.retry import find_unanswered, reopen
 from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.host.work_dir import WorkDir
 from tests.host.test_inferencer import RowsDataset, StubModel, make_rows
 
 
@@ -154,6 +156,17 @@ def test_few_failures_are_written_with_their_reason(tmp_path: Path) -> None:
     assert [(row['record_id'], row['prediction'], row['infra']) for row in rows if row['infra']] == [
         ('r6', '', 'infra:timeout')
     ]
+
+
+def test_a_reopened_file_asks_only_what_has_no_answer(tmp_path: Path) -> None:
+    work, folder = WorkDir(tmp_path), tmp_path / 'predictions' / 'stub'
+    Run(folder, fails_on('r3, round 2'), max_infra_share=1).go()
+    (unanswered,) = find_unanswered(work)
+    reopen(work, unanswered)
+    run = Run(folder)
+    rows = run.go()
+    assert [row['prediction'] for row in rows] == [expected(index) for index in range(8)]
+    assert run.model.asked == [['r3'], ['r3/1'], ['r3/2'], ['r3/3']]
 
 
 def test_several_runs_of_a_data_set_are_dialogues_of_their_own(tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ from opencompass_tooleval.easytool.funcqa import VERSION
 from opencompass_tooleval.easytool.funcqa.arithmetic import TOOL_NAMES
 from opencompass_tooleval.easytool.funcqa.dialogue import MAX_STEPS, MAX_TRIALS, Options, gold_answer
 from opencompass_tooleval.easytool.funcqa.methods import METHODS, Method
-from opencompass_tooleval.easytool.funcqa.records import CURE, find_subset, load_records, parse_payload
 from opencompass_tooleval.easytool.funcqa.react import react
+from opencompass_tooleval.easytool.funcqa.records import CURE, find_subset, load_records, parse_payload
 from opencompass_tooleval.easytool.funcqa.scoring import QuestionScore, breakdown, score_predictions
 from opencompass_tooleval.easytool.instruction import ToolInstruction
 from opencompass_tooleval.easytool.shapes import load_instructions

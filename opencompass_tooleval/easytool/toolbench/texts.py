@@ -10,7 +10,7 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.easytool.instruction import FunctionInstruction, ToolInstruction
-from opencompass_tooleval.easytool.render import to_json
+from opencompass_tooleval.easytool.render import compact, to_json
 from opencompass_tooleval.easytool.shapes import load_instructions, to_entry
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
 
@@ -122,7 +122,7 @@ def documented_calls(doc: ToolDoc, apis: Collection[str]) -> str:
 
 
 def instructed_calls(instruction: ToolInstruction, apis: Collection[str]) -> str:
-    """The instruction of a tool, with the guidelines of some of its functions.
+    """The instruction of a tool, with the guidelines of some of its functions, without what is empty.
 
     Its description lists all functions: where a request may use only some, it would make models call others, and it
     is left out.
@@ -130,4 +130,4 @@ def instructed_calls(instruction: ToolInstruction, apis: Collection[str]) -> str
     entry = to_entry(instruction, 'toolbench')
     guidelines = {name: entry['tool_guidelines'][name] for name in entry['tool_guidelines'] if name in apis}
     described = {'tool_description': instruction.description} if len(guidelines) == len(instruction.functions) else {}
-    return to_json({'tool_name': instruction.name, **described, 'tool_guidelines': guidelines})
+    return to_json(compact({'tool_name': instruction.name, **described, 'tool_guidelines': guidelines}))

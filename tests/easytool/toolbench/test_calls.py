@@ -197,9 +197,9 @@ def test_prompts_show_the_apis_of_the_request_and_no_others() -> None:
 @pytest.mark.parametrize('name', HOSTILE)
 def test_hostile(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    started = time.perf_counter()
+    started = time.process_time()
     score = score_calls(REQUEST, HOSTILE[name])
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     assert score.values['error_free_rate'] == 0.0
     assert score.reason.split(':')[0] in {'parse', 'answer', 'name'}
     json.dumps(score.to_detail(), allow_nan=False).encode('utf-8')

@@ -138,18 +138,14 @@ def test_a_judge_over_the_network_is_asked_once(tmp_path: Path) -> None:
     write_rows(tmp_path / 'trajectories.jsonl', rows)
     server = start_server('--canned', '{"Reason": "It says so.", "Choice": "Yes"}', '--key', 'right')
     try:
-        text = CONFIG.replace('IMPORTS', SUCCESS_IMPORTS)
-        run(tmp_path, text, **_judge(server))
-        assert server.stats()['requests'] == 5  # nothing is asked about an empty answer
-        said = result(tmp_path, 'oracle', 'success')
-        assert said['success_rate'] == pytest.approx(100 * 5 / 6)
-        assert said['reasons'] == {'ok': 5, 'answer:empty': 1}
-        assert said['provenance']['judge_calls'] == 5
-        assert 'right' not in json.dumps(said['provenance'])
-        for folder in tmp_path.glob('out/*/results'):
-            folder.rename(folder.with_name('first'))
-        run(tmp_path, text.replace("'oracle'", "'again'"), **_judge(server))
-        assert server.stats()['requests'] == 5
-        assert result(tmp_path, 'again', 'success')['provenance']['judge_calls'] == 0
+        again = "models.append(dict(type=OracleModel, abbr='again', run_cfg=dict(num_gpus=0)))\n"
+        run(tmp_path, CONFIG.replace('IMPORTS', SUCCESS_IMPORTS) + again, **_judge(server))
+        assert server.stats()['requests'] == 5  # nothing is asked about an empty answer, and nothing twice
+        said = [result(tmp_path, model, 'success') for model in ('oracle', 'again')]
+        assert sorted(one['provenance']['judge_calls'] for one in said) == [0, 5]
+        for one in said:
+            assert one['success_rate'] == pytest.approx(100 * 5 / 6)
+            assert one['reasons'] == {'ok': 5, 'answer:empty': 1}
+            assert 'right' not in json.dumps(one['provenance'])
     finally:
         server.stop()

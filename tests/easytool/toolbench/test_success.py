@@ -95,9 +95,9 @@ def test_what_says_neither_is_never_a_no(reply: str) -> None:
 
 @pytest.mark.parametrize('name', HOSTILE)
 def test_hostile_replies(name: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert parse_verdict(HOSTILE[name]) is None
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 # Trajectories

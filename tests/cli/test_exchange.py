@@ -1,0 +1,325 @@
+"""tooleval export and import: a real run, published, taken in elsewhere and rescored; and hostile files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+
+from opencompass_tooleval.host.exporting import COLUMNS, Exporter
+from opencompass_tooleval.host.importing import import_predictions
+from opencompass_tooleval.host.work_dir import WorkDir
+from tests.cli.conftest import Command, read_lines
+
+CONFIG = """
+from mmengine.config import read_base
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, models, summarizer
+
+wanted = ['teval-plan_json_v2', 'teval-instruct_v2', 'planning_zh', 'tool_usage_zh', 'restbench-tmdb',
+          'multi_hop-easytool']
+datasets = [row for row in datasets if any([row['abbr'].endswith(name) for name in wanted])]
+"""
+MODELS = ('oracle', 'oracle-noise-0.3')
+HALF = 'half a pair \ud83d, 中文, \u2028 and \x00'
+TEXT = {'model': 'm', 'dataset': 'd', 'record_id': 'r', 'prediction': 'p', 'infra': None}
+RUN = '20260101_000000'
+
+
+def opencompass(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    """Runs the config from a folder with caches of its own."""
+    folder.mkdir(exist_ok=True)
+    (folder / 'mine.py').write_text(CONFIG)
+    monkeypatch.setenv('TOOLEVAL_CACHE', str(folder / 'cache'))
+    command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out', '--debug', *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def files_of(run: Path, part: str) -> dict[str, bytes]:
+    """Path below a part of a run -> content."""
+    return {
+        str(file.relative_to(run)): file.read_bytes()
+        for file in sorted(run.glob(f'{part}/*/*.json'))
+        if file.name[0] != '.'
+    }
+
+
+def test_what_is_published_and_rescored_elsewhere_gives_the_same_results(
+    tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = tmp_path / 'here', tmp_path / 'there'
+    opencompass(here, monkeypatch)
+    (run,) = here.glob('out/*')
+    results = files_of(run, 'results')
+    assert len(results) == 12
+
+    # Two formats, one content: each makes the predictions files that inference wrote, but for the gold answers.
+    for name, options in (('lines', ['--prompts']), ('parquet', ['--prompts', '--format', 'parquet']), ('bare', [])):
+        done = tooleval('export', here / 'out', '--out', tmp_path / name, *options)
+        assert done.code == 0, done.err
+        assert done.out.splitlines()[0].endswith(': 12 rows')
+        done = tooleval('import', tmp_path / name, '-w', there / name)
+        assert done.code == 0, done.err
+    (lines,), (columns,), (bare,) = (list((there / name).iterdir()) for name in ('lines', 'parquet', 'bare'))
+    assert files_of(lines, 'predictions') == files_of(columns, 'predictions')
+    for name, content in files_of(run, 'predictions').items():
+        rows = json.loads(content)
+        for row in rows.values():
+            del row['gold']
+        assert json.loads((lines / name).read_bytes()) == rows
+        for row in rows.values():
+            del row['origin_prompt']
+        assert json.loads((bare / name).read_bytes()) == rows
+
+    # The command that `import` names, with another cache: nothing but the predictions has come along.
+    bare.parent.rename(there / 'out')
+    assert f'-r {bare.name} -m eval' in done.out
+    opencompass(there, monkeypatch, '-r', bare.name, '-m', 'eval')
+    assert files_of(there / 'out' / bare.name, 'results') == results
+
+    # And the comparison of both models agrees with their results.
+    found = json.loads(tooleval('compare', run, *MODELS, '--with', there / 'out', '--json', '-').out)
+    assert [note for note in found['notes'] if 'columns' not in note] == []
+    assert any(row['low'] > 0 or row['high'] < 0 for row in found['datasets'])
+    for row in found['datasets']:
+        gold, noisy = (json.loads(results[f'results/{model}/{row["name"]}.json']) for model in MODELS)
+        assert row['delta'] == pytest.approx(noisy[row['metric']] - gold[row['metric']], abs=1e-6)
+        assert row['low'] <= row['delta'] <= row['high']
+    reasons = {sample['b']['reason'] for samples in found['differing'].values() for sample in samples}
+    assert len(reasons) > 2 and 'ok' not in reasons
+
+
+def write(run: Path, part: str, model: str, name: str, content: Any) -> None:
+    file = run / part / model / f'{name}.json'
+    file.parent.mkdir(parents=True, exist_ok=True)
+    (run / 'configs').mkdir(exist_ok=True)
+    file.write_text(json.dumps(content), encoding='utf-8')
+
+
+def answers(texts: Iterable[str], first: int = 0) -> dict[str, dict[str, Any]]:
+    """A predictions file."""
+    return {
+        str(i): {
+            'origin_prompt': [{'role': 'HUMAN', 'prompt': f'{i}?'}],
+            'prediction': text,
+            'gold': 'g',
+            'record_id': f'r{first + i}',
+            'infra': None if text else 'infra:timeout',
+        }
+        for i, text in enumerate(texts)
+    }
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run with a data set in one piece, one in three shards, one that failed, and one of another package."""
+    folder = tmp_path / 'out' / RUN
+    details = [
+        {'id': 'r0', 'values': {'f1': 0.5, 'em': None}, 'reason': 'args:wrong', 'parsed': 'x\\ud83d', 'gold': 'y'}
+    ]
+    result = {
+        'f1': 50.0,
+        'em': None,
+        'standard_errors': {'f1': 0.1},
+        'reasons': {'args:wrong': 1},
+        'samples': {'all': 1, 'infra': 0},
+        'provenance': {'encoder': 'e'},
+        'details': details,
+    }
+    write(folder, 'predictions', 'm1', 'whole', answers([HALF, '']))
+    write(folder, 'results', 'm1', 'whole', result)
+    for number in range(3):
+        write(folder, 'predictions', 'm1', f'split_{number}', answers(['a', 'b'], 2 * number))
+    write(folder, 'results', 'm1', 'split', result)
+    write(folder, 'predictions', 'm2', 'whole_2', answers(['c']))
+    write(folder, 'results', 'm2', 'whole_2', {'error': 'it failed'})
+    write(folder, 'results', 'm2', 'gsm8k', {'accuracy': 50.0, 'details': {'0': {'pred': '1'}, 'type': 'GEN'}})
+    (folder / 'predictions' / 'm2' / 'tmp_half.jsonl').write_text('{"idx": 0}\n')
+    (folder / 'predictions' / 'm2' / '.whole.json.7.tmp').write_text('{')
+    return folder
+
+
+def test_rows(tooleval: Command, run: Path, tmp_path: Path) -> None:
+    done = tooleval('export', run, '--out', tmp_path / 'x')
+    assert done.code == 0, done.err
+    results = read_lines(tmp_path / 'x' / 'results.jsonl')
+    assert [tuple(row) for row in results] == [COLUMNS['results']] * 3
+    assert [(row['model'], row['dataset'], row['metrics']) for row in results] == [
+        ('m1', 'split', {'f1': 50.0, 'em': None}),
+        ('m1', 'whole', {'f1': 50.0, 'em': None}),
+        ('m2', 'gsm8k', {'accuracy': 50.0}),
+    ]
+    assert results[0]['provenance'] == {'encoder': 'e'} and results[2]['provenance'] is None
+    predictions = read_lines(tmp_path / 'x' / 'predictions.jsonl')
+    assert [tuple(row) for row in predictions] == [COLUMNS['predictions']] * 9
+    assert [(row['dataset'], row['record_id']) for row in predictions] == [
+        *(('split', f'r{i}') for i in range(6)), ('whole', 'r0'), ('whole', 'r1'), ('whole_2', 'r0')
+    ]  # fmt: skip
+    assert predictions[6]['prediction'] == HALF
+    assert predictions[7]['infra'] == 'infra:timeout'
+    details = read_lines(tmp_path / 'x' / 'details.jsonl')
+    assert [(row['dataset'], row['record_id'], row['reason']) for row in details] == [
+        ('split', 'r0', 'args:wrong'), ('whole', 'r0', 'args:wrong'), ('gsm8k', None, None), ('gsm8k', None, None)
+    ]  # fmt: skip
+    assert details[0]['details']['parsed'] == 'x\\ud83d'
+
+
+def test_parquet_has_the_same_columns_and_values(tooleval: Command, run: Path, tmp_path: Path) -> None:
+    for format_ in ('jsonl', 'parquet'):
+        assert tooleval('export', run, '--out', tmp_path / 'x', '--format', format_, '--prompts').code == 0
+    for name, columns in COLUMNS.items():
+        table = parquet.read_table(tmp_path / 'x' / f'{name}.parquet')
+        assert tuple(table.column_names) == (*columns, *(['prompt'] if name == 'predictions' else []))
+        plain = {'model', 'dataset', 'record_id', 'reason', 'infra'}
+        rows = [
+            {column: value if column in plain else json.loads(value) for column, value in row.items()}
+            for row in table.to_pylist()
+        ]
+        assert rows == read_lines(tmp_path / 'x' / f'{name}.jsonl')
+
+
+@pytest.mark.parametrize('format_', ['jsonl', 'parquet'])
+def test_the_same_run_gives_the_same_bytes(tooleval: Command, run: Path, tmp_path: Path, format_: str) -> None:
+    for name in ('x', 'y', 'y'):  # the third time over what is there
+        assert tooleval('export', run, '--out', tmp_path / name, '--format', format_).code == 0
+    contents = [{file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in 'xy']
+    assert contents[0] == contents[1]
+    assert sorted(contents[0]) == sorted(f'{name}.{format_}' for name in COLUMNS)
+
+
+@pytest.mark.parametrize('format_', ['jsonl', 'parquet'])
+def test_any_text_comes_through(tooleval: Command, run: Path, tmp_path: Path, format_: str) -> None:
+    assert tooleval('export', run, '--out', tmp_path / 'x', '--format', format_).code == 0
+    assert tooleval('import', tmp_path / 'x', '--work-dir', tmp_path / 'in').code == 0
+    work = WorkDir.find(tmp_path / 'in')
+    rows = work.prediction_rows('m1', 'whole')
+    assert [(row['record_id'], row['prediction'], row['infra']) for row in rows] == [
+        ('r0', HALF, None), ('r1', '', 'infra:timeout')
+    ]  # fmt: skip
+    assert [row['record_id'] for row in work.prediction_rows('m1', 'split')] == [f'r{i}' for i in range(6)]
+    assert [file.name for file in work.prediction_files('m1', 'split')] == ['split.json']
+
+
+def test_parts_of_a_run(tooleval: Command, run: Path, tmp_path: Path) -> None:
+    arguments = ('--out', tmp_path / 'x', '--model', 'm1', '--model', 'm3', '--dataset', 'who*')
+    assert tooleval('export', run, *arguments).code == 0
+    assert [(row['model'], row['dataset']) for row in read_lines(tmp_path / 'x' / 'results.jsonl')] == [('m1', 'whole')]
+    done = tooleval('export', run, '--out', tmp_path / 'z', '--model', 'm3')
+    assert done.code == 1 and 'nothing to export; there is m1 x split' in done.err
+    assert not (tmp_path / 'z').exists()
+
+
+def test_a_damaged_file_leaves_no_half_export(tooleval: Command, run: Path, tmp_path: Path) -> None:
+    file = run / 'predictions' / 'm2' / 'whole_2.json'
+    file.write_text('{"0": ')
+    done = tooleval('export', run, '--out', tmp_path / 'x')
+    assert done.code == 1 and str(file) in done.err
+    assert list((tmp_path / 'x').iterdir()) == []
+
+
+def test_memory_does_not_grow_with_the_number_of_files(tmp_path: Path) -> None:
+    def peak(count: int) -> int:
+        folder = tmp_path / f'out{count}' / RUN
+        for number in range(count):
+            write(folder, 'predictions', 'm', f'd{number:03}', answers(['x' * 2000] * 50))
+            write(folder, 'results', 'm', f'd{number:03}', {'f1': 1.0, 'details': [{'id': 'r', 'raw': 'x' * 99999}]})
+        tracemalloc.start()
+        Exporter(WorkDir(folder)).export(folder.parent / 'x')
+        import_predictions(folder.parent / 'x', folder.parent / 'in')
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    assert peak(60) < 1.3 * peak(3)
+
+
+def line(**changes: Any) -> str:
+    return json.dumps({**TEXT, **changes})
+
+
+@pytest.mark.parametrize(
+    ('lines', 'number', 'word'),
+    [
+        pytest.param(['', line(), '{"model": '], 3, 'cannot be read as JSON', id='cut'),
+        pytest.param([line(), b'\xff\xfe'], 2, 'cannot be read as JSON', id='no UTF-8'),
+        pytest.param(['[' * 200000], 1, 'cannot be read as JSON', id='deep'),
+        pytest.param(['[1, 2]'], 1, 'it is no object', id='list'),
+        pytest.param(['{"model": "m", "model": "n"}'], 1, "'model' is there more than once", id='twice'),
+        pytest.param(['{"model": "m", "dataset": "d"}'], 1, 'it has no record_id, prediction, infra', id='missing'),
+        pytest.param([line(model='../../etc')], 1, "its model '../../etc' cannot be the name of a file", id='up'),
+        pytest.param([line(dataset='/etc/passwd')], 1, 'cannot be the name of a file', id='root'),
+        pytest.param([line(dataset='..')], 1, 'cannot be the name of a file', id='dots'),
+        pytest.param([line(model='a\\b')], 1, 'cannot be the name of a file', id='backslash'),
+        pytest.param([line(model='a\x00b')], 1, 'cannot be the name of a file', id='zero'),
+        pytest.param([line(model='\ud800')], 1, 'cannot be the name of a file', id='surrogate'),
+        pytest.param([line(model='')], 1, 'its model is no name', id='empty name'),
+        pytest.param([line(model='m' * 300)], 1, 'its model is no name', id='long name'),
+        pytest.param([line(model=7)], 1, 'its model is no name', id='number as name'),
+        pytest.param([line(prediction=None)], 1, 'its prediction is neither text nor', id='null'),
+        pytest.param([line(prediction={'rollout': 1})], 1, 'its prediction is neither text nor', id='object'),
+        pytest.param([line(prediction=['a', 1])], 1, 'its prediction is neither text nor', id='list of numbers'),
+        pytest.param([line(record_id=7)], 1, 'its record_id is neither', id='record'),
+        pytest.param([line(infra='ok')], 1, "begins with 'infra:'", id='reason'),
+        pytest.param([line(infra=True)], 1, "begins with 'infra:'", id='flag'),
+        pytest.param([line(), line(dataset='e'), line()], 3, 'm x d goes on after others', id='apart'),
+    ],
+)
+def test_hostile_lines_are_named_and_leave_nothing(
+    tooleval: Command, tmp_path: Path, lines: Sequence[str | bytes], number: int, word: str
+) -> None:
+    file = tmp_path / 'predictions.jsonl'
+    file.write_bytes(b'\n'.join(text.encode() if isinstance(text, str) else text for text in lines))
+    done = tooleval('import', tmp_path, '-w', tmp_path / 'in')
+    assert done.code == 1
+    assert done.err.startswith(f'tooleval: {file}: line {number}: ') and word in done.err
+    assert len(done.err) < 2000
+    assert list((tmp_path / 'in').iterdir()) == []
+
+
+def test_a_line_without_an_end_is_bounded(tmp_path: Path, tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr('opencompass_tooleval.host.importing.MAX_LINE', 1000)
+    (tmp_path / 'predictions.jsonl').write_text(line() + '\n' + line(prediction='x' * 1000))
+    done = tooleval('import', tmp_path, '-w', tmp_path / 'in')
+    assert done.code == 1 and 'line 2: it is longer than 1000 bytes' in done.err
+
+
+def test_hostile_parquet(tooleval: Command, run: Path, tmp_path: Path) -> None:
+    import pyarrow
+
+    file = tmp_path / 'predictions.parquet'
+    good = {**TEXT, 'prediction': '"p"'}
+    for rows, where in (([good, {**good, 'prediction': '{'}], 'row 2'), ([{**good, 'model': '..'}], 'row 1'),
+                        ([{**good, 'record_id': 3}], 'row 1'), ([{'model': 'm'}], 'row 1')):  # fmt: skip
+        parquet.write_table(pyarrow.Table.from_pylist(rows), file)
+        done = tooleval('import', tmp_path, '-w', tmp_path / 'in')
+        assert done.code == 1 and f'{file}: {where}: ' in done.err, done.err
+    for content in (b'', b'PAR1 and nothing', file.read_bytes()[:-40]):
+        file.write_bytes(content)
+        done = tooleval('import', tmp_path, '-w', tmp_path / 'in')
+        assert done.code == 1 and f'{file}: the rows from 1 on cannot be read' in done.err
+    assert list((tmp_path / 'in').iterdir()) == []
+
+
+def test_what_is_no_export(tooleval: Command, tmp_path: Path) -> None:
+    done = tooleval('import', tmp_path, '-w', tmp_path / 'in')
+    assert done.code == 1 and 'there is neither predictions.jsonl nor predictions.parquet' in done.err
+    (tmp_path / 'predictions.jsonl').write_text('\n')
+    assert 'it holds no predictions' in tooleval('import', tmp_path, '-w', tmp_path / 'in').err
+    (tmp_path / 'predictions.parquet').write_text('')
+    assert 'delete one' in tooleval('import', tmp_path, '-w', tmp_path / 'in').err
+
+
+def test_each_import_is_a_run_of_its_own(tooleval: Command, tmp_path: Path) -> None:
+    (tmp_path / 'predictions.jsonl').write_text(line() + '\n')
+    for _ in range(3):
+        assert tooleval('import', tmp_path, '-w', tmp_path / 'in').code == 0
+    assert len(list((tmp_path / 'in').iterdir())) == 3
