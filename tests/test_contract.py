@@ -11,8 +11,8 @@ import pytest
 from mmengine.config import Config
 
 from opencompass_tooleval.easytool.restbench.records import TABLE as RESTBENCH_TABLE
-from opencompass_tooleval.easytool.variants import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
 from opencompass_tooleval.easytool.toolbench.records import TABLE as TOOLBENCH_TABLE
+from opencompass_tooleval.easytool.variants import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
 from opencompass_tooleval.teval.records import SUFFIXES, TABLE, file_stem, split_stem
 from opencompass_tooleval.teval.subsets import VERSIONS
 from opencompass_tooleval.ultratool.records import FOLDERS as ULTRATOOL_LANGUAGES
@@ -132,7 +132,7 @@ def test_ultratool_summarizer_is_table_2() -> None:
 def test_restbench_configs_are_the_table(variant: str) -> None:
     for subset in RESTBENCH_TABLE:
         name = f'tooleval_restbench_{subset.name}{variant}'
-        config = Config.fromfile(CONFIGS / 'datasets' / 'restbench' / f'{name}_gen.py', format_python_code=False)
+        config = Config.fromfile(CONFIGS / 'datasets' / 'easytool' / f'{name}_gen.py', format_python_code=False)
         assert [key for key in config if key.endswith('_datasets')] == [f'{name}_datasets']
         (row,) = config[f'{name}_datasets']
         assert row['abbr'] == name.replace('_', '-')

@@ -38,8 +38,6 @@ from typing import Any
 os.environ.setdefault('OPENAI_API_KEY', 'none')
 os.environ.setdefault('TQDM_DISABLE', '1')
 
-from benchmark_slurm import measure_slurm
-
 from opencompass_tooleval.core.damage import damage
 from opencompass_tooleval.easytool.funcqa.decomposing import easytool
 from opencompass_tooleval.easytool.funcqa.dialogue import Options as FuncQAOptions
@@ -331,6 +329,13 @@ def measure_ultratool(arguments: argparse.Namespace) -> dict[str, Any]:
         what = 'records and answers from disk' if name == 'load' else f'read and scored, {name}'
         print(f'UltraTool, {ULTRATOOL_ANSWERS} usage answers, {what}: {value:.3f} s{goal}')
     return {'ultratool': seconds}
+
+
+def measure_slurm(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measures and prints Slurm."""
+    from benchmark_slurm import measure
+
+    return measure()
 
 
 MEASURES = {'ultratool': measure_ultratool, 'funcqa': measure_funcqa, 'teval': measure_teval, 'slurm': measure_slurm}

@@ -6,14 +6,14 @@
 from mmengine.config import read_base
 
 with read_base():
+    from .datasets.easytool.tooleval_restbench_tmdb_easytool_gen import tooleval_restbench_tmdb_easytool_datasets
+    from .datasets.easytool.tooleval_restbench_tmdb_gen import tooleval_restbench_tmdb_datasets
     from .datasets.easytool.tooleval_teval_en_v2_easytool_gen import tooleval_teval_en_v2_easytool_datasets
     from .datasets.easytool.tooleval_toolbench_selection_easytool_gen import (
         tooleval_toolbench_selection_easytool_datasets,
     )
     from .datasets.easytool.tooleval_toolbench_selection_gen import tooleval_toolbench_selection_datasets
     from .datasets.easytool.tooleval_ultratool_zh_easytool_gen import tooleval_ultratool_zh_easytool_datasets
-    from .datasets.restbench.tooleval_restbench_tmdb_easytool_gen import tooleval_restbench_tmdb_easytool_datasets
-    from .datasets.restbench.tooleval_restbench_tmdb_gen import tooleval_restbench_tmdb_datasets
     from .datasets.teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
     from .datasets.ultratool.tooleval_ultratool_zh_gen import tooleval_ultratool_zh_datasets
     from .models.tooleval_hf_qwen2_5_7b_instruct import models

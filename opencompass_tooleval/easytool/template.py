@@ -17,6 +17,7 @@ from opencompass_tooleval.easytool.concise import first_sentence
 from opencompass_tooleval.easytool.instruction import ABSENT, Example, FunctionInstruction, Parameter, ToolInstruction
 from opencompass_tooleval.easytool.rest import is_usage
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
+from opencompass_tooleval.easytool.value_types import BOOLEANS, INTEGERS, LISTS, NUMBERS, OBJECTS
 
 OPTIONAL = 3
 """Optional parameters in the example of a function that requires none."""
@@ -36,10 +37,6 @@ _VERB = re.compile(
     r'translate|unfollow|update|upload|validate|verify|view|write)(?=\s)',
     re.IGNORECASE,
 )
-_NUMBERS = {'number', 'integer', 'int', 'float', 'double', 'long'}
-_BOOLEANS = {'boolean', 'bool'}
-_LISTS = {'array', 'list'}
-_OBJECTS = {'object', 'dict', 'map'}
 _FORMATS = {
     'date': '2024-01-31',
     'date-time': '2024-01-31T12:00:00Z',
@@ -58,38 +55,38 @@ def _kind(parameter: Parameter) -> str:
 
 def _converted(value: Any, kind: str) -> Any:
     """A documented value as the type has it (ToolBench writes numbers as texts); ABSENT if it is none of the type."""
-    if kind in _NUMBERS:
+    if kind in (*INTEGERS, *NUMBERS):
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return value
         if not isinstance(value, str) or len(value) > 30 or not re.fullmatch(r'\s*-?\d+(\.\d+)?\s*', value):
             return ABSENT
         number = float(value) if '.' in value else int(value)
-        return number if kind not in {'integer', 'int', 'long'} or isinstance(number, int) else ABSENT
-    if kind in _BOOLEANS:
+        return number if kind not in INTEGERS or isinstance(number, int) else ABSENT
+    if kind in BOOLEANS:
         return {'true': True, 'false': False}.get(str(value).strip().lower(), ABSENT)
-    if kind in _LISTS | _OBJECTS:
+    if kind in (*LISTS, *OBJECTS):
         if isinstance(value, str):
             try:
                 value = json.loads(value)
             except (ValueError, RecursionError):
                 return ABSENT
-        return value if isinstance(value, list if kind in _LISTS else dict) else ABSENT
+        return value if isinstance(value, list if kind in LISTS else dict) else ABSENT
     if isinstance(value, (dict, list)) or value is None:
         return ABSENT if kind == 'string' or value is None else value
     return str(value).strip() if kind == 'string' else value
 
 
 def _made_up(schema: Mapping[str, Any], kind: str, depth: int) -> Any:
-    if kind in _NUMBERS:
+    if kind in (*INTEGERS, *NUMBERS):
         low, high = schema.get('minimum'), schema.get('maximum')
         known = [bound for bound in (low, high) if isinstance(bound, (int, float)) and not isinstance(bound, bool)]
         return known[0] if known else _NUMBER
-    if kind in _BOOLEANS:
+    if kind in BOOLEANS:
         return True
-    if kind in _LISTS:
+    if kind in LISTS:
         items = schema.get('items')
         return [_of_schema(items, depth + 1)] if isinstance(items, dict) and depth < MAX_DEPTH else []
-    if kind in _OBJECTS:
+    if kind in OBJECTS:
         properties, required = schema.get('properties'), schema.get('required')
         names = required if isinstance(required, list) else []
         known_properties = properties if isinstance(properties, dict) and depth < MAX_DEPTH else {}

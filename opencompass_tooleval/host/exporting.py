@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Protocol, TextIO
@@ -175,23 +176,20 @@ class Exporter:
         files = {name: folder / f'{name}.{format_}' for name in COLUMNS}
         temporary = {name: file.with_name(f'.{file.name}.{os.getpid()}.tmp') for name, file in files.items()}
         counts = dict.fromkeys(files, 0)
-        writers: list[RowWriter] = []
         try:
-            for name, columns in COLUMNS.items():
-                extra = (PROMPT,) if prompts and name == 'predictions' else ()
-                writers.append(FORMATS[format_](temporary[name], (*columns, *extra)))
-            by_name = dict(zip(COLUMNS, writers, strict=True))
-            for model, dataset in progress(self._pairs):
-                for name, row in self._rows(model, dataset, prompts):
-                    by_name[name].write(row)
-                    counts[name] += 1
-            while writers:
-                writers.pop().close()
+            with ExitStack() as stack:
+                writers = {}
+                for name, columns in COLUMNS.items():
+                    extra = (PROMPT,) if prompts and name == 'predictions' else ()
+                    writer = FORMATS[format_](temporary[name], (*columns, *extra))
+                    writers[name] = stack.enter_context(closing(writer))
+                for model, dataset in progress(self._pairs):
+                    for name, row in self._rows(model, dataset, prompts):
+                        writers[name].write(row)
+                        counts[name] += 1
             for name, file in files.items():
                 os.replace(temporary[name], file)
         finally:
-            for writer in writers:
-                writer.close()
             for file in temporary.values():
                 file.unlink(missing_ok=True)
         return {files[name]: count for name, count in counts.items()}

@@ -18,10 +18,10 @@ from opencompass.utils import get_logger
 from tqdm import tqdm
 
 from opencompass_tooleval.host.interrupts import Interrupts
-from opencompass_tooleval.host.log_tail import last_error_line
 from opencompass_tooleval.host.slurm import Resources
 from opencompass_tooleval.host.slurm_client import Slurm, slurm_environment
 from opencompass_tooleval.host.slurm_stage import Element, Stage
+from opencompass_tooleval.host.work_dir import last_error
 
 
 @RUNNERS.register_module()
@@ -118,7 +118,7 @@ class SlurmArrayRunner(BaseRunner):
                 bar.update()
                 if element.code:
                     why = ', '.join(filter(None, [element.state, f'code {element.code}', f'{element.failures} times']))
-                    said = last_error_line(element.log)
+                    said = last_error(element.log) or 'its log names no error'
                     get_logger().error(f'task {names[element.number]} fail ({why}): {said}\nsee {element.log}')
 
             Stage(

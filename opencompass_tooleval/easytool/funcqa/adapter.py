@@ -130,6 +130,7 @@ class ToolEvalFuncQAEvaluator(ToolEvalEvaluator):
         self.subset = find_subset(name)
         self._golds: set[str] = set()
         self._methods: set[str] = set()
+        self._settings: dict[str, Any] = {}
 
     @property
     def metrics(self) -> Sequence[str]:
@@ -144,6 +145,7 @@ class ToolEvalFuncQAEvaluator(ToolEvalEvaluator):
             'method': ', '.join(sorted(self._methods)),
             'gold': ', '.join(sorted(self._golds)),
             'version': VERSION,
+            **self._settings,
         }
 
     def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
@@ -155,5 +157,8 @@ class ToolEvalFuncQAEvaluator(ToolEvalEvaluator):
         records = [parse_payload(reference) for reference in references]
         scores = score_predictions(records, answers)
         self._golds.update(record.gold for record in records)
-        self._methods.update(score.trajectory.method for score in scores if score.trajectory)
+        for score in scores:
+            if score.trajectory:
+                self._methods.add(score.trajectory.method)
+                self._settings |= score.trajectory.settings
         return list(scores)

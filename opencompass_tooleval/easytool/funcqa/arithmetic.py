@@ -253,10 +253,9 @@ def normalise(value: Fraction) -> Fraction:
     Two decimals; below 1 with zeros after the point, those zeros and two more digits (0.004471 is 0.0045). Ties go to
     the even digit, as Python's ``round`` has it.
     """
-    size, zeros = abs(value), 0
-    if 0 < size < 1:
-        while size * 10 ** (zeros + 1) < 1:
-            zeros += 1
+    size = abs(value)
+    # 10**zeros < 1 / size in whole numbers, at once: one over a number of 3,000 digits has as many zeros.
+    zeros = len(str((size.denominator - 1) // size.numerator)) - 1 if 0 < size < 1 else 0
     return round(value, DECIMALS + zeros)
 
 

@@ -226,6 +226,15 @@ def test_normalised_results_keep_two_digits(seed: int) -> None:
     assert abs(near - value) <= (Fraction(1, 200) if value >= Fraction(1, 10) else value / 20)
 
 
+@pytest.mark.parametrize('zeros', [0, 1, 2, 7, 300, 3000])
+def test_zeros_after_the_point_are_counted_exactly_and_at_once(zeros: int) -> None:
+    start, small = time.perf_counter(), Fraction(1, 10**zeros)
+    for figures, kept in (('1', '1'), ('0.99', '0.99'), ('0.4471964', '0.45'), ('0.1', '0.1'), ('0.09994', '0.1')):
+        # 0.09994 has one zero after the point: that one and two digits are 0.100
+        assert normalise(small * Fraction(figures)) == small * Fraction(kept)
+    assert time.perf_counter() - start < 0.3
+
+
 @pytest.mark.parametrize('tool', TOOL_NAMES)
 @pytest.mark.parametrize('seed', range(8))
 def test_whatever_is_passed_gives_a_bounded_result_or_a_code(tool: str, seed: int) -> None:

@@ -102,6 +102,9 @@ def test_a_server_that_works_it_out_has_100_and_no_errors(bench: Bench, subset: 
     assert result['reasons'] == {'ok': COUNTS[subset]}
     assert result['tool_error_rate'] == (0.0 if method == 'easytool' else None)
     assert result['provenance']['method'] == method and result['provenance']['gold'] == 'official'
+    shown = 'functions_data.json ' if method == 'easytool' else ''
+    assert result['provenance'].get('instructions', '').startswith(shown)
+    assert result['provenance'].get('rounded', True) is True
     trajectories = bench.trajectories('right', subset, method)
     assert [detail['trajectory'] for detail in result['details']] == [item.to_dict() for item in trajectories]
     if method == 'easytool':

@@ -38,16 +38,16 @@ DEMO_IMPORTS = """
 datasets = tooleval_restbench_datasets
 """
 REAL_IMPORTS = """
-    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_spotify_easytool_gen import (
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_spotify_easytool_gen import (
         tooleval_restbench_spotify_easytool_datasets,
     )
-    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_spotify_gen import (
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_spotify_gen import (
         tooleval_restbench_spotify_datasets,
     )
-    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_tmdb_easytool_gen import (
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_tmdb_easytool_gen import (
         tooleval_restbench_tmdb_easytool_datasets,
     )
-    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_tmdb_gen import (
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_tmdb_gen import (
         tooleval_restbench_tmdb_datasets,
     )
 

@@ -2,8 +2,8 @@
 from mmengine.config import read_base
 
 with read_base():
-    from ..restbench.tooleval_restbench_documentation_rows import tooleval_restbench_documentation_rows
-    from ..restbench.tooleval_restbench_easytool_rows import tooleval_restbench_easytool_rows
+    from ..easytool.tooleval_restbench_documentation_rows import tooleval_restbench_documentation_rows
+    from ..easytool.tooleval_restbench_easytool_rows import tooleval_restbench_easytool_rows
 
 tooleval_restbench_datasets = [*tooleval_restbench_documentation_rows, *tooleval_restbench_easytool_rows]
 for _dataset in tooleval_restbench_datasets:

@@ -1,0 +1,74 @@
+"""FuncQA's registered classes: columns, options, and what is wrong before anything is asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.funcqa.adapter import FuncQADialogues, ToolEvalFuncQADataset, ToolEvalFuncQAEvaluator
+from opencompass_tooleval.easytool.funcqa.records import TABLE, parse_payload
+from opencompass_tooleval.easytool.funcqa.subsets import METHODS
+from opencompass_tooleval.easytool.funcqa.trajectory import parse_trajectory
+from tests.easytool.funcqa.support import drive
+from tests.easytool.shared_data import DEMO, real
+
+INSTRUCTIONS = 'tooleval:demo/funcqa/functions_data.json'
+
+
+def test_columns() -> None:
+    rows = ToolEvalFuncQADataset.load('tooleval:demo/funcqa', 'one_hop')
+    assert rows['record_id'] == [str(number) for number in range(13)]
+    assert rows[3]['source'] == 'funcqa_one_hop' and rows[3]['gold_answer'] == 'Answer: 0.25'
+    (message,) = json.loads(rows[3]['messages'])
+    assert message == {'role': 'user', 'content': parse_payload(rows[3]['record']).question}
+
+
+@pytest.mark.parametrize('subset', TABLE, ids=lambda subset: subset.name)
+def test_gold_changes_answers_and_nothing_that_is_asked(subset: Any) -> None:
+    path = str(real('funcqa'))
+    official, repaired = (ToolEvalFuncQADataset.load(path, subset.name, gold) for gold in ('official', 'repaired'))
+    assert official['messages'] == repaired['messages']
+    changed = [a != b for a, b in zip(official['gold_answer'], repaired['gold_answer'], strict=True)]
+    assert sum(changed) == subset.repaired
+
+
+@pytest.mark.parametrize('method', ['zero_shot', 'cot', 'easytool'])
+def test_the_oracle_scores_100(method: str) -> None:
+    dialogues = FuncQADialogues(method, INSTRUCTIONS, max_steps=7, rounded=False)
+    rows = ToolEvalFuncQADataset.load('tooleval:demo/funcqa', 'multi_hop')
+    predictions = [drive(dialogues(row), lambda turn: turn.gold) for row in rows]
+    evaluator = ToolEvalFuncQAEvaluator('multi_hop')
+    scores = evaluator.score_samples(rows['record'], predictions)
+    assert {score.reason for score in scores} == {'ok'}
+    provenance = evaluator.provenance()
+    assert (provenance['method'], provenance['gold']) == (method, 'official')
+    settings = parse_trajectory(predictions[0]).settings
+    if method == 'easytool':
+        assert (provenance['max_steps'], provenance['rounded']) == (7, False)
+        assert provenance['instructions'] == settings['instructions'] and settings['instructions'].startswith(
+            'functions'
+        )
+
+
+def test_every_method_of_the_table_is_there() -> None:
+    pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
+    for method in METHODS:
+        FuncQADialogues(method, INSTRUCTIONS)
+
+
+def test_what_is_wrong_is_said_before_anything_is_asked(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match='react, zero_shot, cot, easytool'):
+        FuncQADialogues('dfsdt')
+    with pytest.raises(ValueError, match='needs instructions'):
+        FuncQADialogues('easytool')
+    with pytest.raises(DataError, match='prepare funcqa'):
+        FuncQADialogues('easytool', 'data/nowhere.json')
+    tools = json.loads((DEMO / 'funcqa' / 'functions_data.json').read_text(encoding='utf-8'))
+    del tools['5']
+    (tmp_path / 'tools.json').write_text(json.dumps(tools), encoding='utf-8')
+    with pytest.raises(DataError, match='no instruction of sqrt_'):
+        FuncQADialogues('easytool', str(tmp_path / 'tools.json'))
