@@ -1,6 +1,6 @@
 # A leaderboard sweep on one machine: every model on T-Eval and UltraTool in both languages, and with EasyTool
 # instructions where there are any (see eval_easytool.py for the commands that make them). Copy this file and put your
-# own models in. Look first with `tooleval plan`, then watch with `tooleval status`. Plans and created tools need a judge:
+# own models in. `tooleval plan` looks ahead, `tooleval status` watches. Plans and created tools need a judge:
 # set $OC_JUDGE_MODEL, $OC_JUDGE_API_KEY and $OC_JUDGE_API_BASE, or give the evaluators a judge_cfg.
 from mmengine.config import read_base
 
