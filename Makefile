@@ -29,7 +29,7 @@ help: ## show this list
 
 $(STAMP): setup.py pyproject.toml constraints.txt | .venv/pyvenv.cfg
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[offline,api,agent,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[offline,api,agent,report,dev]'
 	@touch $@
 
 install: $(STAMP) ## make .venv with OpenCompass, this package and the tools, at the tested versions

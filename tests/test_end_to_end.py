@@ -151,7 +151,7 @@ class Run:
 
     def table(self, model: str) -> dict[tuple[str, str], str]:
         """One model's column of the newest CSV: data set and metric -> what is printed there."""
-        newest = max((self.folder / 'summary').glob('summary_*.csv'))
+        newest = max((self.folder / 'summary').glob('summary_*[0-9].csv'))  # not the one of variants side by side
         with newest.open(encoding='utf-8') as stream:
             return {(row['dataset'], row['metric']): row[model] for row in csv.DictReader(stream)}
 
@@ -390,9 +390,21 @@ def test_demo_config_ranks_the_oracles(demo_run: Run) -> None:
     assert oracle['tooleval-teval_v2-easytool', 'overall'] == '100.00'
     assert 'Documentation against instructions' in demo_run.said
     restbench = {f'tooleval-restbench-{name}{variant}' for name in ('tmdb', 'spotify') for variant in ('', '-easytool')}
+    funcqa = {f'tooleval-funcqa-{method}' for method in ('zero_shot', 'cot', 'easytool')}
+    toolbench = {
+        f'tooleval-toolbench-{name}{variant}'
+        for name in ('selection_5', 'calls_g2', 'calls_g3')
+        for variant in ('', '-easytool')
+    }
     assert {dataset for dataset, _ in oracle} == (
-        set(TABLES.values()) | ultratool | restbench | instructed  # no empty rows of v1 or of the subset
+        # no empty rows of v1 or of the subset
+        set(TABLES.values()) | ultratool | restbench | instructed | funcqa | toolbench | {'tooleval-toolbench-success'}
     )
+    for dataset in funcqa:
+        assert oracle[dataset, 'one_hop'] == oracle[dataset, 'multi_hop'] == '100.00'
+    for dataset in toolbench:
+        full = 'accuracy' if 'selection' in dataset else 'error_free_rate'
+        assert (oracle[dataset, full], oracle[dataset, 'tool_name_error_rate']) == ('100.00', '0.00')
     for dataset in restbench:
         assert oracle[dataset, 'correct_path_rate'] == '100.00'
         assert oracle[dataset, 'tool_name_error_rate'] == '0.00'

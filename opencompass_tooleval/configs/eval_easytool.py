@@ -3,6 +3,8 @@
 #   tooleval easytool generate --source teval --input data/teval/EN --model MODEL --out data/easytool/teval_en_v2.json
 #   tooleval easytool generate --source ultratool --input data/ultratool/Chinese-dataset --model MODEL \
 #     --out data/easytool/ultratool_zh.json
+#   tooleval easytool generate --source toolbench --input data/toolbench/G1_instruction.json --model MODEL \
+#     --out data/easytool/toolbench_G1.json
 from mmengine.config import read_base
 
 with read_base():

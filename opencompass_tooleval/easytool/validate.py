@@ -141,7 +141,7 @@ def _check_call(function: FunctionDoc, parameters: dict[str, Any]) -> list[Fault
         return [Fault(PATH, f'"Parameters" must hold the whole call as "{REST_INPUT}", such as "GET /items/456".')]
     step = normalise(call)
     clean = step.name and not {'no_method', 'method_case', 'words', 'marks', 'too_long'} & set(step.rules)
-    if not clean or not matches(function.name, call):
+    if not clean or '#' in call or not matches(function.name, call):
         how = 'take its path, with values in place of what is in braces, and no blanks'
         said = f'{_short(call)} is no call of {function.name!r}: {how}.'
         return [Fault(PATH, said)]
@@ -154,8 +154,11 @@ def _check_call(function: FunctionDoc, parameters: dict[str, Any]) -> list[Fault
             if mine[1:-1] in documented:
                 given[mine[1:-1]] = _value(documented[mine[1:-1]], other)
     for pair in filter(None, call.partition('?')[2].split('&')):
-        name, _, text = pair.partition('=')
-        given[unquote_plus(name)] = _value(documented.get(unquote_plus(name)), text)
+        said, _, text = pair.partition('=')
+        name = unquote_plus(said)
+        if name in given:
+            return [Fault(PATH, f'{_short(name)} is given twice in {_short(call)}.')]
+        given[name] = _value(documented.get(name), text)
     return list(_check_parameters(function, given))
 
 

@@ -9,7 +9,9 @@ from typing import Any
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)  # of any size: a float may not hold it
 
 
 def _is_integer(value: Any) -> bool:

@@ -33,6 +33,7 @@ class ToolEvalEasyToolSummarizer(ToolEvalSummarizer):
             where it has none here, an estimate.
         resamples: Number of resamples of the bootstrap.
         seed: Its seed.
+        report: As :class:`ToolEvalSummarizer`.
     """
 
     def __init__(
@@ -43,8 +44,9 @@ class ToolEvalEasyToolSummarizer(ToolEvalSummarizer):
         tokenizer: str | None = None,
         resamples: int = 10000,
         seed: int = 0,
+        report: bool = False,
     ) -> None:
-        super().__init__(config, dataset_abbrs, list(summary_groups))
+        super().__init__(config, dataset_abbrs, summary_groups, report)
         self.tokenizer, self.resamples, self.seed = tokenizer, resamples, seed
         self._scores: Mapping[str, Mapping[str, Mapping[str, float]]] = {}
         self._said: list[str] = []

@@ -7,12 +7,13 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 ELEMENT_SCRIPT = """#!/bin/bash
 # One element of a job array: runs its command, then leaves the exit code in a file.
 element=$1-$SLURM_ARRAY_TASK_ID
 rm -f "$element.exit"
-echo "slurm: job ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID on $(hostname), restart ${SLURM_RESTART_COUNT:-0}"
+echo "slurm: job ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID on $SLURMD_NODENAME, restart ${SLURM_RESTART_COUNT:-0}"
 bash "$element.sh"
 code=$?
 echo "$code" >"$element.exit.new" && mv -f "$element.exit.new" "$element.exit"
@@ -37,14 +38,31 @@ ENDED = {
 PREEMPTED = 'PREEMPTED'
 """Ended by a job of higher priority, where the partition's PreemptMode is CANCEL and not REQUEUE."""
 
-STATE_FORMAT = '%F %K %T'
-"""For ``squeue --array``: job, index in its array, state."""
+STATE_FORMAT = '%F %K %T %r'
+"""For ``squeue --array``: job, index in its array, state, reason."""
 
 _PASSING = re.compile(
     r'unable to contact|timed out|connection (?:refused|reset)|temporarily|communication|zero bytes|'
     r'backup controller|in standby',
     re.IGNORECASE,
 )
+
+
+class State(NamedTuple):
+    """Of an element.
+
+    Attributes:
+        name: Such as ``RUNNING``.
+        reason: Why it waits, such as ``Priority`` or ``PartitionTimeLimit``.
+    """
+
+    name: str
+    reason: str = ''
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it will not run again."""
+        return self.name in ENDED
 
 
 @dataclass(frozen=True)
@@ -119,10 +137,10 @@ def read_job_id(said: str) -> str:
     return job_id
 
 
-def read_states(said: str) -> dict[tuple[str, int], str]:
+def read_states(said: str) -> dict[tuple[str, int], State]:
     """States of elements by job and index, from ``squeue --noheader --array --format=STATE_FORMAT``."""
-    rows = (line.split() for line in said.splitlines())
-    return {(row[0], int(row[1])): row[2] for row in rows if len(row) == 3 and row[1].isdigit()}
+    rows = (line.split(maxsplit=3) for line in said.splitlines())
+    return {(row[0], int(row[1])): State(*row[2:]) for row in rows if len(row) > 2 and row[1].isdigit()}
 
 
 def read_array_limit(said: str) -> int:

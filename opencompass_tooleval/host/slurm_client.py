@@ -7,9 +7,11 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from opencompass_tooleval.host.slurm import (
     STATE_FORMAT,
+    State,
     is_forgotten,
     is_passing,
     read_array_limit,
@@ -59,12 +61,13 @@ class Slurm:
         """
         return read_array_limit(self._patiently(lambda: self._call('scontrol', 'show', 'config')))
 
-    def submit(self, name: str, arguments: Sequence[str]) -> str:
+    def submit(self, name: str, options: Sequence[str], script: Sequence[str]) -> str:
         """Submits a job, once, also where the answer to the first attempt got lost.
 
         Args:
             name: Job name that no other job has.
-            arguments: Options, script and its arguments.
+            options: Of ``sbatch``.
+            script: The script and its arguments.
 
         Returns:
             The job's id.
@@ -74,11 +77,16 @@ class Slurm:
         """
 
         def submit() -> str:
-            return read_job_id(self._call('sbatch', '--parsable', f'--job-name={name}', *arguments))
+            return read_job_id(self._call('sbatch', '--parsable', *options, f'--job-name={name}', *script))
 
-        return self._patiently(submit, lambda: self._job_named(name) or submit())
+        try:
+            return self._patiently(submit, lambda: self._job_named(name) or submit())
+        except BaseException:
+            with suppress(SlurmError):  # an attempt whose answer got lost may have arrived
+                self._call('scancel', f'--name={name}')
+            raise
 
-    def states(self, job_ids: Sequence[str]) -> dict[tuple[str, int], str]:
+    def states(self, job_ids: Sequence[str]) -> dict[tuple[str, int], State]:
         """States of all elements of these arrays that Slurm still knows, in one call.
 
         Raises:

@@ -12,9 +12,9 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval.host.slurm import (
     ELEMENT_SCRIPT,
-    ENDED,
     PREEMPTED,
     Resources,
+    State,
     array_indices,
     file_pattern,
     shares,
@@ -106,6 +106,7 @@ class Stage:
     _arrays: list[Array] = field(default_factory=list, init=False)
     _size: int = field(default=0, init=False)
     _submitted: int = field(default=0, init=False)
+    _reasons: set[str] = field(default_factory=set, init=False)
 
     def run(self, elements: Sequence[Element]) -> None:
         """Runs all elements to their end and sets their ``code``; whatever ends this early, no job stays behind.
@@ -179,12 +180,13 @@ class Stage:
             '--open-mode=append',
         ]
         name = f'tooleval-{self.folder.name}-{self._submitted}'
-        array.job_id = self.slurm.submit(name, [*options, str(self.folder / 'element.sh'), str(base)])
+        array.job_id = self.slurm.submit(name, options, [str(self.folder / 'element.sh'), str(base)])
         get_logger().info('job array %s: %d tasks, %d GPUs each', array.job_id, len(array.left), array.gpus)
 
     def _look(self) -> None:
         """Asks for all states at once and takes out what has ended."""
         states = self.slurm.states([array.job_id for array in self._arrays if array.job_id])
+        self._say_what_is_waited_for(states.values())
         again = []
         for array in self._arrays:
             for index, element in list(array.left.items()):
@@ -196,22 +198,30 @@ class Stage:
                         self.on_end(element)
         self._arrays = [array for array in self._arrays if array.left] + self._group(again)
 
-    def _has_ended(self, element: Element, state: str | None) -> bool:
+    def _say_what_is_waited_for(self, states: Iterable[State]) -> None:
+        """Each reason once: some pass (``Resources``), some never do (``PartitionTimeLimit``)."""
+        reasons = {state.reason for state in states if state.name == 'PENDING'} - {'', 'None'}
+        for reason in sorted(reasons - self._reasons):
+            get_logger().info(f'tasks wait in the queue: {reason}')
+        self._reasons |= reasons
+
+    def _has_ended(self, element: Element, state: State | None) -> bool:
         """Whether an element does not run any more; if so, its code and state are known.
 
         A file alone proves nothing: a task that is stopped to be queued again leaves one too.
         """
-        if state is not None and state not in ENDED:
+        if state is not None and not state.is_over:
             element.gone_since = None
             return False
+        name = state.name if state else 'gone'
         code = self._exit_code(element)
-        if code is None and state in (None, 'COMPLETED'):
+        if code is None and name in ('gone', 'COMPLETED'):
             element.gone_since = element.gone_since or time.monotonic()
             if time.monotonic() - element.gone_since < self.grace:
                 return False
         element.gone_since = None
         element.code = NO_EXIT_CODE if code is None else code
-        element.state = '' if state in ('COMPLETED', 'FAILED') and code is not None else state or 'gone'
+        element.state = '' if name in ('gone', 'COMPLETED', 'FAILED') and code is not None else name
         return True
 
     def _exit_code(self, element: Element) -> int | None:

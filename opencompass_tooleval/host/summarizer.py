@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,23 @@ class ToolEvalSummarizer(DefaultSummarizer):
     After the tables it prints standard errors, the reasons for lost points, what does not compare with the published
     leaderboard, infrastructure failures, and every model x data set without a result, with its log. If there is one of
     the latter, the process exits with status 1; OpenCompass alone exits with 0 whatever fails.
+
+    Args:
+        config: As :class:`DefaultSummarizer`.
+        dataset_abbrs: As there.
+        summary_groups: As there.
+        report: Whether to write ``tooleval report`` into ``WORK_DIR/report``; needs the extra ``report``.
     """
+
+    def __init__(
+        self,
+        config: Any,
+        dataset_abbrs: Sequence[Any] | None = None,
+        summary_groups: Sequence[Mapping[str, Any]] = (),
+        report: bool = False,
+    ) -> None:
+        super().__init__(config, dataset_abbrs, list(summary_groups))
+        self.report = report
 
     def summarize(self, output_path: str | None = None, time_str: str | None = None) -> None:
         """Writes and prints everything; exits with 1 if results are missing."""
@@ -40,8 +56,21 @@ class ToolEvalSummarizer(DefaultSummarizer):
             print(f'\n{text}\n')
             path = Path(output_path) if output_path else Path(self.work_dir, 'summary', f'summary_{time_str}.txt')
             path.with_name(f'{path.stem}_notes.txt').write_text(text + '\n', encoding='utf-8')
+        if self.report:
+            self._report()
         if missing:
             raise SystemExit(1)
+
+    def _report(self) -> None:
+        """Writes the report; if it cannot be written, the tables are still there, and the sweep has not failed."""
+        try:
+            from opencompass_tooleval.report.build import write_report
+
+            print(f'report: {write_report([Path(self.work_dir)], Path(self.work_dir, "report"))}')
+        except ImportError as error:
+            print(f"WARNING no report: {error}; pip install 'opencompass-tooleval[report]'")
+        except (ValueError, OSError) as error:
+            print(f'WARNING no report: {error}')
 
     def _format_table(self, *args: Any, **kwargs: Any) -> list[list[str]]:
         """Leaves out rows that no model has, such as the other language's."""

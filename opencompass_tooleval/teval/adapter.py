@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from datasets import Dataset
@@ -64,7 +63,7 @@ class ToolEvalTEvalDataset(BaseDataset):
             [
                 {
                     'record_id': sample.record.id,
-                    'messages': json.dumps([asdict(message) for message in sample.messages]),
+                    'messages': json.dumps([vars(message) for message in sample.messages]),
                     'record': sample.payload,
                     'gold_answer': gold_answer(sample.record),
                     'source': name,

@@ -7,7 +7,7 @@ be compared, score.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG
@@ -42,7 +42,7 @@ def _plain(value: Any) -> Any:
     """Dataclasses, alone or in a tuple, as dicts."""
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    return dict(vars(value)) if is_dataclass(value) else value  # asdict would copy every argument
 
 
 def _unread(answer: str) -> str:

@@ -272,6 +272,29 @@ def test_openapi_that_unfolds_without_end(tmp_path: Path) -> None:
         load_docs('openapi', write(tmp_path, document))
 
 
+@pytest.mark.parametrize(
+    ('parameters', 'said'),
+    [(5, 'no list'), ({'a': 1}, 'no list'), ([5], "object with a 'name'"), ([{'in': 'query'}], "object with a 'name'")],
+)
+def test_openapi_with_parameters_of_another_form(parameters: Any, said: str, tmp_path: Path) -> None:
+    document = {'openapi': '3.0.1', 'paths': {'/x': {'get': {'parameters': parameters}}}}
+    with pytest.raises(DataError, match=rf'GET /x.*{said}'):
+        load_docs('openapi', write(tmp_path, document))
+
+
+def test_openapi_with_a_place_of_another_form(tmp_path: Path) -> None:
+    document = {'openapi': '3.0.1', 'paths': {'/x': {'get': {'parameters': [{'name': 'q', 'in': ['query']}]}}}}
+    (doc,) = load_docs('openapi', write(tmp_path, document))
+    assert [parameter.name for parameter in doc.functions[0].optional] == ['q']
+
+
+@pytest.mark.parametrize('default', ['NaN', '1e999', '"\\ud800"'])
+def test_what_no_file_of_instructions_could_hold(default: str, tmp_path: Path) -> None:
+    text = json.dumps({'name': 'ring', 'parameters': {'properties': {'n': {'default': 0}}}})
+    with pytest.raises(DataError, match=r"record 'ring'.*no JSON file holds"):
+        load_docs('function_schema', write(tmp_path, text.replace('0', default)))
+
+
 @pytest.mark.parametrize(('service', 'count', 'several'), [('tmdb', 54, 0), ('spotify', 40, 16)])
 def test_real_openapi(service: str, count: int, several: int) -> None:
     docs = load_docs('openapi', real(f'restbench/specs/{service}_oas.json'))

@@ -18,6 +18,7 @@ from opencompass_tooleval.easytool.sources import load_docs
 from opencompass_tooleval.easytool.template import sample_value, template_instruction
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.easytool.validate import check_example
+from opencompass_tooleval.easytool.value_types import BOOLEANS, INTEGERS, LISTS, NUMBERS, OBJECTS, STRINGS
 from tests.easytool.shared_data import DEMO, real
 
 REAL = (
@@ -251,6 +252,15 @@ def test_every_real_document(kind: str, name: str, tmp_path: Path) -> None:
     file = tmp_path / 'made.json'
     file.write_text(dump_instructions(made), encoding='utf-8')
     assert list(load_instructions(file).values()) == made
+
+
+@pytest.mark.parametrize('default', [ABSENT, None, '', '5', 'x', [1], {'a': 1}])
+@pytest.mark.parametrize('name', [*LISTS, *OBJECTS, *STRINGS, *BOOLEANS, *INTEGERS, *NUMBERS, 'List[int]', 'ENUM', ''])
+def test_examples_fit_every_type_that_is_known(name: str, default: Any) -> None:
+    function = FunctionDoc('f', 'Rings.', (Parameter('bell', name, '', default),))
+    doc = ToolDoc('f', 'Rings.', (function,))
+    example = template_instruction(doc).functions[0].example
+    assert example is not None and check_example(doc, 'f', example) == []
 
 
 @pytest.mark.parametrize('file', ['teval/EN/plan_json_v2.json', 'teval/ZH/plan_json_v2_zh.json'])

@@ -63,6 +63,8 @@ CALL = 'GET /movie/{movie_id}/keywords'
         ('details', {'id': '1954'}, []),  # the documented default, as it is documented
         ('details', {'id': '1955'}, ['wrong_type']),
         ('details', {'id': True}, ['wrong_type']),
+        ('details', {'id': 10**400}, []),  # more than a float holds
+        ('details', {'id': 1, 'country': -(10**400)}, ['wrong_type']),
         ('details', {'country': 'Germany'}, ['missing_parameter']),
         ('details', {'id': 1, 'land': 'Germany'}, ['unknown_parameter']),
         ('details', {'id': 1, 'country': 49}, ['wrong_type']),
@@ -87,6 +89,10 @@ CALL = 'GET /movie/{movie_id}/keywords'
         (CALL, {'input': '/movie/456/keywords?lang=en'}, ['path']),
         (CALL, {'input': 'GET /movie/456?lang=en'}, ['path']),
         (CALL, {'input': 'GET /movie/456/keywords?lang=en of the movie'}, ['path']),
+        (CALL, {'input': 'GET /movie/456/keywords?lang=en#top'}, ['path']),
+        (CALL, {'input': 'GET /movie/456/keywords?lang=en&lang=de'}, ['path']),
+        (CALL, {'input': 'GET /movie/456/keywords?lang=en&movie_id=7'}, ['path']),
+        (CALL, {'input': 'GET /movie/456/keywords?lang=en', 'lang': 'en'}, ['path']),
         (CALL, {'input': ['GET', '/movie/456/keywords']}, ['path']),
         (CALL, {'movie_id': 456, 'lang': 'en'}, ['path']),
         (CALL, {'input': 'GET /movie/456/keywords', 'lang': 'en'}, []),
@@ -116,10 +122,10 @@ def test_a_scenario_is_a_sentence(scenario: str) -> None:
 @pytest.mark.parametrize(
     ('type_name', 'fitting', 'others'),
     [
-        ('STRING', ['', '1'], [1, None, []]),
+        ('STRING', ['', '1'], [1, 10**400, None, []]),
         ('DATE (YYYY-MM-DD)', ['2024-01-31'], [20240131]),
-        ('NUMBER', [1, 1.5, -2], ['1', True, float('inf'), None]),
-        ('integer', [1, 2.0], [1.5, '1', False]),
+        ('NUMBER', [1, 1.5, -2, 10**400], ['1', True, float('inf'), None]),
+        ('integer', [1, 2.0, -(10**400)], [1.5, '1', False]),
         ('int', [1], ['1']),
         ('FLOAT', [1, 0.5], ['0.5']),
         ('BOOLEAN', [True], ['true', 1, 0]),

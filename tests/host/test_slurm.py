@@ -10,6 +10,7 @@ import pytest
 from opencompass_tooleval.host.slurm import (
     ELEMENT_SCRIPT,
     Resources,
+    State,
     array_indices,
     file_pattern,
     is_forgotten,
@@ -91,8 +92,18 @@ def test_no_job_id(said: str) -> None:
 
 
 def test_states_of_elements() -> None:
-    said = '7 0 RUNNING\n7 11 PENDING\n8 N/A COMPLETED\n\n9 3 CANCELLED\n'
-    assert read_states(said) == {('7', 0): 'RUNNING', ('7', 11): 'PENDING', ('9', 3): 'CANCELLED'}
+    said = '7 0 RUNNING None\n7 11 PENDING launch failed requeued held\n8 N/A COMPLETED None\n\n9 3 CANCELLED\n'
+    assert read_states(said) == {
+        ('7', 0): State('RUNNING', 'None'),
+        ('7', 11): State('PENDING', 'launch failed requeued held'),
+        ('9', 3): State('CANCELLED'),
+    }
+
+
+def test_what_will_not_run_again() -> None:
+    assert all(State(name).is_over for name in ('COMPLETED', 'CANCELLED', 'FAILED', 'PREEMPTED', 'NODE_FAIL'))
+    going_on = ('PENDING', 'RUNNING', 'COMPLETING', 'REQUEUED', 'REQUEUE_HOLD', 'SUSPENDED', 'SOMETHING_NEW')
+    assert not any(State(name).is_over for name in going_on)
 
 
 @pytest.mark.parametrize(
@@ -143,13 +154,18 @@ def test_the_element_script_leaves_the_exit_code(tmp_path: Path, command: str, c
     (folder / '0-7.sh').write_text(command)
     (folder / '0-7.exit').write_text('99')
     (folder / 'element.sh').write_text(ELEMENT_SCRIPT)
-    environment = {'SLURM_ARRAY_JOB_ID': '5', 'SLURM_ARRAY_TASK_ID': '7', 'PATH': '/usr/bin:/bin'}
+    environment = {
+        'SLURMD_NODENAME': 'n1',
+        'SLURM_ARRAY_JOB_ID': '5',
+        'SLURM_ARRAY_TASK_ID': '7',
+        'PATH': '/usr/bin:/bin',
+    }
     done = subprocess.run(
         ['bash', folder / 'element.sh', f'{folder}/0'], env=environment, capture_output=True, text=True
     )
     assert done.returncode == code
     assert (folder / '0-7.exit').read_text() == f'{code}\n'
-    assert done.stdout.startswith('slurm: job 5_7 on ')
+    assert done.stdout.startswith('slurm: job 5_7 on n1, ')
     assert sorted(file.name for file in folder.iterdir()) == ['0-7.exit', '0-7.sh', 'element.sh']
 
 

@@ -18,7 +18,7 @@ _MARK = re.compile(r'\banswer[\s*_]*(?::|is\b)', re.IGNORECASE)
 _NUMBER = re.compile(
     r"""
     (?<![A-Za-z0-9_^.]) (?<!\^[{-])                       # not in a word, and no exponent: cm^2, x1, 10^-5
-    (?P<sign>(?<![)\]])[-\u2212])? \$?
+    (?P<sign>(?<![)\]])-)? \$?
     (?P<figures>(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)
     (?:[eE](?P<e>[+-]?[0-9]{1,3})(?![0-9])
       |\s?(?:[x\u00d7*]|\\times)\s?10\s?\^\s?\{?(?P<ten>[+-]?[0-9]{1,3}))?
@@ -27,6 +27,19 @@ _NUMBER = re.compile(
     """,
     re.VERBOSE,
 )
+
+
+_FRACTION = re.compile(r'\\[dt]?frac\s?\{([0-9.]{1,400})\}\s?\{([0-9.]{1,400})\}')
+_POWER = re.compile(r'(?<=10)[\u207b\u207a]?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,3}')
+_GROUPING = re.compile(r'(?<=[0-9])[\u00a0\u2009\u202f](?=[0-9]{3}(?![0-9]))')
+_PLAIN = str.maketrans('\u207b\u207a\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079', '-+0123456789')
+
+
+def _plain(text: str) -> str:
+    """Fractions, powers of ten, minus signs and grouped digits of typesetting as a keyboard writes them."""
+    text = _GROUPING.sub('', text.replace('\u2212', '-'))
+    text = _POWER.sub(lambda match: '^' + match[0].translate(_PLAIN), text)
+    return _FRACTION.sub(r'\1/\2', text)
 
 
 @dataclass(frozen=True)
@@ -54,17 +67,18 @@ def read_number(text: str) -> Number:
     """Reads the final answer: the last number of the first line with one after the last ``answer:`` or ``answer is``.
 
     Without that mark, or with no number behind it, the last number of the text. Read are signs, thousands separators,
-    ``$``, ``1.2e-5``, ``1.2 x 10^-5``, fractions (``91/20349``) and a percent sign; exponents (``cm^2``) and digits in
-    words (``x1``) are not.
+    ``$``, ``1.2e-5``, ``1.2 x 10^-5``, fractions (``91/20349``, LaTeX's too) and a percent sign; exponents (``cm^2``) and
+    digits in words (``x1``) are not.
     """
     answer = strip_reasoning(text)
     if not answer.strip():
         return Number(None, reason=answer.reason or EMPTY)
     if len(answer) > MAX_CHARS:
         return Number(None, reason=TOO_LONG)
-    marks = list(_MARK.finditer(answer))
-    lines = answer[marks[-1].end() :].splitlines() if marks else []
-    for part in (*lines, answer):
+    plain = _plain(answer)
+    marks = list(_MARK.finditer(plain))
+    lines = plain[marks[-1].end() :].splitlines() if marks else []
+    for part in (*lines, plain):
         found = list(_NUMBER.finditer(part))
         if found:
             return _number(found[-1])

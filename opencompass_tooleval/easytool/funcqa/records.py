@@ -124,7 +124,8 @@ def _number(value: Any) -> int | float:
             )
         except (ValueError, ZeroDivisionError) as error:
             raise _Fault(f'{value!r} is no number') from error
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    finite = not isinstance(value, float) or math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not finite:
         raise _Fault(f'{value!r} is no number')
     return value
 

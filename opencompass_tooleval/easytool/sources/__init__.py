@@ -5,6 +5,7 @@ A source is a module with ``read(path) -> list[ToolDoc]`` and a row in ``KINDS``
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -35,7 +36,8 @@ def load_docs(kind: str, path: Path) -> list[ToolDoc]:
 
     Raises:
         ValueError: There is no such kind.
-        DataError: The file is missing or not of that kind, or a tool is documented in two ways; names file and tool.
+        DataError: The file is missing or not of that kind, a tool is documented in two ways, or has what no JSON file
+            holds (NaN, half a surrogate pair); names file and tool.
     """
     if kind not in KINDS:
         raise ValueError(f'there is no source {kind!r}; there are {", ".join(KINDS)}')
@@ -50,4 +52,8 @@ def load_docs(kind: str, path: Path) -> list[ToolDoc]:
         if doc.name in seen:
             raise DataError(path, 'two tools have this name', doc.name)
         seen.add(doc.name)
+        try:
+            json.dumps(doc.raw, ensure_ascii=False, allow_nan=False).encode('utf-8')
+        except (ValueError, TypeError) as error:  # what is made of it could be written, but not read again
+            raise DataError(path, f'the tool has what no JSON file holds ({error})', doc.name) from error
     return docs

@@ -72,11 +72,14 @@ def _parameter(raw: Mapping[str, Any]) -> Parameter:
 
 def _merge(shared: Any, own: Any) -> list[dict[str, Any]]:
     """The parameters of an operation: those of its path, replaced by its own of the same name and place."""
-    merged: dict[tuple[Any, Any], dict[str, Any]] = {}
-    for raw in [*(shared or []), *(own or [])]:
-        if not isinstance(raw, dict) or not isinstance(raw.get('name'), str):
-            raise ValueError("a parameter is no object with a 'name'")
-        merged[raw['name'], raw.get('in')] = raw
+    merged: dict[tuple[str, str], dict[str, Any]] = {}
+    for group in (shared or [], own or []):
+        if not isinstance(group, list):
+            raise ValueError("'parameters' are no list")
+        for raw in group:
+            if not isinstance(raw, dict) or not isinstance(raw.get('name'), str):
+                raise ValueError("a parameter is no object with a 'name'")
+            merged[raw['name'], str(raw.get('in'))] = raw
     return list(merged.values())
 
 

@@ -97,11 +97,12 @@ class ToolEvalToolBenchTrajectories(BaseDataset):
     """Stored trajectories, to be judged: the oracle model answers what is stored."""
 
     @staticmethod
-    def load(path: str, data: str | None = None) -> Dataset:
+    def load(path: str, name: str = 'success', data: str | None = None) -> Dataset:
         """Loads them.
 
         Args:
             path: The file (:func:`~opencompass_tooleval.easytool.toolbench.success.load_trajectories`).
+            name: Row of the table.
             data: A test file of ToolBench, such as ``data/toolbench/G2_category.json``, for trajectories that do not
                 say their request.
 
@@ -110,12 +111,11 @@ class ToolEvalToolBenchTrajectories(BaseDataset):
         """
         file = resolve_data_path(path, 'store the trajectories of an agent there: id, query, final_answer')
         queries = load_queries(resolve_data_path(data, CURE)) if data else None
-        return Dataset.from_list(
-            [
-                {**_row(one.id, one.query, one.to_payload(), one.answer), 'source': 'toolbench_success'}
-                for one in success.load_trajectories(file, queries)
-            ]
-        )
+        source = f'toolbench_{find_subset(name).name}'
+        rows = [
+            _row(one.id, one.query, one.to_payload(), one.answer) for one in success.load_trajectories(file, queries)
+        ]
+        return Dataset.from_list([{**row, 'source': source} for row in rows])
 
 
 @ICL_EVALUATORS.register_module()

@@ -189,3 +189,5 @@ def test_numbers_in_texts(tmp_path: Path) -> None:
     assert (record.question, record.answer) == ('q', 1385.5)
     assert record.steps[0].minus and record.steps[0].numbers == (4 / 3,)
     assert record.steps[1].numbers == (12, 2.5)
+    (record,) = load_records(write(tmp_path / 'x.json', [{**row, 'answer': 10**400}]), 'multi_hop')
+    assert record.answer == 10**400  # more than a float holds

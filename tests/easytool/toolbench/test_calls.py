@@ -206,6 +206,13 @@ def test_hostile(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize('latitude', [10**400, -(10**400), str(10**400)])
+def test_numbers_that_no_float_holds(latitude: Any) -> None:
+    score = score_calls(REQUEST, json.dumps([call(STOPS, latitude=latitude)]))
+    assert score.calls[0].codes == ()
+    json.dumps(score.to_detail(), allow_nan=False)
+
+
 def test_values_that_json_has_not() -> None:
     score = score_calls(REQUEST, '[' + json.dumps(TIDE)[:-2] + ', "metres": NaN}}]')
     assert score.calls[0].codes == ('args:wrong_type',)

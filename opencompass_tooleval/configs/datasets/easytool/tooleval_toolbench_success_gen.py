@@ -15,6 +15,7 @@ tooleval_toolbench_success_datasets = [
         abbr='tooleval-toolbench-success',
         type=ToolEvalToolBenchTrajectories,
         path='data/toolbench/trajectories.jsonl',
+        name='success',
         n=1,
         k=1,
         reader_cfg=tooleval_toolbench_reader_cfg,

@@ -1,0 +1,133 @@
+"""Whole reports on disk, read without a browser."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.report.build import write_report
+from tests.report.support import HOSTILE, add, data_of, detail, hostile_run, plain_run, result_of, write
+
+
+class Tags(HTMLParser):
+    """What a page is made of."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ''
+        self.feed(page.read_text(encoding='utf-8'))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_a_report(tmp_path: Path) -> None:
+    out = tmp_path / 'out'
+    page = write_report([plain_run(tmp_path / 'run')], out)
+    assert page == out / 'index.html'
+    shown = Tags(page)
+    assert 'better' in shown.text and '83.33' in shown.text and 'GPT-4-Turbo' in shown.text
+    links = {attributes[name] for _, attributes in shown.tags for name in ('src', 'href') if name in attributes}
+    local = {link.split('#')[0] for link in links if link and not link.startswith(('#', 'data:'))}
+    assert local and all((out / link).is_file() for link in local if link), local
+    assert not any('://' in link for link in local)
+    manifest = data_of(out / 'samples' / 'index.js')[0]
+    assert [(pair['model'], pair['samples']) for pair in manifest['pairs'] if 'review' in pair['dataset']] == [
+        ('better', 120),
+        ('worse', 120),
+    ]
+    first, second = (pair for pair in manifest['pairs'] if 'review' in pair['dataset'])
+    assert first['prompts'] == second['prompts'], 'what was asked is kept once'
+    _name, rows = data_of(out / 'samples' / first['folder'] / '1.js')
+    assert len(rows) == 20 and rows[0]['answer'] == 'answer of better to r100' and 'prompt' not in rows[0]
+    prompts = data_of(out / 'samples' / first['prompts'] / '1.js')[1]
+    role, at = prompts['rows'][0][0]
+    assert (role, prompts['texts'][at]) == ('HUMAN', 'Ask. r100')
+    for ending in ('svg', 'png', 'csv', 'md', 'tex'):
+        assert (out / 'files' / f'reasons-tooleval-teval-review_str_v2.{ending}').stat().st_size
+    provenance = Tags(out / 'provenance.html').text
+    assert 'review_str' in provenance and 'run.py sha256' in provenance
+
+
+def test_prompts_that_differ_are_kept_beside_their_sample(tmp_path: Path) -> None:
+    details = [detail('r')]
+    add(tmp_path / 'run', 'a', 'd', result_of(details), prompt='One.')
+    add(tmp_path / 'run', 'b', 'd', result_of(details), prompt='Another.')
+    write_report([tmp_path / 'run'], tmp_path / 'out')
+    first, second = data_of(tmp_path / 'out' / 'samples' / 'index.js')[0]['pairs']
+    assert 'prompt' not in data_of(tmp_path / 'out' / 'samples' / first['folder'] / '0.js')[1][0]
+    assert data_of(tmp_path / 'out' / 'samples' / second['folder'] / '0.js')[1][0]['prompt'] == [
+        ['HUMAN', 'Another. r']
+    ]
+
+
+def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
+    out = tmp_path / 'out'
+    write_report([hostile_run(tmp_path / 'run')], out)
+    for page in out.glob('*.html'):
+        shown = Tags(page)
+        allowed = {'tables.js', 'charts.js', 'figures.js', 'plotly.js', 'diff.js', 'samples.js', 'samples/index.js'}
+        assert {attributes.get('src') for tag, attributes in shown.tags if tag == 'script'} <= allowed
+        assert not [tag for tag, attributes in shown.tags if tag in ('img', 'b') or 'onerror' in attributes]
+    scripts = [out / 'figures.js', *(out / 'samples').rglob('*.js')]
+    assert len(scripts) > 8
+    for script in scripts:
+        assert not set('<>&') & set(script.read_text(encoding='ascii'))
+    chunk = data_of(next((out / 'samples').glob('p*/0.js')))[1][0]
+    assert (chunk['answer'], chunk['gold'], chunk['rung'], chunk['infra']) == (
+        HOSTILE,
+        {HOSTILE: HOSTILE},
+        HOSTILE,
+        HOSTILE,
+    )
+    for file in (out / 'files').glob('*.svg'):
+        assert '<script' not in file.read_text(encoding='utf-8')
+
+
+def test_nothing_finished(tmp_path: Path) -> None:
+    run = tmp_path / 'run'
+    (run / 'configs').mkdir(parents=True)
+    write(run, 'predictions', 'm', 'd_0', {})
+    write(run, 'predictions', 'm', 'd', {})
+    page = write_report([run], tmp_path / 'out')
+    assert 'Nothing is finished' in Tags(page).text
+    assert 'answered, not scored' in Tags(tmp_path / 'out' / 'provenance.html').text
+    assert data_of(tmp_path / 'out' / 'samples' / 'index.js')[0]['pairs'] == []
+
+
+def test_one_model_and_missing_subsets(tmp_path: Path) -> None:
+    add(tmp_path / 'run', 'm', 'tooleval-teval-review_str_v2', result_of([detail('r')]))
+    page = write_report([tmp_path / 'run'], tmp_path / 'out')
+    shown = Tags(page)
+    assert '1 model,' in shown.text and 'missing' in shown.text
+    assert not [1 for tag, attributes in shown.tags if tag == 'td' and attributes.get('class') == 'best']
+    missing = [attributes['title'] for tag, attributes in shown.tags if tag == 'td' and 'title' in attributes]
+    assert any(title and 'tooleval-teval-plan_str_v2' in title for title in missing)
+
+
+def test_only_a_report_is_replaced(tmp_path: Path) -> None:
+    run = plain_run(tmp_path / 'run')
+    write_report([run], tmp_path / 'out')
+    write_report([run], tmp_path / 'out')
+    with pytest.raises(DataError, match='no report'):
+        write_report([run], run)
+    assert (run / 'results').is_dir()
+
+
+def test_retrieval_results_are_found(tmp_path: Path) -> None:
+    run = plain_run(tmp_path / 'run')
+    said = {'subset': 'G2', 'documentation': {'metrics': {'ndcg@1': 40.0}}}
+    (run / 'retrieval_g2.json').write_text(json.dumps(said), encoding='utf-8')
+    write_report([run], tmp_path / 'out')
+    assert 'G2 ndcg@1,40.00' in (tmp_path / 'out' / 'files' / 'toolbench-retrieval.csv').read_text(encoding='utf-8')
+    (run / 'retrieval_g2.json').write_text('[]', encoding='utf-8')
+    with pytest.raises(DataError, match='retrieval'):
+        write_report([run], tmp_path / 'out')
