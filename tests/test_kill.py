@@ -66,7 +66,7 @@ class Sweep:
         """Runs to the end; returns the table."""
         status = self.start(*more).wait(300)
         assert status == 0, (self.folder / 'said.txt').read_text(errors='replace')[-5000:]
-        tables = sorted(self.folder.glob('out/*/summary/summary_*.csv'), key=lambda file: file.stat().st_mtime)
+        tables = sorted(self.folder.glob('out/*/summary/summary_*[0-9].csv'), key=lambda file: file.stat().st_mtime)
         return tables[-1].read_bytes()
 
     def kill_when(self, reached: Callable[[], bool]) -> bool:

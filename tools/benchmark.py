@@ -1,6 +1,6 @@
 """Times this package against what OpenCompass has built in: same data, same encoder, same machine, one run.
 
-    python tools/benchmark.py [--only teval|ultratool|funcqa|slurm] [--data DIR] [--plans 553] [--requests 200]
+    python tools/benchmark.py [--only teval|ultratool|funcqa|slurm|sweep] [--data DIR] [--plans 553] [--requests 200]
                               [--ultratool-predictions FILE] [--json OUT]
 
 T-Eval, three ratios:
@@ -16,6 +16,8 @@ UltraTool, seconds: 1,000 usage answers of GPT-4, read and scored.
 FuncQA, one ratio: EasyTool's method on all questions at 50 ms per call, 16 in flight, against one question at a time.
 
 Slurm, ratios: stages of 16 tasks against OpenCompass's runners (minutes; see benchmark_slurm.py).
+
+Sweep, ratios, memory, growth and start-up: one model over all eight T-Eval subsets (minutes; see benchmark_sweep.py).
 """
 
 from __future__ import annotations
@@ -338,7 +340,20 @@ def measure_slurm(arguments: argparse.Namespace) -> dict[str, Any]:
     return measure()
 
 
-MEASURES = {'ultratool': measure_ultratool, 'funcqa': measure_funcqa, 'teval': measure_teval, 'slurm': measure_slurm}
+def measure_sweep(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measures and prints the evaluation of a sweep."""
+    from benchmark_sweep import measure
+
+    return measure(arguments.scale, 1 if arguments.full else arguments.every)
+
+
+MEASURES = {
+    'ultratool': measure_ultratool,
+    'funcqa': measure_funcqa,
+    'teval': measure_teval,
+    'slurm': measure_slurm,
+    'sweep': measure_sweep,
+}
 
 
 def main() -> None:
@@ -357,6 +372,9 @@ def main() -> None:
     parser.add_argument(
         '--funcqa', type=Path, metavar='DIR', help=f'folder with the questions; by default {FUNCQA_DATA}'
     )
+    parser.add_argument('--scale', type=float, default=1.0, help='sweep: share of the published number of records')
+    parser.add_argument('--every', type=int, default=10, help='sweep: the built-in gets every so many-th record')
+    parser.add_argument('--full', action='store_true', help='sweep: the built-in gets them all (half an hour)')
     parser.add_argument('--json', type=Path, help='write the seconds and ratios there')
     arguments = parser.parse_args()
     content: dict[str, Any] = {}

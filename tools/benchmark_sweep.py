@@ -226,7 +226,7 @@ def growth(costs: Sequence[tuple[int, Cost]]) -> list[dict[str, float]]:
     ]
 
 
-def measure_sweep(scale: float, every: int) -> dict[str, Any]:
+def measure(scale: float, every: int) -> dict[str, Any]:
     """Measures and prints.
 
     Args:

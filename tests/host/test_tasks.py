@@ -19,9 +19,9 @@ with read_base():
     from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
 
 wanted = ['review_str_v2', 'retrieve_str_v2', 'instruct_v2']
-by_name = {row['name']: row for row in datasets}
-datasets = [by_name[name] for name in wanted]
-missing = dict(by_name['plan_str_v2'], path='/no/such/folder')
+by_abbr = {row['abbr']: row for row in datasets}
+datasets = [by_abbr[f'tooleval-teval-{name}'] for name in wanted]
+missing = dict(by_abbr['tooleval-teval-plan_str_v2'], path='/no/such/folder')
 datasets.insert(1, missing)
 models = [dict(type=ReplayModel, abbr='replay', path='PATH/{dataset}.jsonl', batch_size=64, run_cfg=dict(num_gpus=0))]
 """

@@ -95,7 +95,7 @@ def hostile_run(folder: Path) -> Path:
         write(folder, 'predictions', model, dataset, {'0': row})
     log = folder / 'logs' / 'infer' / model / 'lost.out'
     log.parent.mkdir(parents=True)
-    log.write_text(f'lost: Error {HOSTILE[:90]}', encoding='utf-8')
+    log.write_text(f'lost: Error {HOSTILE[:90]}', encoding='utf-8', errors='replace')
     write(folder, 'predictions', model, 'lost', {})
     return folder
 

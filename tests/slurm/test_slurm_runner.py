@@ -214,7 +214,7 @@ def test_what_slurm_refuses_is_said_and_leaves_nothing(testbed: Testbed, tmp_pat
     tasks = [*shell_tasks(tmp_path, ['sleep 60'], ['a']), *shell_tasks(tmp_path, ['true'], ['b'], gpus=99)]
     with pytest.raises(SlurmError, match='Requested node configuration is not available'):
         runner().launch(tasks)
-    testbed.wait_for(seconds=5)
+    testbed.wait_for(seconds=30)
     with pytest.raises(SlurmError, match='invalid partition specified: nowhere'):
         runner(partition='nowhere').launch(tasks)
 

@@ -67,8 +67,8 @@ def read_number(text: str) -> Number:
     """Reads the final answer: the last number of the first line with one after the last ``answer:`` or ``answer is``.
 
     Without that mark, or with no number behind it, the last number of the text. Read are signs, thousands separators,
-    ``$``, ``1.2e-5``, ``1.2 x 10^-5``, fractions (``91/20349``, LaTeX's too) and a percent sign; exponents (``cm^2``) and
-    digits in words (``x1``) are not.
+    ``$``, ``1.2e-5``, ``1.2 x 10^-5``, fractions (``91/20349``, LaTeX's too) and a percent sign; exponents (``cm^2``)
+    and digits in words (``x1``) are not.
     """
     answer = strip_reasoning(text)
     if not answer.strip():

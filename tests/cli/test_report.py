@@ -1,0 +1,44 @@
+"""``tooleval report``, and the summarizer that asks for one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.cli import report
+from tests.cli.conftest import Command
+from tests.host.test_summarizer import TIME, Run
+from tests.report.support import detail, plain_run
+
+
+def test_a_report_is_written_and_shown(tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(report.webbrowser, 'open', opened.append)
+    done = tooleval('report', plain_run(tmp_path / 'run'), '-o', 'pages', '--open')
+    assert done.code == 0 and 'pages/index.html' in done.out
+    assert opened == [(Path.cwd() / 'pages' / 'index.html').as_uri()]
+
+
+def test_a_folder_that_is_no_run_is_named(tooleval: Command, tmp_path: Path) -> None:
+    done = tooleval('report', tmp_path)
+    assert done.code == 1 and 'no run of OpenCompass' in done.err and str(tmp_path) in done.err
+
+
+def test_a_library_that_is_not_there_is_named(
+    tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, 'NEEDED', ('jinja2', 'no_such_library'))
+    done = tooleval('report', tmp_path)
+    assert done.code == 1 and 'needs no_such_library' in done.err and 'opencompass-tooleval[report]' in done.err
+
+
+def test_the_summarizer_writes_one_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(tmp_path).fill(details=[detail('r')])
+    (tmp_path / 'configs').mkdir()
+    summarizer = run.summarizer()
+    summarizer.summarize(time_str=TIME)
+    assert not (tmp_path / 'report').exists()
+    summarizer.report = True
+    summarizer.summarize(time_str=TIME)
+    assert (tmp_path / 'report' / 'index.html').is_file() and 'report: ' in capsys.readouterr().out

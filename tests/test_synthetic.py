@@ -1,0 +1,107 @@
+"""``tools/make_synthetic.py``: its files load, are as many as published, and the gold scores as gold."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.core.result import OK
+from opencompass_tooleval.core.similarity import ExactSimilarity
+from opencompass_tooleval.host.recorded import load_recorded
+from opencompass_tooleval.teval.prompts import gold_answer
+from opencompass_tooleval.teval.protocol import Protocol
+from opencompass_tooleval.teval.records import TABLE, Sample, file_stem, load_samples
+from opencompass_tooleval.teval.scoring import score_answers
+
+ROOT = Path(__file__).resolve().parent.parent
+SIZES = {'reason_retrieve_understand_json': 6426}
+
+
+def make(folder: Path, *arguments: str) -> Path:
+    subprocess.run([sys.executable, ROOT / 'tools' / 'make_synthetic.py', folder, *arguments], check=True)
+    return folder
+
+
+def load(folder: Path, subset: str, language: str, version: str = '') -> list[Sample]:
+    file = folder / 'data' / 'teval' / language / f'{file_stem(subset, "v1", language)}.json'
+    return load_samples(file, subset, version)
+
+
+@pytest.fixture(scope='module')
+def few(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A fiftieth of the records, in both languages, with the answers of two models."""
+    arguments = ('--scale', '0.02', '--models', '2')
+    return {
+        language: make(tmp_path_factory.mktemp(language), '--language', language, *arguments)
+        for language in ('EN', 'ZH')
+    }
+
+
+def test_files_load_at_full_size_without_warnings(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    make(tmp_path)
+    with caplog.at_level(logging.WARNING):
+        for subset in TABLE:
+            samples = load(tmp_path, subset.name, 'EN', 'v1')
+            assert len(samples) == (subset.counts.get('v1') or SIZES[subset.name])
+    assert not caplog.records
+
+
+@pytest.mark.parametrize('language', ['EN', 'ZH'])
+@pytest.mark.parametrize('subset', TABLE, ids=lambda subset: subset.name)
+def test_gold_scores_as_gold(few: dict[str, Path], subset: object, language: str) -> None:
+    samples = load(few[language], subset.name, language)  # type: ignore[attr-defined]
+    records = [sample.record for sample in samples]
+    for scoring in ('official', 'strict'):
+        answers = [gold_answer(record) for record in records]
+        scores = score_answers(records, answers, Protocol('v1', scoring), ExactSimilarity())
+        for record, score in zip(records, scores, strict=True):
+            names = [step.name for step in record.gold[:-1]] if subset.kind == 'plan' else []  # type: ignore
+            if record.format == 'str' and len(set(names)) < len(names):
+                assert score.values['parse_rate'] == 1  # in plain text, only arguments tell equal names apart
+            else:
+                assert {value for value in score.values.values() if value is not None} == {1.0}, score
+                assert score.reason == OK
+
+
+def test_records_vary(few: dict[str, Path]) -> None:
+    plans = [sample.record.gold for sample in load(few['EN'], 'plan_json', 'EN')]
+    assert len({len(plan) for plan in plans}) > 2  # type: ignore[arg-type]
+    assert len(set(plans)) == len(plans)
+    thoughts = [sample.record.gold.thought for sample in load(few['EN'], 'reason_str', 'EN')]  # type: ignore[union-attr]
+    assert len(set(thoughts)) > 0.9 * len(thoughts)
+    prompts = {sample.messages for sample in load(few['EN'], 'understand_str', 'EN')}
+    assert len(prompts) > 0.9 * len(thoughts)
+
+
+def test_models_answer_every_record_each_in_its_own_way(few: dict[str, Path]) -> None:
+    right = {}
+    for model in ('model_00', 'model_01'):
+        right[model] = total = 0
+        for subset in TABLE:
+            recorded = load_recorded(few['EN'] / 'predictions' / model / f'{subset.name}_v1.jsonl')
+            samples = load(few['EN'], subset.name, 'EN')
+            recorded.check_complete([sample.record.id for sample in samples])
+            total += len(samples)
+            right[model] += sum(
+                recorded.answer(sample.record.id, 0) == gold_answer(sample.record) for sample in samples
+            )
+    assert abs(right['model_00'] / total - 2 / 3) < 0.08
+    assert abs(right['model_01'] / total - 1 / 3) < 0.08
+
+
+def test_the_seed_decides(few: dict[str, Path], tmp_path: Path) -> None:
+    def contents(folder: Path) -> dict[str, bytes]:
+        files = [*folder.rglob('*.json'), *folder.rglob('*.jsonl')]
+        return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+    arguments = ('--scale', '0.02', '--models', '2')
+    same, other = make(tmp_path / 'same', *arguments), make(tmp_path / 'other', '--seed', '1', *arguments)
+    assert contents(same) == contents(few['EN'])
+    assert not set(contents(same).values()) & set(contents(other).values())
+    first = next(iter(json.loads((same / 'data/teval/EN/plan_json_v1.json').read_text()).values()))
+    assert first['ground_truth'][-1]['name'] == 'FinishAction'
