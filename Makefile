@@ -4,6 +4,7 @@
 
 SHELL := /bin/sh
 BIN := .venv/bin
+PARALLEL := -n 2 --dist loadscope
 STAMP := .venv/.installed
 PYTHON ?=
 PIP_ARGS ?=
@@ -42,11 +43,11 @@ lint: install ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint ## lint, then the tests that take seconds
-	$(BIN)/python -m pytest -q
+test: lint ## lint, then the tests, two at a time
+	$(BIN)/python -m pytest -q $(PARALLEL)
 
 test-long: lint ## lint, then all tests
-	$(BIN)/python -m pytest -q -m ''
+	$(BIN)/python -m pytest -q -m '' $(PARALLEL)
 
 bench: install ## measure speed and memory
 	$(BIN)/python tools/benchmark.py
