@@ -15,7 +15,7 @@ from opencompass_tooleval.core.similarity import ExactSimilarity
 from opencompass_tooleval.host.recorded import load_recorded
 from opencompass_tooleval.teval.prompts import gold_answer
 from opencompass_tooleval.teval.protocol import Protocol
-from opencompass_tooleval.teval.records import TABLE, Sample, file_stem, load_samples
+from opencompass_tooleval.teval.records import TABLE, Sample, Subset, file_stem, load_samples
 from opencompass_tooleval.teval.scoring import score_answers
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,14 +53,14 @@ def test_files_load_at_full_size_without_warnings(tmp_path: Path, caplog: pytest
 
 @pytest.mark.parametrize('language', ['EN', 'ZH'])
 @pytest.mark.parametrize('subset', TABLE, ids=lambda subset: subset.name)
-def test_gold_scores_as_gold(few: dict[str, Path], subset: object, language: str) -> None:
-    samples = load(few[language], subset.name, language)  # type: ignore[attr-defined]
+def test_gold_scores_as_gold(few: dict[str, Path], subset: Subset, language: str) -> None:
+    samples = load(few[language], subset.name, language)
     records = [sample.record for sample in samples]
     for scoring in ('official', 'strict'):
         answers = [gold_answer(record) for record in records]
         scores = score_answers(records, answers, Protocol('v1', scoring), ExactSimilarity())
         for record, score in zip(records, scores, strict=True):
-            names = [step.name for step in record.gold[:-1]] if subset.kind == 'plan' else []  # type: ignore
+            names = [step.name for step in record.gold[:-1]] if subset.kind == 'plan' else []
             if record.format == 'str' and len(set(names)) < len(names):
                 assert score.values['parse_rate'] == 1  # in plain text, only arguments tell equal names apart
             else:
@@ -70,9 +70,9 @@ def test_gold_scores_as_gold(few: dict[str, Path], subset: object, language: str
 
 def test_records_vary(few: dict[str, Path]) -> None:
     plans = [sample.record.gold for sample in load(few['EN'], 'plan_json', 'EN')]
-    assert len({len(plan) for plan in plans}) > 2  # type: ignore[arg-type]
+    assert len({len(plan) for plan in plans}) > 2
     assert len(set(plans)) == len(plans)
-    thoughts = [sample.record.gold.thought for sample in load(few['EN'], 'reason_str', 'EN')]  # type: ignore[union-attr]
+    thoughts = [sample.record.gold.thought for sample in load(few['EN'], 'reason_str', 'EN')]
     assert len(set(thoughts)) > 0.9 * len(thoughts)
     prompts = {sample.messages for sample in load(few['EN'], 'understand_str', 'EN')}
     assert len(prompts) > 0.9 * len(thoughts)

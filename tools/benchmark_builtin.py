@@ -2,8 +2,8 @@
 
 Usage: python tools/benchmark_builtin.py CONFIG ENCODER_FOLDER
 
-Its last line of output is JSON: the seconds, on the clock and on the cores, that grow with the number of records. Loading
-the encoder, which the built-in does once per subset, is not among them.
+Its last line of output is JSON: the seconds, on the clock and on the cores, that grow with the number of records.
+Loading the encoder, which the built-in does once per subset, is not among them.
 
 Two things are changed: the encoder's name, which is fixed in OpenCompass, and a plan of nothing but ``FinishAction``
 scores nothing, where OpenCompass crashes.

@@ -191,7 +191,7 @@ def built_in(folder: Path, every: int, records: int) -> tuple[Cost, Cost]:
 
 
 def start_up(folder: Path) -> dict[str, float]:
-    """Seconds of the parts of a task's start, the median of a few processes; configs as OpenCompass's runners dump them."""
+    """Seconds of the parts of a task's start: the median of a few processes, with configs as a runner dumps them."""
     files = []
     for name, text in (('built-in', BUILT_IN), ('ours', OURS)):
         written, dumped = folder / f'{name}_written.py', folder / f'{name}_dumped.py'

@@ -90,6 +90,17 @@ def import_command(
     import_run(folder, work_dir)
 
 
+def report_command(
+    work_dirs: list[Path] = typer.Argument(help='Working directories of OpenCompass; of several runs, the latest.'),
+    out: Path = typer.Option(Path('report'), '--out', '-o', help='Folder for the pages; replaces an earlier report.'),
+    open_it: bool = typer.Option(False, '--open', help='Show it in a browser.'),
+) -> None:
+    """Write pages to look at, from disk: scores, charts, samples, and files for a paper."""
+    from opencompass_tooleval.cli.report import report
+
+    report(work_dirs, out, open_it)
+
+
 def add_commands(app: typer.Typer) -> None:
     """Adds them to ``tooleval``."""
     app.command('plan')(plan_command)
@@ -98,3 +109,4 @@ def add_commands(app: typer.Typer) -> None:
     app.command('compare')(compare_command)
     app.command('export')(export_command)
     app.command('import')(import_command)
+    app.command('report')(report_command)

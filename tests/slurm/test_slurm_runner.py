@@ -239,9 +239,8 @@ def test_debug_runs_in_the_terminal(testbed: Testbed, tmp_path: Path, capfd: pyt
 
 
 @pytest.mark.long
-def test_jobs_that_slurm_has_forgotten(testbed: Testbed, tmp_path: Path) -> None:
+def test_jobs_that_slurm_has_forgotten(testbed: Testbed, tmp_path: Path, said: pytest.LogCaptureFixture) -> None:
     """Slurm looks for jobs to forget once a minute; the files still know."""
-    status = runner(poll=(130.0, 130.0)).launch(
-        shell_tasks(tmp_path, ['true', 'exit 3', 'scancel $SLURM_JOB_ID; sleep 9'])
-    )
-    assert codes(status) == [0, 3, -1]
+    commands = ['true', 'exit 3', 'scancel $SLURM_JOB_ID; sleep 9']
+    assert codes(runner(poll=(80.0, 80.0)).launch(shell_tasks(tmp_path, commands))) == [0, 3, -1]
+    assert any('fail (gone, code -1, 1 times)' in message for message in said.messages)

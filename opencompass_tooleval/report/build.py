@@ -1,0 +1,160 @@
+"""Writes a report: pages, charts, samples, and files for a paper."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from plotly.offline import get_plotlyjs
+
+from opencompass_tooleval import __version__
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.host.tables import published_columns
+from opencompass_tooleval.report.board import Board, board_table, boards
+from opencompass_tooleval.report.charts import to_plotly
+from opencompass_tooleval.report.easytool_figures import (
+    comparisons,
+    easytool_figures,
+    easytool_published,
+    easytool_table,
+    retrieval_figure,
+)
+from opencompass_tooleval.report.figure import Figure, Table, as_table, shown
+from opencompass_tooleval.report.files import save_table
+from opencompass_tooleval.report.plots import save
+from opencompass_tooleval.report.provenance import missing_table, provenance_table, runs_table
+from opencompass_tooleval.report.read import Material, read
+from opencompass_tooleval.report.reasons import fragment, reason_figures
+from opencompass_tooleval.report.samples import SampleFiles
+from opencompass_tooleval.report.script import to_script
+from opencompass_tooleval.report.teval_figures import teval_figures
+from opencompass_tooleval.report.ultratool_figures import ultratool_figures
+
+MARKER = '.tooleval-report'
+STATIC = Path(__file__).parent / 'static'
+SECTIONS = {'teval': 'T-Eval', 'ultratool': 'UltraTool', 'easytool': 'EasyTool', 'reasons': 'Why points are lost'}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Figures of one heading; the reader chooses one of them."""
+
+    title: str
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the pages show.
+
+    Attributes:
+        material: What was measured.
+        boards: The leaderboard.
+        figures: All charts, none of them empty.
+        easytool: Comparisons and published tables of EasyTool.
+    """
+
+    material: Material
+    boards: tuple[Board, ...]
+    figures: tuple[Figure, ...]
+    easytool: tuple[Table, ...]
+
+    def sections(self) -> dict[str, list[Panel]]:
+        """Section -> panels, in order."""
+        found: dict[str, dict[str, list[Figure]]] = {}
+        for figure in self.figures:
+            found.setdefault(figure.section, {}).setdefault(figure.title, []).append(figure)
+        return {
+            name: [Panel(title, tuple(figures)) for title, figures in found[name].items()]
+            for name in SECTIONS
+            if name in found
+        }
+
+
+def _retrievals(material: Material) -> Iterator[dict[str, Any]]:
+    """What ``tooleval easytool retrieval --json WORK_DIR/retrieval*.json`` wrote."""
+    for file in (file for run in material.runs for file in sorted(run.path.glob('retrieval*.json'))):
+        try:
+            found = json.loads(file.read_bytes())
+            retrieval_figure([found])
+        except (ValueError, KeyError, TypeError) as error:
+            cure = 'write it again with: tooleval easytool retrieval ... --json FILE'
+            raise DataError(file, f'it is no result of a retrieval ({error})', cure=cure) from error
+        yield found
+
+
+def write_report(work_dirs: Sequence[Path], out: Path) -> Path:
+    """Writes the report of working directories into a folder.
+
+    Args:
+        work_dirs: Runs, or folders of runs.
+        out: A new or empty folder, or one with an earlier report, which is replaced.
+
+    Returns:
+        The first page.
+
+    Raises:
+        DataError: A working directory is none, a file in it is damaged, or ``out`` holds something else.
+    """
+    material = read(work_dirs)
+    _clear(out)
+    spent = SampleFiles(out / 'samples').write_all(material)
+    tokens = {key: cost.prompts for key, cost in spent.items() if cost.prompts is not None}
+    tables = tuple(boards(material, published_columns()))
+    compared = list(comparisons(material))
+    retrievals = list(_retrievals(material))
+    figures = [
+        *teval_figures(list(tables)),
+        *ultratool_figures(list(tables), material),
+        *easytool_figures(compared, tokens, material),
+        *([retrieval_figure(retrievals)] if retrievals else []),
+        *reason_figures(material),
+    ]
+    easytool = (easytool_table(compared, tokens), *easytool_published()) if compared else ()
+    report = Report(material, tables, tuple(figure for figure in figures if not figure.is_empty()), easytool)
+    said = (runs_table(material), provenance_table(material, spent), missing_table(material))
+    _write_files(report, said, out / 'files')
+    _write_pages(report, said, out)
+    return out / 'index.html'
+
+
+def _clear(out: Path) -> None:
+    if out.exists() and any(out.iterdir()):
+        if not (out / MARKER).is_file():
+            raise DataError(out, 'this folder holds something that is no report', cure='name another with -o')
+        shutil.rmtree(out)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / MARKER).write_text(f'{__version__}\n', encoding='utf-8')
+
+
+def _write_files(report: Report, said: Sequence[Table], folder: Path) -> None:
+    folder.mkdir()
+    for table in (*map(board_table, report.boards), *report.easytool, *said, *map(as_table, report.figures)):
+        save_table(table, folder)
+    for figure in report.figures:
+        save(figure, folder)
+
+
+def _write_pages(report: Report, said: Sequence[Table], out: Path) -> None:
+    environment = Environment(
+        loader=PackageLoader('opencompass_tooleval.report'),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {'shown': shown, 'as_table': as_table, 'fragment': fragment, 'version': __version__}
+    context = {'report': report, 'sections': SECTIONS, 'said': said}
+    for page in ('index', 'samples', 'provenance'):
+        text = environment.get_template(f'{page}.html.j2').render(context, page=page)
+        (out / f'{page}.html').write_text(text, encoding='utf-8', errors='replace')
+    charts = {figure.name: to_plotly(figure) | {'links': figure.links} for figure in report.figures}
+    (out / 'figures.js').write_text(to_script('tooleval.figures', charts), encoding='ascii')
+    (out / 'plotly.js').write_text(get_plotlyjs(), encoding='utf-8')
+    for file in STATIC.iterdir():
+        shutil.copyfile(file, out / file.name)

@@ -1,0 +1,149 @@
+"""EasyTool: documentation beside instructions (arXiv 2401.06201, Tables 3 and 5, Figure 3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from opencompass_tooleval.easytool.compare import COLUMNS, Comparison, compare, pair_up, row
+from opencompass_tooleval.report.figure import Figure, Series, Table
+from opencompass_tooleval.report.published import EASYTOOL_RETRIEVAL, EASYTOOL_TOKENS, EASYTOOL_TOOLBENCH, Published
+from opencompass_tooleval.report.read import Material
+
+RESAMPLES = 1000
+_SELECTION = re.compile(r'tooleval-toolbench-selection_(\d+)(-easytool)?')
+
+
+def comparisons(material: Material) -> Iterator[tuple[str, Comparison]]:
+    """Model and score, with documentation and with instructions. Reads the samples of both."""
+    known = material.by_pair()
+    for model in material.models:
+        pairs, _ = pair_up([dataset for dataset in material.datasets if (model, dataset) in known])
+        for first, second in pairs:
+            before, after = (known[model, name].run.result(known[model, name].folder, name) for name in (first, second))
+            if before is not None and after is not None:
+                yield from ((model, comparison) for comparison in compare(first, before, after, RESAMPLES, 0))
+
+
+def easytool_table(found: Sequence[tuple[str, Comparison]], tokens: Mapping[tuple[str, str], float]) -> Table:
+    """Every comparison with its interval.
+
+    Args:
+        found: What :func:`comparisons` gives.
+        tokens: Model and data set -> mean estimated tokens of its prompts.
+    """
+    rows = []
+    for model, one in found:
+        lengths = (tokens.get((model, one.dataset)), tokens.get((model, f'{one.dataset}-easytool')))
+        rows.append(tuple(row(model, one, *lengths).values()))
+    return Table('easytool', f'Differences in points, 95% interval of {RESAMPLES} resamples', COLUMNS, tuple(rows))
+
+
+def easytool_figures(
+    found: Sequence[tuple[str, Comparison]], tokens: Mapping[tuple[str, str], float], material: Material
+) -> Iterator[Figure]:
+    """Scores, differences, tokens and the number of candidates; see :func:`easytool_table`."""
+    for number, model in enumerate(dict.fromkeys(model for model, _ in found)):
+        firsts = {one.dataset: one for who, one in reversed(found) if who == model}  # the first metric of each
+        names = tuple(sorted(firsts))
+        labels = tuple(f'{name.removeprefix("tooleval-")} {firsts[name].metric}' for name in names)
+        both = (
+            Series('documentation', tuple(firsts[name].documentation for name in names)),
+            Series('instructions', tuple(firsts[name].instructions for name in names)),
+        )
+        title = 'Documentation beside instructions'
+        note = "The first metric of each data set; the table has all, and the differences' intervals."
+        yield Figure(
+            f'easytool-scores-{number}', 'easytool', title, 'bars', labels, both, '', 'score', note, choice=model
+        )
+        known = [firsts[name] for name in names]
+        deltas = tuple(one.delta for one in known)
+        errors = tuple(
+            (one.delta - one.interval.low, one.interval.high - one.delta) if one.interval else None for one in known
+        )
+        yield Figure(
+            f'easytool-differences-{number}',
+            'easytool',
+            'What instructions gain',
+            'bars',
+            labels,
+            (Series('difference', deltas, errors=errors),),
+            y_title='points',
+            note=f'Bars reach over the 95% interval (paired bootstrap, {RESAMPLES} resamples).',
+            choice=model,
+            top=None,
+        )
+    yield _tokens(tokens)
+    yield _selection(material)
+
+
+def _tokens(tokens: Mapping[tuple[str, str], float]) -> Figure:
+    pairs, _ = pair_up(sorted({dataset for _, dataset in tokens}))
+    by_dataset: dict[str, float] = {}
+    for (_, dataset), count in tokens.items():
+        by_dataset.setdefault(dataset, count)
+    labels = tuple(first.removeprefix('tooleval-') for first, _ in pairs)
+    series = (
+        Series('documentation', tuple(by_dataset[first] for first, _ in pairs)),
+        Series('instructions', tuple(by_dataset[second] for _, second in pairs)),
+    )
+    note = 'Estimated: words, signs and Chinese characters of a whole prompt.'
+    title = 'Tokens before and after'
+    return Figure('easytool-tokens', 'easytool', title, 'bars', labels, series, '', 'mean tokens', note, top=None)
+
+
+def _selection(material: Material) -> Figure:
+    points: dict[str, list[tuple[int, float]]] = {}
+    for entry in material.scored:
+        match, value = _SELECTION.fullmatch(entry.dataset), entry.number('accuracy')
+        if match and value is not None:
+            side = 'instructions' if match[2] else 'documentation'
+            points.setdefault(f'{entry.model}, {side}', []).append((int(match[1]), value))
+    series = []
+    for name, mine in points.items():
+        x, y = zip(*sorted(mine), strict=True)
+        series.append(Series(name, y, x=x))
+    return Figure(
+        'toolbench-selection',
+        'easytool',
+        'Selection accuracy against the number of candidates',
+        'lines',
+        (),
+        tuple(series),
+        x_title='candidates',
+        y_title='accuracy',
+    )
+
+
+def retrieval_figure(found: Sequence[Mapping[str, Any]]) -> Figure:
+    """NDCG of every ``tooleval easytool retrieval --json`` at hand."""
+    labels = tuple(f'{one.get("subset")} {metric}' for one in found for metric in one['documentation']['metrics'])
+    series = []
+    for side in ('documentation', 'instructions'):
+        values = [
+            (one[side]['metrics'][metric] if side in one else None)
+            for one in found
+            for metric in one['documentation']['metrics']
+        ]
+        series.append(Series(side, tuple(values)))
+    note = 'Whole requests among the tools of the file: not comparable with Table 5, which searches all of ToolBench.'
+    return Figure('toolbench-retrieval', 'easytool', 'Retrieval NDCG', 'bars', labels, tuple(series), '', 'NDCG', note)
+
+
+def easytool_published() -> Iterator[Table]:
+    """The paper's own tables."""
+    for name, table in (
+        ('published-tokens', EASYTOOL_TOKENS),
+        ('published-toolbench', EASYTOOL_TOOLBENCH),
+        ('published-retrieval', EASYTOOL_RETRIEVAL),
+    ):
+        yield _as_text(name, table)
+
+
+def _as_text(name: str, table: Published) -> Table:
+    rows = (
+        (model, *('' if value is None else f'{value:g}' for value in scores.values()))
+        for model, scores in table.rows().items()
+    )
+    return Table(name, f'Published: {table.source}', ('', *table.columns), tuple(rows))

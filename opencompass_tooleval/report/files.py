@@ -1,0 +1,59 @@
+"""Tables as files for a paper: CSV, Markdown, LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+
+from opencompass_tooleval.report.figure import Table
+
+_LATEX = {sign: f'\\{sign}' for sign in '&%$#_{}'} | {
+    '\\': r'\textbackslash{}',
+    '~': r'\textasciitilde{}',
+    '^': r'\textasciicircum{}',
+}
+_NUMBER = re.compile(r'[+-]?\d+(\.\d+)?')
+
+
+def _csv_cell(text: str) -> str:
+    """A spreadsheet takes a text that begins like this for a formula."""
+    return f"'{text}" if text[:1] in ('=', '+', '-', '@', '\t', '\r') and not _NUMBER.fullmatch(text) else text
+
+
+def to_csv(table: Table) -> str:
+    """Comma-separated values with a header."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator='\n')
+    writer.writerows([_csv_cell(text) for text in row] for row in (table.columns, *table.rows))
+    return stream.getvalue()
+
+
+def to_markdown(table: Table) -> str:
+    """A table of GitHub's Markdown."""
+
+    def line(row: tuple[str, ...]) -> str:
+        texts = (re.sub(r'([\\|`*_\[\]])', r'\\\1', ' '.join(text.split())) for text in row)
+        return '| ' + ' | '.join(text.replace('&', '&amp;').replace('<', '&lt;') for text in texts) + ' |'
+
+    rule = '| ' + ' | '.join('---' for _ in table.columns) + ' |'
+    return '\n'.join([line(table.columns), rule, *map(line, table.rows)]) + '\n'
+
+
+def to_latex(table: Table) -> str:
+    """A tabular for the package booktabs."""
+
+    def line(row: tuple[str, ...]) -> str:
+        texts = (''.join(_LATEX.get(sign, sign) for sign in ' '.join(text.split())) for text in row)
+        return ' & '.join(texts) + r' \\'
+
+    head = rf'\begin{{tabular}}{{l{"r" * (len(table.columns) - 1)}}}'
+    body = [head, r'\toprule', line(table.columns), r'\midrule', *map(line, table.rows), r'\bottomrule']
+    return '\n'.join([*body, r'\end{tabular}']) + '\n'
+
+
+def save_table(table: Table, folder: Path) -> None:
+    """Writes ``NAME.csv``, ``NAME.md`` and ``NAME.tex``; broken characters become question marks."""
+    for ending, text in (('csv', to_csv(table)), ('md', to_markdown(table)), ('tex', to_latex(table))):
+        (folder / f'{table.name}.{ending}').write_text(text, encoding='utf-8', errors='replace')

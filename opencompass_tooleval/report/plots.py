@@ -1,0 +1,114 @@
+"""Figures as SVG and PNG, by matplotlib: no browser is needed."""
+
+from __future__ import annotations
+
+import logging
+import math
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from opencompass_tooleval.core.result import OK
+from opencompass_tooleval.report.figure import Figure
+from opencompass_tooleval.report.palette import COLOURS, PUBLISHED, RIGHT
+
+_STYLES = ('-', '--', '-.')
+_MARKERS = 'osD^vp*h'
+_HATCHES = ('', '\\\\', '..')
+_CUT = 40
+
+# A font without a sign draws a box; that is no reason to fill the log.
+logging.getLogger('matplotlib.font_manager').setLevel(logging.ERROR)
+_SETTINGS: Any = {
+    'svg.fonttype': 'none',
+    'svg.hashsalt': 'tooleval',
+    'text.parse_math': False,
+    'font.size': 8,
+}
+
+
+def plain(text: str) -> str:
+    """A text that every font and file takes: no lone surrogates or control characters, and not too long."""
+    known = text.encode('utf-8', 'replace').decode('utf-8')
+    known = ''.join(sign if sign.isprintable() else '?' for sign in known)
+    return known if len(known) <= _CUT else f'{known[: _CUT - 1]}…'
+
+
+def save(figure: Figure, folder: Path) -> None:
+    """Writes ``NAME.svg`` and ``NAME.png``."""
+    wide = figure.kind in ('bars', 'stacked', 'heat')
+    width = (
+        min(20.0, 5 + 0.12 * len(figure.labels) * (len(figure.series) if figure.kind == 'bars' else 2)) if wide else 6
+    )
+    with matplotlib.rc_context(_SETTINGS):
+        canvas = Canvas(figsize=(width, 4.5), layout='constrained')
+        axes = canvas.add_subplot(projection='polar' if figure.kind == 'radar' else None)
+        {'radar': _radar, 'heat': _heat, 'points': _lines, 'lines': _lines}.get(figure.kind, _bars)(axes, figure)
+        title = f'{figure.title}: {figure.choice}' if figure.choice else figure.title
+        axes.set_title(plain(title) if len(title) <= _CUT else '\n'.join(map(plain, title.split(': '))))
+        if figure.kind != 'heat':
+            canvas.legend(loc='outside lower center', ncols=4, fontsize=7)
+        for ending in ('svg', 'png'):
+            metadata = {'Date': None} if ending == 'svg' else None
+            canvas.savefig(folder / f'{figure.name}.{ending}', dpi=150, metadata=metadata)
+
+
+def _numbers(values: tuple[float | None, ...]) -> list[float]:
+    return [math.nan if value is None else value for value in values]
+
+
+def _colour(number: int, published: bool) -> str:
+    return PUBLISHED if published else COLOURS[number % len(COLOURS)]
+
+
+def _radar(axes: Axes, figure: Figure) -> None:
+    angles = [2 * math.pi * i / len(figure.labels) for i in range(len(figure.labels))]
+    for number, series in enumerate(figure.series):
+        style = ':' if series.published else _STYLES[number // len(COLOURS) % len(_STYLES)]
+        values, colour = _numbers(series.values), _colour(number, series.published)
+        mark = _MARKERS[number % len(_MARKERS)]
+        name = plain(series.name)
+        axes.plot([*angles, angles[0]], [*values, values[0]], style, marker=mark, ms=3, color=colour, label=name)
+    axes.set_xticks(angles, [plain(label) for label in figure.labels])
+    axes.set_ylim(0, figure.top)
+
+
+def _heat(axes: Axes, figure: Figure) -> None:
+    shown = axes.imshow([_numbers(series.values) for series in figure.series], cmap='cividis', vmin=0, vmax=100)
+    axes.set_aspect('auto')
+    axes.set_xticks(range(len(figure.labels)), [plain(label) for label in figure.labels], rotation=60, ha='right')
+    axes.set_yticks(range(len(figure.series)), [plain(series.name) for series in figure.series])
+    axes.figure.colorbar(shown)
+
+
+def _lines(axes: Axes, figure: Figure) -> None:
+    for number, series in enumerate(figure.series):
+        colour, mark = _colour(number, series.published), 'x' if series.published else _MARKERS[number % len(_MARKERS)]
+        style = '-' if figure.kind == 'lines' else ''
+        name = plain(series.name)
+        axes.plot(_numbers(series.x), _numbers(series.values), style, marker=mark, color=colour, label=name)
+    axes.set_xlabel(plain(figure.x_title))
+    axes.set_ylabel(plain(figure.y_title))
+
+
+def _bars(axes: Axes, figure: Figure) -> None:
+    stacked, count = figure.kind == 'stacked', len(figure.series)
+    width = 0.7 if stacked else 0.8 / count
+    floor = [0.0] * len(figure.labels)
+    for number, series in enumerate(figure.series):
+        at = [i + (0 if stacked else (number - (count - 1) / 2) * width) for i in range(len(figure.labels))]
+        values = [value or 0.0 for value in series.values] if stacked else _numbers(series.values)
+        errors = list(zip(*(error or (math.nan, math.nan) for error in series.errors), strict=True)) or None
+        colour = RIGHT if stacked and series.name == OK else _colour(number, series.published)
+        style: dict[str, Any] = {'color': colour, 'label': plain(series.name), 'linewidth': 0.3}
+        style['hatch'] = '//' if series.published else _HATCHES[number // len(COLOURS) % len(_HATCHES)]
+        axes.bar(at, values, width, bottom=floor if stacked else None, yerr=errors, edgecolor='white', **style)
+        if stacked:
+            floor = [below + value for below, value in zip(floor, values, strict=True)]
+    axes.set_xticks(range(len(figure.labels)), [plain(label) for label in figure.labels], rotation=30, ha='right')
+    axes.set_ylabel(plain(figure.y_title))
+    if figure.top is not None:
+        axes.set_ylim(0, figure.top)

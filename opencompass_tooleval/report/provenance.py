@@ -1,0 +1,82 @@
+"""Where the numbers come from."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from opencompass_tooleval.host.work_dir import WorkDir
+from opencompass_tooleval.report.figure import Table, shown
+from opencompass_tooleval.report.read import Material
+
+_ELAPSED = re.compile(r'time elapsed: ([\d.]+)s')
+_FIRST = ('benchmark', 'subset', 'language', 'version', 'opencompass_tooleval', 'opencompass')
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a model and a data set took.
+
+    Attributes:
+        prompts: Mean estimated tokens of a prompt; None if the predictions hold none.
+        answers: Mean estimated tokens of an answer.
+        calls: Number of answers.
+        failures: How many of them are failures of servers.
+    """
+
+    prompts: float | None
+    answers: float | None
+    calls: int
+    failures: int
+
+
+def provenance_table(material: Material, spent: Mapping[tuple[str, str], Spent]) -> Table:
+    """A row per result: every key of its provenance, samples, tokens, calls and failures."""
+    keys = dict.fromkeys([*_FIRST, *(key for entry in material.scored for key in entry.part('provenance'))])
+    used = [key for key in keys if any(key in entry.part('provenance') for entry in material.scored)]
+    columns = ('model', 'data set', 'run', 'samples', 'infra', 'prompt tokens', 'answer tokens', 'calls', *used)
+    rows = []
+    for entry in material.scored:
+        cost, samples = spent.get((entry.model, entry.dataset)), entry.part('samples')
+        numbers = (shown(cost.prompts, 0), shown(cost.answers, 0), str(cost.calls)) if cost else ('', '', '')
+        counts = (str(samples.get('all', '')), str(samples.get('infra', '')))
+        said = (_text(entry.part('provenance').get(key)) for key in used)
+        rows.append((entry.model, entry.dataset, entry.run.path.name, *counts, *numbers, *said))
+    return Table('provenance', 'Results', columns, tuple(rows))
+
+
+def runs_table(material: Material) -> Table:
+    """A row per working directory: its configs, by checksum only since they may hold keys, and its wall time."""
+    rows = []
+    for run in material.runs:
+        configs = '; '.join(
+            f'{file.name} sha256 {hashlib.sha256(file.read_bytes()).hexdigest()}'
+            for file in sorted((run.path / 'configs').glob('*.py'))
+        )
+        rows.append((run.path.name, configs, shown(_seconds(run, 'infer'), 0), shown(_seconds(run, 'eval'), 0)))
+    columns = ('run', 'configs', 'inference, s', 'scoring, s')
+    return Table('runs', 'Working directories', columns, tuple(rows))
+
+
+def missing_table(material: Material) -> Table:
+    """What has no result."""
+    rows = tuple((missing.model, missing.dataset, missing.why) for missing in material.missing)
+    return Table('missing', 'Without a result', ('model', 'data set', 'why'), rows)
+
+
+def _seconds(run: WorkDir, stage: str) -> float | None:
+    """Sum over the tasks of what OpenCompass's logs say that they took; None where none says so."""
+    found = [
+        float(seconds)
+        for log in run.path.glob(f'logs/{stage}/*/*.out')
+        for seconds in _ELAPSED.findall(log.read_text('utf-8', 'replace'))
+    ]
+    return sum(found) if found else None
+
+
+def _text(value: object) -> str:
+    if isinstance(value, dict):
+        return ', '.join(f'{key}={item}' for key, item in value.items())
+    return '' if value is None else str(value)

@@ -1,0 +1,58 @@
+"""Why points are lost: the share of every reason, per data set and model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from urllib.parse import urlencode
+
+from opencompass_tooleval.core.result import OK
+from opencompass_tooleval.report.figure import Figure, Series, slug
+from opencompass_tooleval.report.read import Material, Scored
+
+SHOWN = 11
+OTHERS = 'other reasons'
+
+
+def fragment(model: str, dataset: str, reason: str = '') -> str:
+    """Where in the sample browser the samples are."""
+    wanted = {'model': model, 'dataset': dataset, 'reason': reason}
+    return urlencode({key: value for key, value in wanted.items() if value}, errors='replace')
+
+
+def reason_figures(material: Material) -> Iterator[Figure]:
+    """One figure per data set: a bar per model, a part per reason, right answers first."""
+    for dataset in material.datasets:
+        entries = [entry for entry in material.scored if entry.dataset == dataset and entry.part('reasons')]
+        if entries:
+            yield _figure(dataset, entries)
+
+
+def _figure(dataset: str, entries: list[Scored]) -> Figure:
+    counts = [
+        Counter({str(reason): int(count) for reason, count in entry.part('reasons').items()}) for entry in entries
+    ]
+    total = sum(counts, Counter[str]())
+    lost = [reason for reason, _ in total.most_common() if reason != OK]
+    kept = [OK, *lost[:SHOWN]] if OK in total else lost[:SHOWN]
+    series = [Series(reason, tuple(_share(mine, [reason]) for mine in counts)) for reason in kept]
+    links = [tuple(fragment(entry.model, dataset, reason) for entry in entries) for reason in kept]
+    if lost[SHOWN:]:
+        series.append(Series(OTHERS, tuple(_share(mine, lost[SHOWN:]) for mine in counts)))
+        links.append(tuple(fragment(entry.model, dataset) for entry in entries))
+    return Figure(
+        f'reasons-{slug(dataset)}',
+        'reasons',
+        'Why points are lost',
+        'stacked',
+        tuple(entry.model for entry in entries),
+        tuple(series),
+        y_title='share of the samples, %',
+        note='Click a bar, or a number of the table, for its samples.',
+        choice=dataset,
+        links=tuple(links),
+    )
+
+
+def _share(counts: Counter[str], reasons: list[str]) -> float:
+    return 100 * sum(counts[reason] for reason in reasons) / max(1, counts.total())

@@ -1,0 +1,212 @@
+"""Samples as script files of a hundred each, which the browser loads when it needs them.
+
+``samples/index.js`` lists models and data sets. Per model and data set, ``pN/index.js`` has ids, values, reasons and
+domains of all samples, and ``pN/M.js`` the samples themselves. What was asked is mostly the same for all models: it is
+kept per data set in ``dN/M.js``, each text of a hundred samples once, and beside a sample only where it differs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.paired import details_of
+from opencompass_tooleval.host.prompt_tokens import estimate_tokens
+from opencompass_tooleval.report.provenance import Spent
+from opencompass_tooleval.report.read import Material, Scored
+from opencompass_tooleval.report.script import to_script
+
+SIZE = 100
+LONGEST = 100_000
+"""Characters of a text; what is longer is cut, and says so."""
+_SHOWN = {'id', 'values', 'reason', 'parsed', 'rung', 'gold', 'domain'}
+
+Message = tuple[str, str]
+
+
+def cut(text: str) -> str:
+    """A text of bounded length."""
+    return text if len(text) <= LONGEST else f'{text[:LONGEST]}\n[cut: {len(text)} characters]'
+
+
+def as_text(value: Any) -> str:
+    """An answer as text: some methods keep several."""
+    return cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1))
+
+
+def messages_of(prompt: Any) -> tuple[Message, ...]:
+    """Role and text of every turn, from a prompt as OpenCompass keeps it."""
+    if prompt is None:
+        return ()
+    turns = prompt if isinstance(prompt, list) else [prompt]
+    return tuple(
+        (str(turn.get('role', '')), as_text(turn.get('prompt', turn.get('content', ''))))
+        if isinstance(turn, dict)
+        else ('', as_text(turn))
+        for turn in turns
+    )
+
+
+def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the browser filters by, in columns: ``reason`` and ``domain`` count into ``reasons`` and ``domains``."""
+    reasons = list(dict.fromkeys(str(detail.get('reason', '')) for detail in details))
+    domains = list(dict.fromkeys(str(detail.get('domain', '')) for detail in details))
+    at = {name: i for i, name in enumerate(reasons)}, {name: i for i, name in enumerate(domains)}
+    metrics = list(dict.fromkeys(name for detail in details for name in detail['values']))
+    return {
+        'ids': [str(detail['id']) for detail in details],
+        'reasons': reasons,
+        'reason': [at[0][str(detail.get('reason', ''))] for detail in details],
+        'domains': domains,
+        'domain': [at[1][str(detail.get('domain', ''))] for detail in details],
+        'metrics': metrics,
+        'values': [[_rounded(detail['values'].get(name)) for detail in details] for name in metrics],
+    }
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def _keyed(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[tuple[tuple[str, int], Mapping[str, Any]]]:
+    """Rows by record and by how often that record has come before: a data set may be asked in several runs."""
+    seen: Counter[str] = Counter()
+    for row in rows:
+        record = str(row.get(name))
+        yield (record, seen[record]), row
+        seen[record] += 1
+
+
+@dataclass
+class _Prompts:
+    """What was asked of a data set by the first model that is looked at."""
+
+    folder: str
+    hashes: list[int] = field(default_factory=list)
+    tokens: dict[int, int] = field(default_factory=dict)
+
+    def count(self, messages: Sequence[Message]) -> int:
+        """Estimated tokens; every distinct text is counted once."""
+        total = 0
+        for _, text in messages:
+            if (key := hash(text)) not in self.tokens:
+                self.tokens[key] = estimate_tokens([text])[0]
+            total += self.tokens[key]
+        return total
+
+
+def _chunk_of_prompts(prompts: Sequence[Sequence[Message]]) -> dict[str, Any]:
+    texts: dict[str, int] = {}
+    rows = [[[role, texts.setdefault(text, len(texts))] for role, text in messages] for messages in prompts]
+    return {'texts': list(texts), 'rows': rows}
+
+
+class SampleFiles:
+    """Writes the files below ``folder``, data set by data set."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._pairs: list[dict[str, Any]] = []
+        self._prompts: dict[str, _Prompts] = {}
+
+    def write_all(self, material: Material) -> dict[tuple[str, str], Spent]:
+        """Writes every result's samples.
+
+        Returns:
+            Model and data set -> what it took, for those with samples.
+        """
+        spent = {}
+        for dataset in material.datasets:
+            self._prompts.clear()
+            for number, entry in enumerate(material.scored):
+                if entry.dataset == dataset:
+                    cost = self._write(entry, number)
+                    if cost is not None:
+                        spent[entry.model, dataset] = cost
+        self._save('index.js', to_script('tooleval.manifest', {'size': SIZE, 'pairs': self._pairs}))
+        return spent
+
+    def _save(self, name: str, script: str) -> None:
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(script, encoding='ascii')
+
+    def _write(self, entry: Scored, number: int) -> Spent | None:
+        result = entry.run.result(entry.folder, entry.dataset) or {}
+        details = details_of(result)
+        if not details:
+            return None
+        predictions = dict(_keyed(entry.run.prediction_rows(entry.folder, entry.dataset), 'record_id'))
+        keyed = list(_keyed(details, 'id'))
+        asked = [messages_of(predictions.get(key, {}).get('origin_prompt')) for key, _ in keyed]
+        shared, own = self._share(entry.dataset, asked)
+        judged = _judgements(entry)
+        rows = []
+        answer_tokens = prompt_tokens = 0
+        for i, (key, detail) in enumerate(keyed):
+            row = _row(detail, predictions.get(key, {}), judged.get(key[0], []))
+            if i in own:
+                row['prompt'] = asked[i]
+            rows.append(row)
+            answer_tokens += estimate_tokens([row['answer']])[0]
+            prompt_tokens += shared.count(asked[i])
+        folder = f'p{number}'
+        index = index_of(details)
+        self._save(f'{folder}/index.js', to_script('tooleval.index', folder, index))
+        for start in range(0, len(rows), SIZE):
+            name = f'{folder}/{start // SIZE}'
+            self._save(f'{name}.js', to_script('tooleval.chunk', name, rows[start : start + SIZE]))
+        counts = {'samples': len(rows), 'reasons': index['reasons']}
+        pair = {'model': entry.model, 'dataset': entry.dataset, 'folder': folder, 'prompts': shared.folder}
+        self._pairs.append({**pair, **counts})
+        return Spent(
+            prompt_tokens / len(rows) if any(asked) else None,
+            answer_tokens / len(rows),
+            len(predictions),
+            sum(bool(row['infra']) for row in rows),
+        )
+
+    def _share(self, dataset: str, asked: Sequence[tuple[Message, ...]]) -> tuple[_Prompts, set[int]]:
+        """The prompts of the data set, and the samples whose own differ."""
+        hashes = [hash(messages) for messages in asked]
+        shared = self._prompts.get(dataset)
+        if shared is None:
+            shared = self._prompts[dataset] = _Prompts(f'd{len(self._pairs)}', hashes)
+            for start in range(0, len(asked), SIZE):
+                name = f'{shared.folder}/{start // SIZE}'
+                script = to_script('tooleval.chunk', name, _chunk_of_prompts(asked[start : start + SIZE]))
+                self._save(f'{name}.js', script)
+        return shared, {i for i, mine in enumerate(hashes) if i >= len(shared.hashes) or mine != shared.hashes[i]}
+
+
+def _row(detail: Mapping[str, Any], prediction: Mapping[str, Any], judged: Sequence[Any]) -> dict[str, Any]:
+    row = {
+        'answer': as_text(prediction.get('prediction', '')),
+        'infra': prediction.get('infra'),
+        'parsed': detail.get('parsed'),
+        'rung': detail.get('rung'),
+        'gold': detail.get('gold'),
+    }
+    more = {key: value for key, value in detail.items() if key not in _SHOWN and value not in (None, [], {})}
+    if judged:
+        more['judgements'] = list(judged)
+    return {**row, 'more': more} if more else row
+
+
+def _judgements(entry: Scored) -> dict[str, list[Any]]:
+    """Record -> what the judge said of it, from the file that keeps it beside the result."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    file = entry.run.path / 'results' / entry.folder / f'{entry.dataset}_judgements.jsonl'
+    if file.is_file():
+        for line in file.read_text('utf-8', 'replace').splitlines():
+            try:
+                row = json.loads(line)
+            except ValueError:
+                continue  # a line that a killed run left behind; the result does not rest on it
+            if isinstance(row, dict):
+                found[str(row.get('id'))].append(row)
+    return found

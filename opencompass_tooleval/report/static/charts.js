@@ -1,0 +1,70 @@
+// Charts are drawn by plotly when they come into view, in the colours of the page.
+'use strict';
+
+const tooleval = { charts: {}, figures(charts) { tooleval.charts = charts; } };
+
+function colours() {
+  const style = getComputedStyle(document.body);
+  const grid = style.getPropertyValue('--line');
+  const axis = { gridcolor: grid, linecolor: grid, zerolinecolor: grid };
+  return {
+    font: { color: style.color, family: style.fontFamily },
+    paper_bgcolor: 'transparent',
+    plot_bgcolor: 'transparent',
+    modebar: { bgcolor: 'transparent', color: grid, activecolor: style.color },
+    xaxis: axis,
+    yaxis: axis,
+    polar: { bgcolor: 'transparent', radialaxis: axis, angularaxis: axis },
+  };
+}
+
+function merge(base, more) {
+  const merged = { ...base };
+  for (const [key, value] of Object.entries(more)) {
+    const deep = value && typeof value === 'object' && !Array.isArray(value) && base[key];
+    merged[key] = deep ? merge(base[key], value) : value;
+  }
+  return merged;
+}
+
+function draw(figure) {
+  const chart = tooleval.charts[figure.dataset.figure];
+  if (!chart || figure.hidden) return;
+  const box = figure.querySelector('.chart');
+  const fresh = structuredClone(chart);
+  Plotly.react(box, fresh.data, merge(colours(), fresh.layout), {
+    displaylogo: false,
+    responsive: true,
+    modeBarButtonsToRemove: ['sendDataToCloud', 'lasso2d', 'select2d'],
+  });
+  figure.dataset.drawn = 'yes';
+  box.removeAllListeners?.('plotly_click');
+  if (chart.links.length) {
+    box.on('plotly_click', (event) => {
+      const point = event.points[0];
+      location.href = `samples.html#${chart.links[point.curveNumber][point.pointIndex]}`;
+    });
+  }
+}
+
+function start() {
+  const figures = [...document.querySelectorAll('figure[data-figure]')];
+  const seen = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (entry.isIntersecting && !entry.target.dataset.drawn) draw(entry.target);
+    }
+  }, { rootMargin: '200px' });
+  for (const figure of figures) seen.observe(figure);
+  for (const choice of document.querySelectorAll('select.choice')) {
+    choice.addEventListener('change', () => {
+      for (const figure of choice.closest('.panel').querySelectorAll('figure')) {
+        figure.hidden = figure.dataset.figure !== choice.value;
+        if (!figure.hidden) draw(figure);
+      }
+    });
+  }
+  const redraw = () => figures.filter((figure) => figure.dataset.drawn).forEach(draw);
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+}
+
+document.addEventListener('DOMContentLoaded', start);

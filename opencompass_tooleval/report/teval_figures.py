@@ -1,0 +1,55 @@
+"""T-Eval: the six abilities, and json beside string (arXiv 2312.14033, Figures 1 and 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opencompass_tooleval.report.board import Board
+from opencompass_tooleval.report.figure import Figure, Series
+
+ABILITIES = ('instruct', 'plan', 'reason', 'retrieve', 'understand', 'review')
+TWO_FORMATS = ABILITIES[:-1]
+REFERENCES = ('GPT-4-Turbo (Nov 2023)', 'Qwen-7B')
+"""Published models shown beside the measured ones."""
+
+
+def teval_figures(boards: list[Board]) -> Iterator[Figure]:
+    """The figures of every table of T-Eval."""
+    for board in boards:
+        if board.name.startswith('tooleval-teval'):
+            yield _radar(board)
+            yield from _gaps(board)
+
+
+def _radar(board: Board) -> Figure:
+    at = {column: i for i, column in enumerate(board.columns)}
+    series = []
+    for row in board.rows:
+        values = tuple(row.cells[at[ability]].value if ability in at else None for ability in ABILITIES)
+        if any(value is not None for value in values) and (not row.source or row.model in REFERENCES):
+            series.append(Series(row.model, values, published=bool(row.source)))
+    return Figure(
+        f'{board.name}-abilities', 'teval', f'{board.title}: six abilities', 'radar', ABILITIES, tuple(series)
+    )
+
+
+def _gaps(board: Board) -> Iterator[Figure]:
+    at = {column: i for i, column in enumerate(board.columns)}
+    for number, row in enumerate(row for row in board.rows if not row.source):
+        series = []
+        for said, suffix in (('json', 'json'), ('string', 'str')):
+            cells = [row.cells[at[name]] if (name := f'{ability}_{suffix}') in at else None for ability in TWO_FORMATS]
+            values = tuple(cell.value if cell else None for cell in cells)
+            errors = tuple((cell.error, cell.error) if cell and cell.error is not None else None for cell in cells)
+            series.append(Series(said, values, errors=errors))
+        yield Figure(
+            f'{board.name}-formats-{number}',
+            'teval',
+            f'{board.title}: json beside string',
+            'bars',
+            TWO_FORMATS,
+            tuple(series),
+            y_title='score',
+            note='Bars reach one standard error up and down. Review has one format only.',
+            choice=row.model,
+        )

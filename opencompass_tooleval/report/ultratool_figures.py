@@ -1,0 +1,131 @@
+"""UltraTool: nine columns, the judge's dimensions, domains, JSON rate (arXiv 2401.17167, Figures 5 and 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opencompass_tooleval.report.board import Board
+from opencompass_tooleval.report.figure import Figure, Number, Series
+from opencompass_tooleval.report.published import FIGURE_5, ULTRATOOL
+from opencompass_tooleval.report.read import Material
+
+MAIN = {
+    'planning': 'overall',
+    'tool_creation_awareness': 'local_accuracy',
+    'tool_creation': 'overall',
+    'tool_usage_awareness': 'local_accuracy',
+    'tool_selection': 'local_accuracy',
+    'tool_usage': 'local_levenshtein',
+}
+"""Task -> the metric that stands for it in the heat map: Table 2's local ones."""
+JSON_TASKS = tuple(MAIN)[1:]
+DIMENSIONS = {
+    'planning': (
+        'accuracy',
+        'completeness',
+        'executability',
+        'syntactic_soundness',
+        'structural_rationality',
+        'efficiency',
+    ),
+    'tool_creation': ('format_compliance', 'accuracy', 'content_reasonableness', 'executability', 'richness'),
+}
+
+
+def ultratool_figures(boards: list[Board], material: Material) -> Iterator[Figure]:
+    """The figures of both languages."""
+    for language in ('zh', 'en'):
+        board = next((board for board in boards if board.name == f'tooleval-ultratool_{language}'), None)
+        if board is not None:
+            yield _nine(board)
+            yield from _dimensions(language, material)
+            yield _domains(language, material)
+            yield _json_rate(language, board, material)
+
+
+def _nine(board: Board) -> Figure:
+    columns = tuple(column for column in board.columns if column != 'overall')
+    at = [board.columns.index(column) for column in columns]
+    series = tuple(
+        Series(row.model, tuple(row.cells[i].value for i in at), published=bool(row.source))
+        for row in board.rows
+        if not row.source or row.model == 'GPT-4'
+    )
+    title = f'{board.title}: the nine columns'
+    return Figure(f'{board.name}-columns', 'ultratool', title, 'bars', columns, series, y_title='score')
+
+
+def _dimensions(language: str, material: Material) -> Iterator[Figure]:
+    known = material.by_pair()
+    for task, dimensions in DIMENSIONS.items():
+        dataset = f'tooleval-ultratool-{task}_{language}'
+        series = [
+            Series(model, tuple(known[model, dataset].number(dimension) for dimension in dimensions))
+            for model in material.models
+            if (model, dataset) in known
+        ]
+        if series:
+            rows = ULTRATOOL[language][task].rows()
+            series += [
+                Series(f'{model} (published)', tuple(rows[model][name] for name in dimensions), published=True)
+                for model in FIGURE_5
+            ]
+            title = f"UltraTool {language}: the judge's dimensions"
+            note = f'Published: {ULTRATOOL[language][task].source}, judged by GPT-4.'
+            name = f'ultratool-{language}-{task}'
+            yield Figure(name, 'ultratool', title, 'radar', dimensions, tuple(series), note=note, choice=task)
+
+
+def _domains(language: str, material: Material) -> Figure:
+    known = material.by_pair()
+    values: dict[tuple[str, str], list[float]] = {}
+    for model in material.models:
+        for task, metric in MAIN.items():
+            entry = known.get((model, f'tooleval-ultratool-{task}_{language}'))
+            for domain, scores in (entry.part('breakdown').get('domains') or {}).items() if entry else ():
+                if isinstance(scores.get(metric), (int, float)):
+                    values.setdefault((model, domain), []).append(float(scores[metric]))
+    domains = tuple(sorted({domain for _, domain in values}))
+    models = [model for model in material.models if any(key[0] == model for key in values)]
+    series = tuple(
+        Series(model, tuple(_mean(values.get((model, domain), [])) for domain in domains)) for model in models
+    )
+    note = 'Mean over the tasks that have the domain: Overall of planning and creation, and the local metrics.'
+    title = f'UltraTool {language}: domains'
+    return Figure(f'ultratool-{language}-domains', 'ultratool', title, 'heat', domains, series, note=note)
+
+
+def _json_rate(language: str, board: Board, material: Material) -> Figure:
+    at = board.columns.index('overall')
+    table, known = ULTRATOOL[language]['json'], material.by_pair()
+    published, series = table.rows(), []
+    printed: list[tuple[str, Number, Number]] = []
+    for row in board.rows:
+        if row.source:
+            printed.append((row.model, published[row.model]['average'], row.cells[at].value))
+            continue
+        names = [f'tooleval-ultratool-{task}_{language}' for task in JSON_TASKS]
+        rates = [known[row.model, name].number('json_rate') for name in names if (row.model, name) in known]
+        rate = _mean([rate for rate in rates if rate is not None]) if len(rates) == len(JSON_TASKS) else None
+        if rate is not None and row.cells[at].value is not None:
+            series.append(Series(row.model, (row.cells[at].value,), x=(rate,)))
+    if series:
+        names_, x, y = zip(*printed, strict=True)
+        series.append(Series('published', tuple(y), x=tuple(x), published=True))
+    labels = names_ if series else ()
+    return Figure(
+        f'ultratool-{language}-json-rate',
+        'ultratool',
+        f'UltraTool {language}: JSON rate against Overall',
+        'points',
+        tuple(labels),
+        tuple(series),
+        x_title='JSON rate, mean of five tasks',
+        y_title='Overall',
+        note=f'Published: {table.source}, and Table 2.',
+        top=None,
+    )
+
+
+def _mean(values: list[float]) -> Number:
+    return sum(values) / len(values) if values else None
