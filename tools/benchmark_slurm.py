@@ -147,6 +147,7 @@ def compare(
 def measure() -> dict[str, Any]:
     """Measures and prints, or says why there can be no Slurm."""
     cpus = os.cpu_count() or 1
+    print(f'load before: {os.getloadavg()[0]:.1f}; the bound on inference holds on an idle machine')
     try:
         real, cpu_seconds = compare(TimedTask, inference_tasks, cpus)
         sleeping, _ = compare(SleepTask, sleeping_tasks, TASKS)

@@ -223,6 +223,7 @@ def growth(costs: Sequence[tuple[int, Cost]]) -> list[dict[str, float]]:
             'kib_per_record': 1024 * (cost.peak - least.peak) / (records - few),
         }
         for records, cost in others
+        if records > few
     ]
 
 
@@ -250,7 +251,8 @@ def measure(scale: float, every: int) -> dict[str, Any]:
         cold, second = evaluate(folders[-1], 'model_00'), evaluate(folders[-1], 'model_01')
         part, whole = built_in(folders[-1], every, records)
         how = 'measured' if every == 1 else f'extrapolated linearly from every {every}th record: {part}'
-        print(f'eight T-Eval subsets, {records} records, load average {os.getloadavg()[0]:.1f}:')
+        threads = os.environ.get('OMP_NUM_THREADS', 'default')
+        print(f'eight T-Eval subsets, {records} records, {threads} threads, load average {os.getloadavg()[0]:.1f}:')
         print(f'  ours, cold: {cold} (goal < {MEMORY_GOAL} MiB)')
         print(f'  ours, a second model, a third of its answers new: {second}')
         print(f'  built-in: {whole} ({how})')
