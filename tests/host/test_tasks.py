@@ -92,3 +92,27 @@ def test_what_scoring_will_miss_is_said_before_inference(monkeypatch: pytest.Mon
     )
     (said,) = warnings
     assert said.startswith('no-judge: scoring will fail: UltraTool planning needs a judge')
+
+
+def test_a_result_is_written_line_by_line_and_reads_back() -> None:
+    import numpy as np
+
+    from opencompass_tooleval.host.eval_task import to_json
+
+    result = {
+        'f1': np.float64(50.5),
+        '准确率': None,
+        'reasons': {'ok': 1},
+        'details': [{'id': 'a\nb'}, {'id': '二'}],
+        'runs': [],
+    }
+    text = to_json(result)
+    assert json.loads(text) == result
+    assert '准确率' in text
+    assert '{"id": "a\\nb"},\n{"id": "二"}\n' in text
+
+
+def test_no_predictions_are_no_result(run: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    _, folder = run
+    (log,) = folder.glob('out/*/logs/eval/replay/*.out')
+    assert 'FileNotFoundError: there are no predictions: neither ' in log.read_text()

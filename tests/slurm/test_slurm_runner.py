@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,14 @@ def aside() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
+def until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    """Waits for it: on a busy machine Slurm says RUNNING long before the command begins."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 def started(
     testbed: Testbed, aside: ThreadPoolExecutor, work: Path, commands: list[str], **settings: Any
 ) -> tuple[Future[Status], str]:
@@ -61,6 +69,8 @@ def started(
     queue = testbed.wait_for('RUNNING')
     while len(queue) < len(commands) or any(not row.endswith(' RUNNING') for row in queue):
         queue = testbed.wait_for('RUNNING')
+    logs = [work / 'logs' / 'infer' / f'm{number}' / 'd.out' for number in range(len(commands))]
+    until(lambda: all(file.exists() and 'restart' in file.read_text() for file in logs))
     return future, queue[0].split('_')[0]
 
 
@@ -114,7 +124,7 @@ def test_an_element_cancelled_from_outside(testbed: Testbed, aside: ThreadPoolEx
     future, job = started(testbed, aside, tmp_path, ['sleep 3', 'sleep 60'])
     testbed.tell('scancel', f'{job}_1')
     assert codes(future.result()) == [0, -1]
-    assert 'CANCELLED' in log(tmp_path, 'm1')
+    until(lambda: 'CANCELLED' in log(tmp_path, 'm1'))  # Slurm writes it once the job has ended
 
 
 def test_cancelled_while_it_waits(
@@ -141,6 +151,7 @@ def test_over_the_time_limit(testbed: Testbed, tmp_path: Path, said: pytest.LogC
 def test_a_requeue_is_no_failure(testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path) -> None:
     command = f'trap "exit 9" TERM; echo ran >>{tmp_path}/runs; [ $SLURM_RESTART_COUNT ] || {{ sleep 60 & wait; }}'
     future, job = started(testbed, aside, tmp_path, [command])
+    until((tmp_path / 'runs').exists)
     testbed.tell('scontrol', 'requeue', f'{job}_0')
     testbed.wait_for('PENDING')
     time.sleep(1.2)  # the node refuses a start within the second of the stop
@@ -153,10 +164,11 @@ def test_a_requeue_is_no_failure(testbed: Testbed, aside: ThreadPoolExecutor, tm
 def test_preemption_that_cancels_is_no_failure(testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path) -> None:
     command = f'echo ran >>{tmp_path}/runs; [ $(wc -l <{tmp_path}/runs) -gt 1 ] || sleep 60'
     future, _ = started(testbed, aside, tmp_path, [command], partition='frail', extra_command=['-c 16'])
+    until((tmp_path / 'runs').exists)
     testbed.tell('sbatch', '--partition=urgent', '-c', '16', '--output=/dev/null', '--wrap=sleep 1')
     assert codes(future.result()) == [0]
     assert (tmp_path / 'runs').read_text() == 'ran\n' * 2
-    assert 'DUE TO PREEMPTION' in log(tmp_path, 'm0')
+    until(lambda: 'DUE TO PREEMPTION' in log(tmp_path, 'm0'))
 
 
 def test_the_controller_is_restarted(
