@@ -18,6 +18,7 @@ from opencompass.utils import get_infer_output_path
 
 from opencompass_tooleval.host.going_on import Failures, as_module
 from opencompass_tooleval.host.shards import check_shards, read_predictions, shard_files
+from opencompass_tooleval.host.task_process import run_task
 
 MODULE = 'opencompass_tooleval.host.eval_task'
 
@@ -84,4 +85,4 @@ class ToolEvalEvalTask(OpenICLEvalTask):
 
 
 if __name__ == '__main__':
-    ToolEvalEvalTask(Config.fromfile(sys.argv[1])).run()
+    run_task(ToolEvalEvalTask(Config.fromfile(sys.argv[1])))

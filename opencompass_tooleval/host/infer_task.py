@@ -22,6 +22,7 @@ from opencompass.utils import (
 
 from opencompass_tooleval.host.going_on import Failures, as_module
 from opencompass_tooleval.host.lock import exclusive, lock_path
+from opencompass_tooleval.host.task_process import run_task
 
 MODULE = 'opencompass_tooleval.host.infer_task'
 
@@ -81,4 +82,4 @@ class ToolEvalInferTask(OpenICLInferTask):
 
 
 if __name__ == '__main__':
-    ToolEvalInferTask(Config.fromfile(sys.argv[1])).run()
+    run_task(ToolEvalInferTask(Config.fromfile(sys.argv[1])))

@@ -159,7 +159,7 @@ def test_hostile_texts_run_nothing(browser: Browser, tmp_path: Path) -> None:
     browser.open(page)
     for figure in browser.all('figure[data-figure]'):
         browser.driver.execute_script('arguments[0].hidden = false; arguments[0].scrollIntoView()', figure)
-        browser.driver.execute_script('draw(arguments[0])', figure)
+        browser.driver.execute_script('return draw(arguments[0])', figure)  # waits for the promise
     browser.check_quiet()
     browser.open(page.with_name('samples.html'))
     browser.wait("document.querySelectorAll('#list button').length === 1")

@@ -1,4 +1,4 @@
-// Charts are drawn by plotly when they come into view, in the colours of the page.
+// Charts are drawn by plotly when they come into view, in the colours of the page; plotly is loaded with the first.
 'use strict';
 
 const tooleval = { charts: {}, figures(charts) { tooleval.charts = charts; } };
@@ -27,9 +27,24 @@ function merge(base, more) {
   return merged;
 }
 
-function draw(figure) {
+let loading = null;
+
+function loadPlotly() {
+  loading ??= new Promise((resolve, reject) => {
+    const script = document.createElement('script');
+    script.src = 'plotly.js';
+    script.onload = resolve;
+    script.onerror = () => reject(new Error('plotly.js cannot be loaded'));
+    document.head.append(script);
+  });
+  return loading;
+}
+
+async function draw(figure) {
   const chart = tooleval.charts[figure.dataset.figure];
   if (!chart || figure.hidden) return;
+  figure.dataset.drawn = 'yes';
+  await loadPlotly();
   const box = figure.querySelector('.chart');
   const fresh = structuredClone(chart);
   Plotly.react(box, fresh.data, merge(colours(), fresh.layout), {
@@ -37,7 +52,6 @@ function draw(figure) {
     responsive: true,
     modeBarButtonsToRemove: ['sendDataToCloud', 'lasso2d', 'select2d'],
   });
-  figure.dataset.drawn = 'yes';
   box.removeAllListeners?.('plotly_click');
   if (chart.links.length) {
     box.on('plotly_click', (event) => {
