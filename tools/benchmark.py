@@ -1,7 +1,7 @@
 """Times this package against what OpenCompass has built in: same data, same encoder, same machine, one run.
 
-    python tools/benchmark.py [--only teval|ultratool|funcqa|slurm|sweep] [--data DIR] [--plans 553] [--requests 200]
-                              [--ultratool-predictions FILE] [--json OUT]
+    python tools/benchmark.py [--only teval|ultratool|funcqa|slurm|sweep|report] [--data DIR] [--plans 553]
+                              [--requests 200] [--ultratool-predictions FILE] [--json OUT]
 
 T-Eval, three ratios:
 
@@ -18,6 +18,8 @@ FuncQA, one ratio: EasyTool's method on all questions at 50 ms per call, 16 in f
 Slurm, ratios: stages of 16 tasks against OpenCompass's runners (minutes; see benchmark_slurm.py).
 
 Sweep, ratios, memory, growth and start-up: one model over all eight T-Eval subsets (minutes; see benchmark_sweep.py).
+
+Report, seconds and memory: building and opening that of ten models (a quarter of an hour; see benchmark_report.py).
 """
 
 from __future__ import annotations
@@ -347,12 +349,20 @@ def measure_sweep(arguments: argparse.Namespace) -> dict[str, Any]:
     return measure(arguments.scale, 1 if arguments.full else arguments.every)
 
 
+def measure_report(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measures and prints the report of a sweep."""
+    from benchmark_report import measure
+
+    return measure(arguments.scale)
+
+
 MEASURES = {
     'ultratool': measure_ultratool,
     'funcqa': measure_funcqa,
     'teval': measure_teval,
     'slurm': measure_slurm,
     'sweep': measure_sweep,
+    'report': measure_report,
 }
 
 
@@ -372,7 +382,7 @@ def main() -> None:
     parser.add_argument(
         '--funcqa', type=Path, metavar='DIR', help=f'folder with the questions; by default {FUNCQA_DATA}'
     )
-    parser.add_argument('--scale', type=float, default=1.0, help='sweep: share of the published number of records')
+    parser.add_argument('--scale', type=float, default=1.0, help='sweep, report: share of the published records')
     parser.add_argument('--every', type=int, default=10, help='sweep: the built-in gets every so many-th record')
     parser.add_argument('--full', action='store_true', help='sweep: the built-in gets them all (half an hour)')
     parser.add_argument('--json', type=Path, help='write the seconds and ratios there')

@@ -3,8 +3,8 @@
 Part of ``benchmark.py``. Everything runs in processes of its own, as a sweep does, so that times hold the start of
 Python and the imports, and peaks of memory are those of one task:
 
-* ours: ``python -m opencompass_tooleval.host.eval_task`` on a config of the eight data sets, after a real inference by
-  ``ReplayModel``; cold is an empty cache of embeddings, the second model finds the first one's there;
+* ours: ``python -m opencompass_tooleval.host.task_process eval`` on a config of the eight data sets, after a real
+  inference by ``ReplayModel``; cold is an empty cache of embeddings, the second model finds the first one's there;
 * built-in: OpenCompass's ``OpenICLEvalTask`` with its ``TEvalEvaluator`` on the same records and answers
   (``benchmark_builtin.py``), all eight in one process too. It is slow, so by default it gets every tenth record, and
   what grows with the records is multiplied. ``--full`` gives it all.
@@ -18,36 +18,21 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from synthetic_sweep import Cost, config_text, evaluate, make_records, run
 
 from opencompass_tooleval.embedding.locate import locate_encoder
 from opencompass_tooleval.teval.records import TABLE
 
 TOOLS = Path(__file__).resolve().parent
-NOISE = 1 / 3
+NOISE = ('--noise', str(1 / 3))
 GROWTH = (0.01, 0.1)  # and 1
 STARTS = 5
 MEMORY_GOAL = 2048
-
-OURS = """
-from mmengine.config import read_base
-from opencompass_tooleval.host.fixed_models import ReplayModel
-
-with read_base():
-    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v1_gen import tooleval_teval_en_v1_datasets
-
-models = [dict(type=ReplayModel, abbr='{model}', path='{folder}/predictions/{model}/{{dataset}}.jsonl', batch_size=256)]
-datasets = [tooleval_teval_en_v1_datasets]
-work_dir = '{folder}/ours'
-eval = dict(runner=dict(task=dict(dump_details=True)))
-"""
 
 BUILT_IN = """
 from mmengine.config import read_base
@@ -63,7 +48,8 @@ eval = dict(runner=dict(task=dict(dump_details=True)))
 """
 
 START = """
-import json, sys, time
+import gc, json, sys, time
+gc.disable()  # as task_process does
 said, started = {}, time.perf_counter()
 
 def lap(name):
@@ -88,69 +74,8 @@ for module in registry.MODULES:
     importlib.import_module(f'opencompass_tooleval.{module}')
 lap('ours, not counted: import everything else')
 print(json.dumps(said))
+gc.freeze()
 """
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a process took.
-
-    Attributes:
-        wall: Seconds.
-        cpu: Seconds on all cores.
-        peak: Memory, MiB.
-    """
-
-    wall: float
-    cpu: float
-    peak: float
-
-    def __str__(self) -> str:
-        return f'{self.wall:.1f} s ({self.cpu:.1f} s CPU), peak {self.peak:.0f} MiB'
-
-
-def run(command: Sequence[str | Path], log: Path, folder: Path) -> Cost:
-    """Runs a process to its end, with its output in ``log``.
-
-    Raises:
-        SystemExit: It failed.
-    """
-    environment = os.environ | {
-        'COMPASS_DATA_CACHE': str(folder),
-        'TOOLEVAL_CACHE': str(folder / 'cache'),
-        'TOOLEVAL_ENCODER': 'offline',
-        'TQDM_DISABLE': '1',
-        'HF_DATASETS_DISABLE_PROGRESS_BARS': '1',
-    }
-    started = time.perf_counter()
-    with log.open('w', encoding='utf-8') as stream:
-        process = subprocess.Popen(
-            [sys.executable, *map(str, command)], stdout=stream, stderr=subprocess.STDOUT, env=environment, cwd=folder
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f'{command} failed; see {log}')
-    return Cost(time.perf_counter() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
-
-
-def make_records(folder: Path, scale: float, models: int) -> int:
-    """Makes records and answers below ``folder``; returns how many records."""
-    arguments = ['--scale', str(scale), '--models', str(models), '--noise', str(NOISE)]
-    run([TOOLS / 'make_synthetic.py', folder, *arguments], folder / 'make.log', folder)
-    files = (folder / 'predictions' / 'model_00').glob('*.jsonl')
-    return sum(file.read_bytes().count(b'\n') for file in files)
-
-
-def evaluate(folder: Path, model: str) -> Cost:
-    """Asks a model, and returns what evaluating its answers costs."""
-    config = folder / f'{model}.py'
-    config.write_text(OURS.format(folder=folder, model=model), encoding='utf-8')
-    run(['-m', 'opencompass_tooleval.host.infer_task', config], folder / f'{model}_infer.log', folder)
-    cost = run(['-m', 'opencompass_tooleval.host.eval_task', config], folder / f'{model}_eval.log', folder)
-    if len(list((folder / 'ours' / 'results' / model).glob('*.json'))) != len(TABLE):
-        raise SystemExit(f'{model} has no result for some data set; see {folder / f"{model}_eval.log"}')
-    return cost
 
 
 def thin(folder: Path, every: int, model: str) -> tuple[Path, int]:
@@ -193,9 +118,10 @@ def built_in(folder: Path, every: int, records: int) -> tuple[Cost, Cost]:
 def start_up(folder: Path) -> dict[str, float]:
     """Seconds of the parts of a task's start: the median of a few processes, with configs as a runner dumps them."""
     files = []
-    for name, text in (('built-in', BUILT_IN), ('ours', OURS)):
+    texts = {'built-in': BUILT_IN.format(folder=folder, model='model_00'), 'ours': config_text(folder, ['model_00'])}
+    for name, text in texts.items():
         written, dumped = folder / f'{name}_written.py', folder / f'{name}_dumped.py'
-        written.write_text(text.format(folder=folder, model='model_00'), encoding='utf-8')
+        written.write_text(text, encoding='utf-8')
         dump = 'import sys; from mmengine.config import Config; Config.fromfile(sys.argv[1]).dump(sys.argv[2])'
         run(['-c', dump, written, dumped], folder / 'dump.log', folder)
         files.append(dumped)
@@ -247,7 +173,7 @@ def measure(scale: float, every: int) -> dict[str, Any]:
             print(f'  {name}: {value:.3f}')
         print(f'  ours in all: {ours:.3f} (goal < 0.3)')
 
-        records = make_records(folders[-1], scale, models=2)
+        records = make_records(folders[-1], scale, 2, *NOISE)
         cold, second = evaluate(folders[-1], 'model_00'), evaluate(folders[-1], 'model_01')
         part, whole = built_in(folders[-1], every, records)
         how = 'measured' if every == 1 else f'extrapolated linearly from every {every}th record: {part}'
@@ -264,7 +190,7 @@ def measure(scale: float, every: int) -> dict[str, Any]:
 
         costs = []
         for folder, share in zip(folders, (0.0, *GROWTH), strict=False):
-            costs.append((make_records(folder, share * scale, models=1), evaluate(folder, 'model_00')))
+            costs.append((make_records(folder, share * scale, 1, *NOISE), evaluate(folder, 'model_00')))
         result['growth'] = growth([*costs, (records, cold)])
         print('growth, cold, beyond a run of one record per subset:')
         for row in result['growth']:

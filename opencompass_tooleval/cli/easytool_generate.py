@@ -57,7 +57,8 @@ def easytool_generate(
         command asks these questions again and no others.
 
     Raises:
-        DataError: The documentation or the config cannot be used, or ``out`` is finished already.
+        DataError: The documentation or the config cannot be used, the model's library raised something, or ``out`` is
+            finished already.
         ValueError: No such source, prompt or shape, or the shape has no room for these tools.
     """
     if prompt not in VARIANTS:
@@ -95,7 +96,13 @@ def _by_model(
     journal = Journal(journal_path(out, cfg))
     if not journal.path.exists():
         _spare(out)
-    generation = generate(docs, cfg, journal, prompt)
+    try:
+        generation = generate(docs, cfg, journal, prompt)
+    except (DataError, ValueError):
+        raise
+    except Exception as error:  # whatever the model's library raises, such as for a wrong key
+        cure = f'mend it and run again: what was answered is kept in {journal.path}'
+        raise DataError(config, f'the model failed ({type(error).__name__}: {str(error)[:500]})', cure=cure) from error
     made = [one.instruction for one in generation.generated]
     if made:
         _write(out, made, shape)

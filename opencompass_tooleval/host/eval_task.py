@@ -1,26 +1,22 @@
-"""Evaluation that goes on after a failing data set; run as a module in OpenCompass's workers."""
+"""Evaluation that goes on after a failing data set; run by ``task_process`` in OpenCompass's workers."""
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mmengine.config import Config
 from mmengine.fileio.handlers.json_handler import set_default
 from opencompass.registry import TASKS
 from opencompass.tasks import OpenICLEvalTask, openicl_eval
 from opencompass.utils import get_infer_output_path
 
-from opencompass_tooleval.host.going_on import Failures, as_module
+from opencompass_tooleval.host.going_on import Failures
 from opencompass_tooleval.host.shards import check_shards, read_predictions, shard_files
-from opencompass_tooleval.host.task_process import run_task
-
-MODULE = 'opencompass_tooleval.host.eval_task'
+from opencompass_tooleval.host.task_process import as_module
 
 
 def to_json(result: Mapping[str, Any]) -> str:
@@ -43,7 +39,7 @@ class ToolEvalEvalTask(OpenICLEvalTask):
 
     def get_command(self, cfg_path: str, template: str) -> str:
         """The command that runs this module."""
-        return as_module(super().get_command(cfg_path, template), openicl_eval.__file__, MODULE)
+        return as_module(super().get_command(cfg_path, template), openicl_eval.__file__, 'eval')
 
     def run(self) -> None:
         """Evaluates every data set.
@@ -82,7 +78,3 @@ class ToolEvalEvalTask(OpenICLEvalTask):
         temporary = file.with_name(f'.{file.name}.{os.getpid()}.tmp')
         temporary.write_text(to_json(result), encoding='utf-8')
         os.replace(temporary, file)
-
-
-if __name__ == '__main__':
-    run_task(ToolEvalEvalTask(Config.fromfile(sys.argv[1])))

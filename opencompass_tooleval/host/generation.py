@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.easytool.generate import Generated, Options, assemble, describe, exemplify, merge
 from opencompass_tooleval.easytool.reply import Description
 from opencompass_tooleval.easytool.split import Limit, split
-from opencompass_tooleval.easytool.tool_doc import ToolDoc
+from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.host.journal import Journal
 from opencompass_tooleval.host.judging import settings_hash
 from opencompass_tooleval.host.rounds import Outcome, RoundsRunner
@@ -119,7 +120,7 @@ def generate(docs: Sequence[ToolDoc], cfg: Mapping[str, Any], journal: Journal, 
 
     second = runner('examples')
     exemplified = second.run({
-        f'{doc.name}/{function.name}': exemplify(doc, function, descriptions[doc.name], options)
+        _dialogue(doc, function): exemplify(doc, function, descriptions[doc.name], options)
         for doc in docs
         if doc.name in descriptions
         for function in doc.functions
@@ -127,7 +128,7 @@ def generate(docs: Sequence[ToolDoc], cfg: Mapping[str, Any], journal: Journal, 
     for doc in docs:
         if doc.name not in descriptions:
             continue
-        examples = {function.name: exemplified[f'{doc.name}/{function.name}'] for function in doc.functions}
+        examples = {function.name: exemplified[_dialogue(doc, function)] for function in doc.functions}
         if not _note_failures(generation, doc, list(examples.values())):
             values = {name: answer.value for name, answer in examples.items() if answer.value is not None}
             generation.generated.append(assemble(doc, descriptions[doc.name], values))
@@ -137,6 +138,10 @@ def generate(docs: Sequence[ToolDoc], cfg: Mapping[str, Any], journal: Journal, 
     answered = sum(len(outcome.turns) + (outcome.infra is not None) for outcome in outcomes)
     generation.kept = answered - generation.calls
     return generation
+
+
+def _dialogue(doc: ToolDoc, function: FunctionDoc) -> str:
+    return json.dumps([doc.name, function.name], ensure_ascii=False)  # either name may hold any sign
 
 
 def _note_failures(generation: Generation, doc: ToolDoc, outcomes: Sequence[Outcome[Any]]) -> bool:

@@ -34,10 +34,3 @@ class Failures:
         """
         if self._said:
             raise TaskFailedError(f'{len(self._said)} data sets failed:\n' + '\n'.join(self._said))
-
-
-def as_module(command: str, script: str, module: str) -> str:
-    """Replaces the script of OpenCompass in a task's command by one of our modules."""
-    if f' {script} ' not in command:
-        raise ValueError(f'{script} is not in the command {command!r}')
-    return command.replace(f' {script} ', f' -m {module} ', 1)

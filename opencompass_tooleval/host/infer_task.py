@@ -1,15 +1,13 @@
-"""Inference that goes on after a failing data set; run as a module in OpenCompass's workers."""
+"""Inference that goes on after a failing data set; run by ``task_process`` in OpenCompass's workers."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mmengine.config import Config
 from opencompass.registry import ICL_EVALUATORS, TASKS
 from opencompass.tasks import OpenICLInferTask, openicl_infer
 from opencompass.utils import (
@@ -20,11 +18,9 @@ from opencompass.utils import (
     model_abbr_from_cfg,
 )
 
-from opencompass_tooleval.host.going_on import Failures, as_module
+from opencompass_tooleval.host.going_on import Failures
 from opencompass_tooleval.host.lock import exclusive, lock_path
-from opencompass_tooleval.host.task_process import run_task
-
-MODULE = 'opencompass_tooleval.host.infer_task'
+from opencompass_tooleval.host.task_process import as_module
 
 
 def warn_of_scoring(dataset_cfgs: Iterable[Mapping[str, Any]]) -> None:
@@ -49,7 +45,7 @@ class ToolEvalInferTask(OpenICLInferTask):
 
     def get_command(self, cfg_path: str, template: str) -> str:
         """The command that runs this module."""
-        return as_module(super().get_command(cfg_path, template), openicl_infer.__file__, MODULE)
+        return as_module(super().get_command(cfg_path, template), openicl_infer.__file__, 'infer')
 
     def run(self, cur_model: Any = None, cur_model_abbr: str | None = None) -> None:
         """Runs the data sets one by one, each model loaded once.
@@ -79,7 +75,3 @@ class ToolEvalInferTask(OpenICLInferTask):
             return
         with exclusive(lock_path(file), len(self.dataset.test)):
             super()._inference()
-
-
-if __name__ == '__main__':
-    run_task(ToolEvalInferTask(Config.fromfile(sys.argv[1])))

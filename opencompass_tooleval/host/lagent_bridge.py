@@ -167,6 +167,8 @@ class _ChatLLM(BaseModel):
 class OpenCompassLLM(_ChatLLM):
     """Any model of OpenCompass as an LLM of lagent, for one conversation at a time.
 
+    For agents of your own; our data sets run many agents at once, and ask for all of them together.
+
     Args:
         model: The model.
         max_out_len: Tokens per answer at most.

@@ -126,6 +126,17 @@ def test_a_perfect_model(right: ModelServer, docs: Path, tmp_path: Path, capsys:
     assert right.stats()['requests'] == TOOLS + FUNCTIONS
 
 
+def test_what_the_library_of_a_model_raises_is_said(docs: Path, tmp_path: Path) -> None:
+    cfg = tmp_path / 'cfg.py'
+    cfg.write_text(
+        'from opencompass.models import HuggingFacewithChatTemplate\n'
+        f"models = [dict(type=HuggingFacewithChatTemplate, abbr='none', path='{tmp_path / 'no_model'}')]\n",
+        encoding='utf-8',
+    )
+    with pytest.raises(DataError, match=r'cfg\.py: the model failed \(\w+Error: .*run again'):
+        run(docs, cfg, tmp_path / 'out.json')
+
+
 def test_what_is_wrong_is_mended(servers: dict[str, ModelServer], docs: Path, tmp_path: Path) -> None:
     servers['mends'].reset()
     status, report = run(docs, config(tmp_path / 'cfg.py', servers['mends'].url), tmp_path / 'out.json')

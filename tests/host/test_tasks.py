@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.host.going_on import as_module
+from opencompass_tooleval.host.task_process import MODULE, as_module
 
 CONFIG = """
 from mmengine.config import read_base
@@ -67,9 +67,9 @@ def test_what_failed_is_said(run: tuple[subprocess.CompletedProcess[str], Path])
 
 
 def test_a_command_without_the_script_is_refused() -> None:
-    assert as_module('python a.py cfg', 'a.py', 'm') == 'python -m m cfg'
+    assert as_module('python a.py cfg', 'a.py', 'eval') == f'python -m {MODULE} eval cfg'
     with pytest.raises(ValueError, match='is not in the command'):
-        as_module('python b.py cfg', 'a.py', 'm')
+        as_module('python b.py cfg', 'a.py', 'eval')
 
 
 def test_what_scoring_will_miss_is_said_before_inference(monkeypatch: pytest.MonkeyPatch) -> None:

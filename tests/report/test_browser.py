@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,61 +10,17 @@ from pathlib import Path
 
 import pytest
 from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.common.by import By
-from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import Select
 
 import opencompass_tooleval
 from opencompass_tooleval.report.build import write_report
+from tests.conftest import ROOT
+from tests.report.browser import Browser, needs_chromium
 from tests.report.support import HOSTILE, hostile_run, plain_run
 
-CHROMIUM, DRIVER = shutil.which('chromium'), shutil.which('chromedriver')
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason='Chromium or its driver is not installed: tools/install_chromium.sh'
-)
+pytestmark = needs_chromium
 
 REVIEW = 'tooleval-teval-review_str_v2'
-
-
-class Browser:
-    """Chromium, and what it logged since the last look."""
-
-    def __init__(self, screenshots: Path) -> None:
-        options = webdriver.ChromeOptions()
-        options.binary_location = str(CHROMIUM)
-        for flag in ('--headless=new', '--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'):
-            options.add_argument(flag)
-        options.set_capability('goog:loggingPrefs', {'browser': 'ALL', 'performance': 'ALL'})
-        self.driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
-        self.screenshots = screenshots
-
-    def look(self, width: int = 1280, dark: bool = False) -> None:
-        metrics = {'width': width, 'height': 900, 'deviceScaleFactor': 1, 'mobile': width < 600}
-        self.driver.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', metrics)
-        scheme = {'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}
-        self.driver.execute_cdp_cmd('Emulation.setEmulatedMedia', {'features': [scheme]})
-
-    def open(self, page: Path, fragment: str = '') -> None:
-        self.driver.get('about:blank')
-        self.driver.get(page.as_uri() + fragment)
-
-    def all(self, selector: str) -> list[WebElement]:
-        return list(self.driver.find_elements(By.CSS_SELECTOR, selector))
-
-    def wait(self, script: str) -> None:
-        WebDriverWait(self.driver, 60, 0.05).until(lambda driver: driver.execute_script(f'return {script}'))
-
-    def shoot(self, name: str) -> None:
-        assert self.driver.save_screenshot(str(self.screenshots / f'{name}.png'))
-
-    def check_quiet(self) -> None:
-        """No error on the console, nothing run, and nothing asked of a network."""
-        assert not [entry for entry in self.driver.get_log('browser') if entry['level'] in ('SEVERE', 'WARNING')]
-        asked = [json.loads(entry['message'])['message'] for entry in self.driver.get_log('performance')]
-        urls = [it['params']['request']['url'] for it in asked if it['method'] == 'Network.requestWillBeSent']
-        assert urls and all(url.startswith(('file:', 'data:', 'blob:', 'about:')) for url in urls)
-        assert self.driver.execute_script('return window.ran') is None
 
 
 @pytest.fixture(scope='module')
@@ -117,18 +72,18 @@ def test_samples_are_filtered_opened_and_compared(browser: Browser, plain: Path)
     page = plain.with_name('samples.html')
     browser.open(page, f'#model=worse&dataset={REVIEW}')
     browser.wait("document.getElementById('status').textContent === '120 of 120 samples'")
-    Select(browser.all('[name=reason]')[0]).select_by_visible_text('review:wrong')
+    browser.choose('reason', 'review:wrong')
     browser.wait("document.getElementById('status').textContent === '60 of 120 samples'")
-    Select(browser.all('[name=domain]')[0]).select_by_visible_text('D0')
+    browser.choose('domain', 'D0')
     browser.wait("document.getElementById('status').textContent === '0 of 120 samples'")
-    Select(browser.all('[name=domain]')[0]).select_by_visible_text('all domains')
+    browser.choose('domain', 'all domains')
     browser.all('[name=text]')[0].send_keys('to R119')
     browser.wait("document.getElementById('status').textContent === '1 of 120 samples'")
     browser.all('#list button')[0].send_keys('\n')
     browser.wait("document.querySelector('#sample pre')?.textContent === 'answer of worse to r119'")
     browser.wait("document.querySelector('#sample .turn pre').textContent === 'Ask. r119'")
     browser.all('[name=text]')[0].clear()
-    Select(browser.all('[name=other]')[0]).select_by_visible_text('better')
+    browser.choose('other', 'better')
     browser.wait("document.getElementById('status').textContent === '40 of 120 samples'")
     browser.all('#list button')[0].click()
     browser.wait("document.querySelectorAll('#sample article').length === 2")
@@ -191,4 +146,38 @@ def test_the_report_of_the_demo_sweep(browser: Browser, tmp_path: Path) -> None:
     browser.all('#list button')[0].click()
     browser.wait("document.querySelectorAll('#sample .diff').length === 2")
     browser.shoot('demo-samples')
+    browser.check_quiet()
+
+
+@pytest.mark.long
+def test_the_report_of_ten_models_at_full_size(browser: Browser, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, ROOT / 'tools' / 'synthetic_sweep.py', tmp_path / 'sweep'], check=True)
+    page = write_report([tmp_path / 'sweep' / 'ours'], tmp_path / 'out')
+    browser.look()
+    browser.open(page)
+    board = 'tooleval-teval_v1'
+    browser.all('#published')[0].click()
+    browser.all(f'#board-{board} thead th button')[1].click()
+    names = [f'model_{i:02}' for i in range(10)]
+    assert models(browser, board) == names  # the first answers right most of the time, the last one rarely
+    browser.all('#filter')[0].send_keys('_07')
+    assert models(browser, board) == ['model_07']
+    browser.driver.execute_script("document.getElementById('reasons').scrollIntoView()")
+    browser.wait("document.querySelectorAll('#reasons .chart .bars path').length > 10")
+    browser.shoot('synthetic')
+    browser.check_quiet()
+    browser.open(page.with_name('samples.html'), '#model=model_02&dataset=tooleval-teval-reason_str_v1')
+    browser.wait("document.getElementById('status').textContent === '6426 of 6426 samples'")
+    browser.all('[name=from]')[0].send_keys('100')
+    browser.wait("!document.getElementById('status').textContent.startsWith('6426')")
+    right = int(browser.all('#status')[0].text.split()[0])
+    assert 0 < right < 6426
+    browser.all('#list button')[0].click()
+    browser.wait("document.querySelector('#sample .turn pre') !== null")
+    browser.all('[name=from]')[0].clear()
+    browser.choose('other', 'model_08')
+    browser.wait("document.querySelectorAll('#list th').length === 5")
+    browser.all('#list button')[0].click()
+    browser.wait("document.querySelectorAll('#sample article').length === 2")
+    browser.shoot('synthetic-samples')
     browser.check_quiet()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.files import read_list
 from opencompass_tooleval.easytool.funcqa.arithmetic import TOOL_NAMES
 from opencompass_tooleval.easytool.funcqa.errata import repair
 from opencompass_tooleval.easytool.funcqa.subsets import SUBSETS
@@ -172,16 +173,8 @@ def load_records(file: Path, subset: str, gold: str = 'official') -> list[Record
     row = find_subset(subset)
     if gold not in GOLDS:
         raise ValueError(f'FuncQA has gold {" and ".join(GOLDS)}, not {gold!r}')
-    try:
-        rows = json.loads(file.read_text(encoding='utf-8'))
-    except OSError as error:
-        raise DataError(file, f'the file cannot be read ({error.strerror})', cure=CURE) from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(file, f'the file is cut short or no JSON ({error})', cure=CURE) from error
-    if not isinstance(rows, list) or not rows:
-        raise DataError(file, 'the file is no list of questions', cure=CURE)
     records = []
-    for number, raw in enumerate(rows):
+    for number, raw in enumerate(read_list(file, CURE)):
         try:
             records.append(_record(number, raw, subset, gold))
         except _Fault as fault:

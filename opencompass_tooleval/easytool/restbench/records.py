@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.files import read_list
 from opencompass_tooleval.easytool.restbench.errata import Erratum, find_errata, repair
 from opencompass_tooleval.easytool.restbench.paths import Inventory
 from opencompass_tooleval.easytool.restbench.subsets import SUBSETS
@@ -91,18 +92,6 @@ def parse_payload(payload: str) -> Record:
     return Record(**{**raw, **{key: tuple(raw[key]) for key in ('published', 'repaired', 'tools')}})
 
 
-def _read_rows(file: Path) -> list[Any]:
-    try:
-        rows = json.loads(file.read_text(encoding='utf-8'))
-    except OSError as error:
-        raise DataError(file, f'the file cannot be read ({error.strerror})', cure=CURE) from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(file, f'the file is cut short or no JSON ({error})', cure=CURE) from error
-    if not isinstance(rows, list) or not rows:
-        raise DataError(file, 'the file is no list of records', cure=CURE)
-    return rows
-
-
 def _read_row(file: Path, number: int, raw: Any) -> tuple[str, tuple[str, ...]]:
     query = raw.get('query') if isinstance(raw, dict) else None
     solution = raw.get('solution') if isinstance(raw, dict) else None
@@ -144,7 +133,7 @@ def load_records(
         raise ValueError(f'RestBench has gold {" and ".join(GOLDS)}, not {gold!r}')
     records: list[Record] = []
     errata: list[Erratum] = []
-    for number, raw in enumerate(_read_rows(file)):
+    for number, raw in enumerate(read_list(file, CURE)):
         query, solution = _read_row(file, number, raw)
         try:
             mine = find_errata(str(number), solution, inventory)

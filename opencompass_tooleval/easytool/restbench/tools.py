@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.files import sha256_of
 from opencompass_tooleval.easytool.instruction import ToolInstruction
 from opencompass_tooleval.easytool.render import render_instruction
 from opencompass_tooleval.easytool.restbench.paths import Inventory
@@ -35,11 +35,6 @@ class Toolbox:
 def generate_command(document: Path, out: object) -> str:
     """The command that makes the instructions of a document's tools."""
     return f'tooleval easytool generate --source openapi --input {document} --model MODEL --out {out}'
-
-
-def sha256(file: Path) -> str:
-    """The checksum of a file."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def load_functions(document: Path) -> tuple[FunctionDoc, ...]:
@@ -92,9 +87,13 @@ def open_toolbox(document: Path, instructions: Path | None = None) -> Toolbox:
         inventory = Inventory(function.name for function in functions)
     except ValueError as error:
         raise DataError(document, str(error)) from error
-    shown = {'tools': 'documentation', 'document': document.name, 'document_sha256': sha256(document)}
+    shown = {'tools': 'documentation', 'document': document.name, 'document_sha256': sha256_of(document)}
     if instructions is None:
         return Toolbox(inventory, tuple(map(documentation_text, functions)), shown)
     matched = match_instructions(instructions, inventory, generate_command(document, instructions))
-    shown |= {'tools': 'instructions', 'instructions': instructions.name, 'instructions_sha256': sha256(instructions)}
+    shown |= {
+        'tools': 'instructions',
+        'instructions': instructions.name,
+        'instructions_sha256': sha256_of(instructions),
+    }
     return Toolbox(inventory, tuple(map(render_instruction, matched)), shown)

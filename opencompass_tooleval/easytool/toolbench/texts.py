@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.files import sha256_of
 from opencompass_tooleval.easytool.instruction import FunctionInstruction, ToolInstruction
 from opencompass_tooleval.easytool.render import compact, to_json
 from opencompass_tooleval.easytool.shapes import load_instructions, to_entry
@@ -55,14 +55,10 @@ def match_instructions(file: Path, tools: Mapping[str, ToolDoc], cure: str) -> d
 
 def shown(data: Path, instructions: Path | None) -> dict[str, str]:
     """What the texts were made of, for provenance: ``tools``, and names and SHA-256 of the files."""
-
-    def digest(file: Path) -> str:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
-
-    said = {'tools': 'documentation', 'data': data.name, 'data_sha256': digest(data)}
+    said = {'tools': 'documentation', 'data': data.name, 'data_sha256': sha256_of(data)}
     if instructions is None:
         return said
-    more = {'instructions': instructions.name, 'instructions_sha256': digest(instructions)}
+    more = {'instructions': instructions.name, 'instructions_sha256': sha256_of(instructions)}
     return {**said, 'tools': 'instructions', **more}
 
 

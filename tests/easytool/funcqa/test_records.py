@@ -153,8 +153,8 @@ def write(path: Path, content: Any) -> Path:
     ('content', 'said'),
     [
         ('[{"question": "cut', 'cut short'),
-        ([], 'no list of questions'),
-        ({'0': ROW}, 'no list of questions'),
+        ([], 'no list of records'),
+        ({'0': ROW}, 'no list of records'),
         ([ROW, 5], "record '1': a row is a JSON object"),
         ([{**ROW, 'question': ' '}], "record '0': field 'question'"),
         ([{**ROW, 'answer': 'three'}], "record '0': 'three' is no number"),
