@@ -34,7 +34,7 @@ models = [
     dict(type=ReplayModel, abbr=name, path='{folder}/predictions/' + name + '/{{dataset}}.jsonl', batch_size=256)
     for name in {models}
 ]
-datasets = [tooleval_teval_en_v1_datasets]
+datasets = [tooleval_teval_en_v1_datasets for _ in models]
 work_dir = '{folder}/{run}'
 eval = dict(runner=dict(task=dict(dump_details=True)))
 """
