@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import time
 from importlib import import_module
 
 MODULE = 'opencompass_tooleval.host.task_process'
@@ -31,8 +32,10 @@ def main(stage: str, config: str) -> None:
         stage: ``infer`` or ``eval``.
         config: A file as OpenCompass's runners write it.
     """
+    started = time.perf_counter()
     gc.disable()
     from mmengine.config import Config
+    from opencompass.utils import get_logger
 
     task_type = getattr(import_module(f'opencompass_tooleval.host.{stage}_task'), TASKS[stage])
     task = task_type(Config.fromfile(config))
@@ -42,6 +45,7 @@ def main(stage: str, config: str) -> None:
     try:
         task.run()
     finally:
+        get_logger().info(f'time elapsed: {time.perf_counter() - started:.2f}s')  # in OpenCompass's words
         gc.freeze()
 
 

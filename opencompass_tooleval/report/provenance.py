@@ -11,7 +11,7 @@ from opencompass_tooleval.host.work_dir import WorkDir
 from opencompass_tooleval.report.figure import Table, shown
 from opencompass_tooleval.report.read import Material
 
-_ELAPSED = re.compile(r'time elapsed: ([\d.]+)s')
+_ELAPSED = re.compile(r'time elapsed: +([\d.]+)s')  # OpenCompass itself writes two blanks
 _FIRST = ('benchmark', 'subset', 'language', 'version', 'opencompass_tooleval', 'opencompass')
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.host.task_process import MODULE, as_module
+from opencompass_tooleval.report.provenance import runs_table
+from opencompass_tooleval.report.read import read
 
 CONFIG = """
 from mmengine.config import read_base
@@ -50,6 +52,14 @@ def test_what_can_be_done_is_done(run: tuple[subprocess.CompletedProcess[str], P
     assert set(results) == {'tooleval-teval-review_str_v2', 'tooleval-teval-instruct_v2'}, done.stderr
     assert results['tooleval-teval-review_str_v2']['review_quality'] == 100.0
     assert results['tooleval-teval-instruct_v2']['string_args_em_metric'] == 100.0
+
+
+def test_logs_say_how_long_a_task_took(run: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    _, folder = run
+    (work_dir,) = folder.glob('out/*')
+    (row,) = runs_table(read([work_dir])).rows
+    inference, scoring = map(float, row[2:])
+    assert inference >= 1 and scoring >= 1
 
 
 def test_what_failed_is_said(run: tuple[subprocess.CompletedProcess[str], Path]) -> None:

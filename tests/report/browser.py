@@ -18,6 +18,31 @@ needs_chromium = pytest.mark.skipif(
     not (CHROMIUM and DRIVER), reason='Chromium or its driver is not installed: tools/install_chromium.sh'
 )
 
+FAINT = """
+const light = (colour) => {
+  const [r, g, b] = colour.match(/[0-9.]+/g).map(Number).map((c) => c / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const behind = (element) => {
+  for (let at = element; at; at = at.parentElement) {
+    const colour = getComputedStyle(at).backgroundColor;
+    if (!/, 0\\)$/.test(colour)) return colour;
+  }
+  return 'rgb(255, 255, 255)';
+};
+const found = [];
+for (const element of document.querySelectorAll('body *:not(svg *):not(option)')) {
+  const says = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+  if (!says || !element.offsetParent) continue;
+  const [a, b] = [light(getComputedStyle(element).color), light(behind(element))].sort((x, y) => y - x);
+  const ratio = (a + 0.05) / (b + 0.05);
+  if (ratio < 4.5) found.push(`${ratio.toFixed(2)} ${element.tagName} ${element.textContent.trim().slice(0, 40)}`);
+}
+return found;
+"""
+"""Texts with less contrast than WCAG 2 asks for (level AA, 4.5 to 1)."""
+
 
 class Browser:
     """Chromium, and what it logged since the last look."""
@@ -50,6 +75,11 @@ class Browser:
     def choose(self, name: str, text: str) -> None:
         """Chooses from a list of the sample browser."""
         Select(self.all(f'[name={name}]')[0]).select_by_visible_text(text)
+
+    def faint(self) -> list[str]:
+        """Texts on the page that are hard to read."""
+        found: list[str] = self.driver.execute_script(FAINT)
+        return found
 
     def shoot(self, name: str) -> None:
         assert self.driver.save_screenshot(str(self.screenshots / f'{name}.png'))

@@ -104,6 +104,7 @@ def test_pages_fit(browser: Browser, plain: Path, width: int, dark: bool) -> Non
             browser.wait("document.querySelectorAll('#list button').length > 1")
         browser.shoot(f'{name}-{width}-{"dark" if dark else "light"}')
         assert browser.driver.execute_script('return document.documentElement.scrollWidth') <= width
+        assert browser.faint() == []
     back = browser.driver.execute_script('return getComputedStyle(document.body).backgroundColor')
     assert (back == 'rgb(255, 255, 255)') is not dark
 
