@@ -43,7 +43,8 @@ def _running(cells: Sequence[Cell], console: Console) -> None:
     for cell in cells:
         if cell.state is State.RUNNING:
             total = '?' if cell.samples is None else cell.samples
-            speed = f'{cell.rate:.1f} samples/s' if cell.rate else 'no answer yet'
+            slow = 'speed not known' if cell.answered else 'no answer yet'
+            speed = f'{cell.rate:.1f} samples/s' if cell.rate else slow
             said = f'running  {cell.model} x {cell.dataset}: {cell.answered} of {total}, {speed}'
             console.print(f'{said}, {_duration(cell.seconds_left)} left', markup=False)
 

@@ -6,6 +6,8 @@ from mmengine.config import read_base
 
 with read_base():
     from .datasets.easytool.tooleval_teval_en_v2_easytool_gen import tooleval_teval_en_v2_easytool_datasets
+    from .datasets.easytool.tooleval_teval_zh_v2_easytool_gen import tooleval_teval_zh_v2_easytool_datasets
+    from .datasets.easytool.tooleval_ultratool_en_easytool_gen import tooleval_ultratool_en_easytool_datasets
     from .datasets.easytool.tooleval_ultratool_zh_easytool_gen import tooleval_ultratool_zh_easytool_datasets
     from .datasets.teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
     from .datasets.teval.tooleval_teval_zh_v2_gen import tooleval_teval_zh_v2_datasets
@@ -23,6 +25,8 @@ datasets = [
     *tooleval_ultratool_zh_datasets,
     *tooleval_ultratool_en_datasets,
     *tooleval_teval_en_v2_easytool_datasets,
+    *tooleval_teval_zh_v2_easytool_datasets,
     *tooleval_ultratool_zh_easytool_datasets,
+    *tooleval_ultratool_en_easytool_datasets,
 ]
 work_dir = 'outputs/leaderboard'

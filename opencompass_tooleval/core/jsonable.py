@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -41,3 +42,17 @@ def to_jsonable(value: Any, depth: int = 0) -> Any:
     if isinstance(value, (list, tuple)):
         return [to_jsonable(item, depth + 1) for item in value]
     return clean_text(repr(value))
+
+
+def bounded_text(value: Any, most: int = 4_000) -> str:
+    """What somebody said, as text of at most ``most`` characters; what is longer is cut and ends with ``…``.
+
+    Args:
+        value: Text, or whatever an answer holds in its place; None is ``''``.
+        most: The most characters.
+    """
+    if value is None:
+        return ''
+    text = value if isinstance(value, str) else json.dumps(to_jsonable(value), ensure_ascii=False)
+    text = clean_text(text.strip()[: most + 1])
+    return text if len(text) <= most else f'{text[: most - 1]}…'

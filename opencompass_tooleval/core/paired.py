@@ -16,6 +16,9 @@ Reading = Callable[[Mapping[str, Any], str], Iterator[float]]
 _NOISE = 1e-9
 """Values closer than this are the same: far below what one record can gain."""
 
+_FEWEST = 2
+"""Records without which nothing can be said of how sure a difference is."""
+
 
 def metrics_of(result: Result) -> list[str]:
     """The names of a result's scores."""
@@ -37,19 +40,21 @@ class Pairs:
         ids: The records.
         a: Their values in the first result, 0-100.
         b: Their values in the second.
-        weights: What each record weighs: how many values it is the mean of.
+        weights_a: What each record weighs in the first: how many values it is the mean of.
+        weights_b: The same in the second.
     """
 
     ids: tuple[str, ...]
     a: tuple[float, ...]
     b: tuple[float, ...]
-    weights: tuple[float, ...]
+    weights_a: tuple[float, ...]
+    weights_b: tuple[float, ...]
 
     def means(self) -> tuple[float, float]:
         """Both scores over these records."""
-        total = math.fsum(self.weights)
-        first, second = (math.fsum(map(float.__mul__, side, self.weights)) for side in (self.a, self.b))
-        return first / total, second / total
+        sides = (self.a, self.weights_a), (self.b, self.weights_b)
+        first, second = (math.fsum(map(float.__mul__, *side)) / math.fsum(side[1]) for side in sides)
+        return first, second
 
 
 def _of_steps(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
@@ -63,6 +68,9 @@ def _of_sample(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
     value = detail['values'].get(metric)
     if value is not None:
         yield value
+
+
+_READINGS: tuple[Reading, ...] = (_of_steps, _of_sample)
 
 
 def _record_values(result: Result, metric: str, reading: Reading) -> dict[str, tuple[float, int]] | None:
@@ -79,27 +87,41 @@ def _record_values(result: Result, metric: str, reading: Reading) -> dict[str, t
 
 
 def pairs_of(first: Result, second: Result, metric: str) -> Pairs | None:
-    """One score of two results over the records that both have; None if it cannot be had.
+    """One score of two results over the records that both have; None if it cannot be had (see :func:`why_unpaired`).
 
     Most scores are means over samples; UltraTool's local ones are means over the steps of all samples, so that a record
-    weighs as much as it has steps. A record that was asked in several runs has as many values. A score that is neither
-    mean has no pairs.
+    weighs as much as it has steps that count, which may be more in one result than in the other. A record that was
+    asked in several runs has as many values. A score that is neither mean has no pairs, and a single pair is none.
 
     Args:
         first: A result with ``details``.
         second: Another of the same data set.
         metric: One of :func:`metrics_of` both.
     """
-    for reading in (_of_steps, _of_sample):
+    for reading in _READINGS:
         before, after = (_record_values(result, metric, reading) for result in (first, second))
-        if before and after and (shared := [record for record in before if record in after]):
+        if not before or not after:
+            continue
+        shared = [record for record in before if record in after]
+        if len(shared) >= _FEWEST:
             return Pairs(
                 tuple(shared),
                 tuple(100 * before[record][0] for record in shared),
                 tuple(100 * after[record][0] for record in shared),
                 tuple(float(before[record][1]) for record in shared),
+                tuple(float(after[record][1]) for record in shared),
             )
     return None
+
+
+def why_unpaired(first: Result, second: Result, metric: str) -> str:
+    """Why :func:`pairs_of` gives nothing."""
+    for name, result in (('first', first), ('second', second)):
+        if not details_of(result):
+            return f'the {name} has no samples of this package'
+        if not any(_record_values(result, metric, reading) for reading in _READINGS):
+            return f'the score of the {name} is not the mean of its samples (an old file? then evaluate again)'
+    return f'fewer than {_FEWEST} records are in both'
 
 
 def interval_of(first: Result, second: Result, metric: str, samples: int, seed: int) -> Interval | None:
@@ -107,7 +129,7 @@ def interval_of(first: Result, second: Result, metric: str, samples: int, seed: 
     pairs = pairs_of(first, second, metric)
     if pairs is None:
         return None
-    return paired_bootstrap(pairs.a, pairs.b, pairs.weights, samples=samples, seed=seed)
+    return paired_bootstrap(pairs.a, pairs.b, pairs.weights_a, pairs.weights_b, samples=samples, seed=seed)
 
 
 @dataclass(frozen=True)

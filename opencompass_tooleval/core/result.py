@@ -33,7 +33,7 @@ class SampleScore:
         reason: ``ok`` or the first cause of a lost point, as ``area:code``.
         parsed: What was read from the answer (None if nothing could be).
         rung: Which way of reading succeeded, for example ``literal`` or ``json``; ``none`` if none did.
-        gold: The gold answer in the same shape as ``parsed``.
+        gold: The gold answer in the same shape as ``parsed``, of what is compared; None where there is none.
     """
 
     id: str

@@ -46,6 +46,40 @@ def columns_of(groups: Iterable[Mapping[str, Any]]) -> dict[Score, dict[Score, f
     return columns
 
 
+def errors_of(result: Mapping[str, Any]) -> dict[str, float]:
+    """Standard errors of a result's scores, 0-100, without those that are not known.
+
+    Several runs ask the same records: their errors are taken to move together, so that the mean of them is the most
+    that the error of their mean can be.
+    """
+    found = result.get('standard_errors')
+    runs = [run for run in (found if isinstance(found, list) else [found]) if isinstance(run, Mapping)]
+    errors: dict[str, list[float]] = {}
+    for run in runs:
+        for metric, error in run.items():
+            if isinstance(error, (int, float)):
+                errors.setdefault(metric, []).append(error)
+    return {metric: math.fsum(mine) / len(runs) for metric, mine in errors.items() if len(mine) == len(runs)}
+
+
+def column_error(shares: Mapping[Score, float], errors: Mapping[Score, float]) -> float | None:
+    """The standard error of a column of a table, 0-100; None if that of a score is not known.
+
+    Errors of different data sets are independent; those of scores of one data set are taken to move together, which is
+    the most that they can add up to.
+
+    Args:
+        shares: Data set and metric -> share, as :func:`columns_of` has it.
+        errors: Data set and metric -> standard error.
+    """
+    if not all(score in errors for score in shares):
+        return None
+    by_dataset: dict[str, float] = {}
+    for score, share in shares.items():
+        by_dataset[score[0]] = by_dataset.get(score[0], 0.0) + share * errors[score]
+    return math.hypot(*by_dataset.values())
+
+
 def resample(dataset: str, pairs: Mapping[str, Pairs], samples: int, seed: int) -> dict[str, Means]:
     """Both models' scores on a data set, in every metric, over resamples of its records.
 
@@ -66,17 +100,17 @@ def resample(dataset: str, pairs: Mapping[str, Pairs], samples: int, seed: int) 
         for record in mine.ids:
             position.setdefault(record, len(position))
     size = len(position)
-    columns = np.zeros((size, len(pairs), 3))
+    columns = np.zeros((size, len(pairs), 4))
     for number, mine in enumerate(pairs.values()):
         at = [position[record] for record in mine.ids]
-        a, b, weights = (np.array(side) for side in (mine.a, mine.b, mine.weights))
-        columns[at, number] = np.array([a * weights, b * weights, weights]).T
+        a, b, in_a, in_b = map(np.array, (mine.a, mine.b, mine.weights_a, mine.weights_b))
+        columns[at, number] = np.array([a * in_a, b * in_b, in_a, in_b]).T
     flat = columns.reshape(size, -1)
     generator = np.random.default_rng([seed, zlib.crc32(dataset.encode('utf-8', 'surrogatepass'))])
     totals = np.empty((samples, flat.shape[1]))
     for row in totals:
         row[:] = np.bincount(generator.integers(0, size, size), minlength=size) @ flat
-    by_metric = totals.reshape(samples, len(pairs), 3)
+    by_metric = totals.reshape(samples, len(pairs), 4)
     with np.errstate(invalid='ignore'):
         return {metric: (by_metric[:, i, :2] / by_metric[:, i, 2:]).T for i, metric in enumerate(pairs)}
 

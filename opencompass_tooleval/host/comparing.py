@@ -9,7 +9,16 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.paired import Difference, Pairs, Result, details_of, differences, metrics_of, pairs_of
+from opencompass_tooleval.core.paired import (
+    Difference,
+    Pairs,
+    Result,
+    details_of,
+    differences,
+    metrics_of,
+    pairs_of,
+    why_unpaired,
+)
 from opencompass_tooleval.core.tables import Means, Score, compare_column, resample
 from opencompass_tooleval.host.tables import published_columns
 from opencompass_tooleval.host.work_dir import WorkDir
@@ -126,14 +135,18 @@ class _Comparer:
         metrics = [metric for metric in metrics_of(first) if metric in metrics_of(second)]
         known = {metric: pairs for metric in metrics if (pairs := pairs_of(first, second, metric))}
         means = resample(dataset, known, self._samples, self._seed) if known else {}
+        unpaired: dict[str, list[str]] = {}
         for metric in metrics:
             score = dataset, metric
             if metric in known:
                 self._pairs[score], self._means[score] = known[metric], means[metric]
+            else:
+                unpaired.setdefault(why_unpaired(first, second, metric), []).append(metric)
             row = self._row(score, {score: 1.0}, (first[metric], second[metric]))
             error_a, error_b = _error(first, metric, row.error_a), _error(second, metric, row.error_b)
             self._rows[score] = replace(row, error_a=error_a, error_b=error_b)
             self.found.datasets.append(self._rows[score])
+        self.found.notes += [f'{dataset}: no interval of {_some(those)}: {why}' for why, those in unpaired.items()]
         different = differences(first, second)
         self.found.records[dataset] = len(_ids(first) & _ids(second))
         self.found.differing[dataset] = [
@@ -143,7 +156,10 @@ class _Comparer:
 
     def _row(self, name: Score, column: Mapping[Score, float], scores: tuple[float, float]) -> Row:
         a, b = scores
-        if not all(score in self._means for score in column):
+        unpaired = [f'{dataset} {metric}' for dataset, metric in column if (dataset, metric) not in self._means]
+        if unpaired:
+            if name not in column:
+                self.found.notes.append(f'{name[0]} {name[1]}: no interval, for want of that of {_some(unpaired)}')
             return Row(*name, a, None, b, None, b - a)
         drawn = compare_column(column, self._pairs, self._means, LEVEL)
         interval = drawn.interval

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
+from datasets import Dataset
 from opencompass.registry import ICL_PROMPT_TEMPLATES
 from opencompass.utils.prompt import PromptList
 
@@ -25,12 +27,14 @@ class Conversation(PromptList):
         source: Name of the data set, such as ``plan_json_v2``.
         position: Index of the record in the data set.
         gold_answer: What a perfect model would say, for the oracle model only; it is in none of the messages.
+        asked: What stands for the prompt, from :meth:`ToolEvalConversationTemplate.asked`; None if made otherwise.
     """
 
     record_id: str
     source: str
     position: int
     gold_answer: str
+    asked: str | None = None
 
     @classmethod
     def of(cls, messages: list[Message], entry: Mapping[str, Any]) -> Conversation:
@@ -73,4 +77,15 @@ class ToolEvalConversationTemplate:
     ) -> Conversation:
         """Builds the prompt of one row; the other arguments are OpenCompass's, and nothing is to be replaced here."""
         messages = [Message(**message) for message in json.loads(entry[self._column])]
-        return Conversation.of(normalise(messages, self._role_map), entry)
+        conversation = Conversation.of(normalise(messages, self._role_map), entry)
+        conversation.asked = self.asked(entry[self._column])
+        return conversation
+
+    def asked(self, text: str) -> str:
+        """32 hex digits that stand for the prompt made of a column's text: another text or role gives others."""
+        whole = json.dumps([self._role_map, text])
+        return hashlib.blake2b(whole.encode('ascii'), digest_size=16).hexdigest()
+
+    def asked_of(self, rows: Dataset) -> list[str]:
+        """The same for every row of a data set."""
+        return [self.asked(text) for text in rows[self._column]]

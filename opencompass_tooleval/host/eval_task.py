@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mmengine.fileio.handlers.json_handler import set_default
-from opencompass.registry import TASKS
+from opencompass.registry import ICL_PROMPT_TEMPLATES, TASKS
 from opencompass.tasks import OpenICLEvalTask, openicl_eval
 from opencompass.utils import get_infer_output_path
 
+from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.host.going_on import Failures
+from opencompass_tooleval.host.lock import hold, sweep_lock
 from opencompass_tooleval.host.shards import check_shards, read_predictions, shard_files
 from opencompass_tooleval.host.task_process import as_module
 
@@ -38,7 +40,14 @@ class ToolEvalEvalTask(OpenICLEvalTask):
     """
 
     def get_command(self, cfg_path: str, template: str) -> str:
-        """The command that runs this module."""
+        """The command that runs this task.
+
+        It is asked for by the process that starts the tasks, which thereby keeps other sweeps out of the directory.
+
+        Raises:
+            InUseError: Another sweep is at work there.
+        """
+        hold(sweep_lock(Path(self.work_dir)))
         return as_module(super().get_command(cfg_path, template), openicl_eval.__file__, 'eval')
 
     def run(self) -> None:
@@ -70,7 +79,30 @@ class ToolEvalEvalTask(OpenICLEvalTask):
         whole = self._file('predictions')
         if not whole.exists() and 'record_id' in test_set.column_names:
             check_shards(shard_files(whole), test_set['record_id'])
-        return super()._evaluate_predictions(pred_strs, test_set, pred_dicts)
+        asked = self._check_asked(test_set, pred_dicts)
+        result = super()._evaluate_predictions(pred_strs, test_set, pred_dicts)
+        if not asked and 'prompts_sha256' in result.get('provenance', {}):
+            result['provenance']['prompts_sha256'] = None  # rows that do not say what was asked, such as imported ones
+        return result
+
+    def _check_asked(self, test_set: Any, rows: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether all rows say what was asked.
+
+        Raises:
+            ValueError: Some were asked something else than the data set asks now.
+        """
+        asked = [row.get('asked') for row in rows]
+        template = ICL_PROMPT_TEMPLATES.build(self.dataset_cfg['infer_cfg']['prompt_template']) if any(asked) else None
+        if not isinstance(template, ToolEvalConversationTemplate):
+            return False
+        pairs = enumerate(zip(asked, template.asked_of(test_set), strict=False))
+        other = [str(rows[number].get('record_id')) for number, (was, now) in pairs if was not in (None, now)]
+        if other:
+            raise ValueError(
+                f'{len(other)} predictions answer other prompts than the data set has now ({", ".join(other[:5])}): '
+                'data, instructions or template have changed since. Bring them back, or delete the predictions.'
+            )
+        return all(asked)
 
     def _save_results(self, result: Any) -> None:
         file = self._file('results')

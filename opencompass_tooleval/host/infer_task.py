@@ -19,7 +19,7 @@ from opencompass.utils import (
 )
 
 from opencompass_tooleval.host.going_on import Failures
-from opencompass_tooleval.host.lock import exclusive, lock_path
+from opencompass_tooleval.host.lock import exclusive, hold, lock_path, sweep_lock
 from opencompass_tooleval.host.task_process import as_module
 
 
@@ -44,7 +44,14 @@ class ToolEvalInferTask(OpenICLInferTask):
     """
 
     def get_command(self, cfg_path: str, template: str) -> str:
-        """The command that runs this module."""
+        """The command that runs this task.
+
+        It is asked for by the process that starts the tasks, which thereby keeps other sweeps out of the directory.
+
+        Raises:
+            InUseError: Another sweep is at work there.
+        """
+        hold(sweep_lock(Path(self.work_dir)))
         return as_module(super().get_command(cfg_path, template), openicl_infer.__file__, 'infer')
 
     def run(self, cur_model: Any = None, cur_model_abbr: str | None = None) -> None:

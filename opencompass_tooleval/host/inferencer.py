@@ -46,12 +46,18 @@ def _prefix_order(prompts: Sequence[Conversation], indices: Sequence[int]) -> li
     return sorted(indices, key=lambda index: [(item['role'], item['prompt']) for item in prompts[index]])
 
 
+def _answers(row: Row, prompt: Conversation) -> bool:
+    """Whether a kept row is about this record and, if it says so, this very prompt."""
+    return row.get('record_id') == prompt.record_id and row.get('asked') in (None, prompt.asked)
+
+
 @ICL_INFERENCERS.register_module()
 class ToolEvalGenInferencer(GenInferencer):
     """OpenCompass's :class:`GenInferencer` with prompts in prefix order and answers by record.
 
-    Answers are written in the data's order. Each row carries ``record_id`` and ``infra``: None, or why there is no
-    answer (``infra:timeout``, ``infra:truncated``, ...). Rows with a reason are asked again when the run is resumed.
+    Answers are written in the data's order. Each row carries ``record_id``, ``asked`` (what stands for the prompt) and
+    ``infra``: None, or why there is no answer (``infra:timeout``, ``infra:truncated``, ...). Rows with a reason, and
+    those that answer another prompt, are asked again when the run is resumed.
 
     Args:
         model: As :class:`GenInferencer`.
@@ -121,7 +127,7 @@ class ToolEvalGenInferencer(GenInferencer):
         kept = {
             index: row
             for index, row in journal.restore().items()
-            if index < len(prompts) and row.get('record_id') == prompts[index].record_id and not row.get('infra')
+            if index < len(prompts) and _answers(row, prompts[index]) and not row.get('infra')
         }
         if kept:
             get_logger().info(f'{journal.path}: {len(kept)} of {len(prompts)} samples are answered already')
@@ -150,6 +156,7 @@ class ToolEvalGenInferencer(GenInferencer):
             'prediction': str(answer),
             'gold': gold,
             'record_id': prompt.record_id,
+            'asked': prompt.asked,
             'infra': answer.reason,
         }
         if self.dump_res_length:
@@ -169,7 +176,7 @@ class ToolEvalGenInferencer(GenInferencer):
         said = f'{file.stem}: {count} of {len(rows)} samples have no answer ({dict(failed)})'
         if count > self.max_infra_share * len(rows):
             raise InfraFailureError(
-                f'{said}, more than max_infra_share={self.max_infra_share:.2%} allows. The other answers are kept; '
-                'run again with -r to ask these again.'
+                f'{said}, more than max_infra_share={self.max_infra_share:.2%} allows. The other answers are kept. Run '
+                'again with -r to ask these again, or with tooleval retry, which takes what then still fails.'
             )
         get_logger().warning(f'{said}; they count as wrong, under their name')

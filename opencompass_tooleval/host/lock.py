@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import fcntl
 import json
 import logging
 import os
 import socket
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO
 
 logger = logging.getLogger(__name__)
+
+
+_at_exit = ExitStack()
+atexit.register(_at_exit.close)
+_held: set[Path] = set()
+_one_thread = threading.Lock()
+
+
+def sweep_lock(work_dir: Path) -> Path:
+    """The lock of a working directory: whoever starts tasks there holds it."""
+    return work_dir / '.sweep.lock'
 
 
 def lock_path(predictions: Path) -> Path:
@@ -58,7 +71,7 @@ def _acquire(path: Path) -> IO[str]:
             who = f'process {holder.process} on {holder.host} since {holder.since}' if holder else 'another process'
             raise InUseError(f'{path} is locked by {who}; wait for it, or stop it first') from None
         except OSError as error:
-            if error.errno not in {errno.ENOLCK, errno.ENOTSUP}:
+            if error.errno not in {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}:
                 stream.close()
                 raise
             logger.warning('%s: no locks on this file system (%s); run one sweep at a time', path, error)
@@ -107,3 +120,15 @@ def exclusive(path: Path, samples: int = 0) -> Iterator[None]:
             yield
         finally:
             path.unlink(missing_ok=True)
+
+
+def hold(path: Path) -> None:
+    """Takes a lock for the rest of this process's life; once is enough.
+
+    Raises:
+        InUseError: As :func:`exclusive`.
+    """
+    with _one_thread:
+        if path not in _held:
+            _at_exit.enter_context(exclusive(path))
+            _held.add(path)

@@ -10,6 +10,7 @@ from opencompass.registry import PARTITIONERS
 from opencompass.utils import build_dataset_from_cfg, get_infer_output_path
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.host.inferencer import MAX_INFRA_SHARE
 from opencompass_tooleval.host.shards import CURE, numbered_shards, read_predictions
 
 
@@ -35,6 +36,16 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
         if key not in self._sizes:
             self._sizes[key] = len(build_dataset_from_cfg(dataset).test)
         return self._sizes[key]
+
+    def split_dataset(self, dataset_cfg: Any) -> list[Any]:
+        """As :class:`NumWorkerPartitioner`; a part may have as many samples without an answer as the whole."""
+        parts: list[Any] = super().split_dataset(dataset_cfg)
+        for part in parts if len(parts) > 1 else ():
+            inferencer = part.get('infer_cfg', {}).get('inferencer', {})
+            if 'opencompass_tooleval.' in str(inferencer.get('type')):
+                share = inferencer.get('max_infra_share', MAX_INFRA_SHARE)
+                inferencer['max_infra_share'] = min(1.0, share * len(parts))
+        return parts
 
     def partition(self, model_dataset_combinations: Any, work_dir: str, out_dir: str, add_cfg: Any = None) -> Any:
         """As :class:`NumWorkerPartitioner`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from opencompass.registry import PARTITIONERS
 from opencompass.utils import (
     build_dataset_from_cfg,
     dataset_abbr_from_cfg,
-    get_infer_output_path,
     get_logger,
     model_abbr_from_cfg,
 )
@@ -34,7 +33,7 @@ class ModelPlan:
         jobs: Inference jobs.
         gpus: GPUs of each.
         datasets: Data sets that are still to be asked.
-        done: Data sets whose predictions are there.
+        done: Data sets of which nothing is to be asked any more.
         samples: Samples to ask, those of a begun data set included.
         prompt_tokens: Tokens of their prompts, estimated; of dialogues of several rounds, none.
         counter: What they were counted with.
@@ -90,6 +89,23 @@ class _Sizes:
         return self._known[key]
 
 
+def _whole(part: str, datasets: Collection[str]) -> str:
+    """The abbr of a data set or of a part of one -> that of the data set."""
+    whole, _, number = part.rpartition('_')
+    return whole if part not in datasets and number.isdecimal() and whole in datasets else part
+
+
+def _wanted(cfg: Config, model: str) -> set[str]:
+    """Abbrs of the data sets that a model is to do."""
+    combinations = cfg.get('model_dataset_combinations') or [{'models': cfg['models'], 'datasets': cfg['datasets']}]
+    return {
+        dataset_abbr_from_cfg(dataset)
+        for combination in combinations
+        if model in map(model_abbr_from_cfg, combination['models'])
+        for dataset in combination['datasets']
+    }
+
+
 def _tasks(cfg: Config, stage: str, folder: Path) -> list[Any]:
     """The tasks that OpenCompass would make of one stage."""
     stage_cfg = cfg.get(stage)
@@ -132,7 +148,7 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     scored = [model_abbr_from_cfg(model) for task in evaluations for model in task['models']]
     runner = cfg['infer']['runner']
     return Plan(
-        [_model_plan(cfg, model, todo, jobs, scored, sizes, work_dir) for model in cfg['models']],
+        [_model_plan(cfg, model, todo, jobs, scored, sizes) for model in cfg['models']],
         runner.get('max_num_workers'),
         str(getattr(runner['type'], '__name__', runner['type'])).rpartition('.')[2],
     )
@@ -145,7 +161,6 @@ def _model_plan(
     jobs: Mapping[str, int],
     scored: Sequence[str],
     sizes: _Sizes,
-    work_dir: Path,
 ) -> ModelPlan:
     abbr = model_abbr_from_cfg(model)
     counter = choose_counter([model.get('tokenizer_path'), model.get('path')])
@@ -153,13 +168,14 @@ def _model_plan(
     for dataset in todo[abbr]:
         size, texts = sizes.of(dataset)
         tokens += size * sum(counter.count(texts)) / max(1, len(texts))
-    files = [Path(get_infer_output_path(model, dataset, str(work_dir / 'predictions'))) for dataset in cfg['datasets']]
+    wanted = _wanted(cfg, abbr)
+    left = {_whole(dataset_abbr_from_cfg(part), wanted) for part in todo[abbr]}
     return ModelPlan(
         model=abbr,
         jobs=jobs[abbr],
         gpus=int(model.get('run_cfg', {}).get('num_gpus', 0)),
-        datasets=len(todo[abbr]),
-        done=sum(file.is_file() for file in files),
+        datasets=len(left),
+        done=len(wanted - left),
         samples=sum(sizes.of(dataset)[0] for dataset in todo[abbr]),
         prompt_tokens=round(tokens),
         counter=counter.name,

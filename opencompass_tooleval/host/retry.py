@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mmengine.config import Config
+from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
+
 from opencompass_tooleval.host.journal import Journal
-from opencompass_tooleval.host.lock import exclusive, lock_path
+from opencompass_tooleval.host.lock import InUseError, exclusive, is_held, lock_path, sweep_lock
 from opencompass_tooleval.host.shards import read_predictions
 from opencompass_tooleval.host.work_dir import WorkDir
 
@@ -20,17 +23,17 @@ class Unanswered:
         model: Its abbr.
         dataset: Its abbr.
         file: The predictions, whole or a shard.
-        samples: How many have no answer.
+        samples: How many have no answer; None if the file is not finished, such as where too many had none.
     """
 
     model: str
     dataset: str
     file: Path
-    samples: int
+    samples: int | None
 
 
 def find_unanswered(work: WorkDir) -> Iterator[Unanswered]:
-    """Looks through all predictions of a run.
+    """Looks through all predictions of a run, finished or not.
 
     Raises:
         DataError: A file is damaged.
@@ -39,25 +42,56 @@ def find_unanswered(work: WorkDir) -> Iterator[Unanswered]:
         for file in sorted(folder.glob('[!.]*.json')):
             count = sum(bool(row.get('infra')) for row in read_predictions(file))
             if count:
-                known = (folder / f'{file.stem}.json').stem
-                base, _, number = known.rpartition('_')
-                shard = number.isdecimal() and not (work.path / 'results' / folder.name / f'{known}.json').exists()
-                yield Unanswered(folder.name, base if shard else known, file, count)
+                yield Unanswered(folder.name, _dataset(work, file), file, count)
+        for journal in sorted(folder.glob('tmp_*.jsonl')):
+            file = folder / f'{journal.stem.removeprefix("tmp_")}.json'
+            if not file.exists():
+                yield Unanswered(folder.name, _dataset(work, file), file, None)
 
 
-def reopen(work: WorkDir, unanswered: Unanswered) -> None:
-    """Turns a predictions file back into a journal, so that a resumed run asks only what has no answer.
+def _dataset(work: WorkDir, file: Path) -> str:
+    base, _, number = file.stem.rpartition('_')
+    shard = number.isdecimal() and not (work.path / 'results' / file.parent.name / file.name).exists()
+    return base if shard else file.stem
 
-    The journal is written before the predictions go, and they go before the result: killed anywhere, nothing is lost.
+
+def accepting(config: Path, out: Path) -> set[tuple[str, str]]:
+    """Writes a config like another, under which any number of samples may stay without an answer.
+
+    Returns:
+        The models and data sets that it has, by abbr.
+    """
+    content = Config.fromfile(str(config), format_python_code=False)
+    for dataset in content['datasets']:
+        inferencer = dataset['infer_cfg']['inferencer']
+        if 'opencompass_tooleval.' in str(inferencer['type']):
+            inferencer['max_infra_share'] = 1.0
+    out.parent.mkdir(exist_ok=True)
+    content.dump(str(out))
+    datasets = [dataset_abbr_from_cfg(dataset) for dataset in content['datasets']]
+    return {(model_abbr_from_cfg(model), dataset) for model in content['models'] for dataset in datasets}
+
+
+def reopen(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
+    """Turns predictions files back into journals, so that a resumed run asks only what has no answer.
+
+    A journal is written before the predictions go, and they go before the result: killed anywhere, nothing is lost.
 
     Raises:
-        InUseError: A process is asking about it now.
+        InUseError: A sweep is at work there.
     """
-    file = unanswered.file
-    with exclusive(lock_path(file)):
-        journal = Journal(file.with_name(f'tmp_{file.stem}.jsonl'))
-        rows = dict(enumerate(read_predictions(file)))
-        journal.remove()
-        journal.append({index: row for index, row in rows.items() if not row.get('infra')})
-        (work.path / 'results' / unanswered.model / f'{unanswered.dataset}.json').unlink(missing_ok=True)
-        file.unlink()
+    with exclusive(sweep_lock(work.path)):
+        for lock in work.path.glob('predictions/*/.*.lock'):
+            if is_held(lock):
+                raise InUseError(f'{lock} is held: a task of a sweep is still at work here')
+        for one in unanswered:
+            if one.samples is None:
+                continue
+            file = one.file
+            with exclusive(lock_path(file)):
+                journal = Journal(file.with_name(f'tmp_{file.stem}.jsonl'))
+                rows = dict(enumerate(read_predictions(file)))
+                journal.remove()
+                journal.append({index: row for index, row in rows.items() if not row.get('infra')})
+                (work.path / 'results' / one.model / f'{one.dataset}.json').unlink(missing_ok=True)
+                file.unlink()

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
 ELEMENT_SCRIPT = """#!/bin/bash
-# One element of a job array: runs its command, then leaves the exit code in a file.
+# One element of a job array: runs its command, then leaves the exit code in a file, unless it was told to stop.
+# It stops when its command has: else Slurm could take a job for over whose command still works.
+stopped=
+trap stopped=1 TERM
 element=$1-$SLURM_ARRAY_TASK_ID
 rm -f "$element.exit"
 echo "slurm: job ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID on $SLURMD_NODENAME, restart ${SLURM_RESTART_COUNT:-0}"
 bash "$element.sh"
 code=$?
-echo "$code" >"$element.exit.new" && mv -f "$element.exit.new" "$element.exit"
+[ "$stopped" ] || { echo "$code" >"$element.exit.new" && mv -f "$element.exit.new" "$element.exit"; }
 exit "$code"
 """
 """Its argument is the folder and the number of the chunk: ``/folder/0`` and element 7 are ``/folder/0-7.sh``."""
@@ -37,6 +40,15 @@ ENDED = {
 
 PREEMPTED = 'PREEMPTED'
 """Ended by a job of higher priority, where the partition's PreemptMode is CANCEL and not REQUEUE."""
+
+STUCK = {'launch_failed_requeued_held', 'JobHoldMaxRequeue'}
+"""Reasons for which Slurm itself holds a job that a node could not start; it waits until someone acts."""
+
+HELD = {'JobHeldUser', 'JobHeldAdmin', 'job_requeued_in_held_state'}
+"""Reasons that someone wanted."""
+
+JOB_FORMAT = '%F %T %j'
+"""For ``squeue``: job, state, name."""
 
 STATE_FORMAT = '%F %K %T %r'
 """For ``squeue --array``: job, index in its array, state, reason."""
@@ -63,6 +75,19 @@ class State(NamedTuple):
     def is_over(self) -> bool:
         """Whether it will not run again."""
         return self.name in ENDED
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a node could not start it, and Slurm will not try again."""
+        return self._waits_for(STUCK)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether someone holds it."""
+        return self._waits_for(HELD)
+
+    def _waits_for(self, reasons: Container[str]) -> bool:
+        return self.name == 'PENDING' and self.reason.replace(' ', '_') in reasons
 
 
 @dataclass(frozen=True)
@@ -141,6 +166,12 @@ def read_states(said: str) -> dict[tuple[str, int], State]:
     """States of elements by job and index, from ``squeue --noheader --array --format=STATE_FORMAT``."""
     rows = (line.split(maxsplit=3) for line in said.splitlines())
     return {(row[0], int(row[1])): State(*row[2:]) for row in rows if len(row) > 2 and row[1].isdigit()}
+
+
+def read_jobs(said: str) -> set[tuple[str, str]]:
+    """Id and name of jobs that are not over, from ``squeue --noheader --format=JOB_FORMAT``."""
+    rows = (line.split(maxsplit=2) for line in said.splitlines())
+    return {(row[0], row[2]) for row in rows if len(row) > 2 and not State(row[1]).is_over}
 
 
 def read_array_limit(said: str) -> int:

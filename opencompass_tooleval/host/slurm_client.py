@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from opencompass_tooleval.host.slurm import (
+    JOB_FORMAT,
     STATE_FORMAT,
     State,
     is_forgotten,
     is_passing,
     read_array_limit,
     read_job_id,
+    read_jobs,
     read_states,
 )
 
@@ -25,6 +27,7 @@ _PAUSE = 2.0
 _TIMEOUT = 120.0
 _CANCEL_PATIENCE = 60.0
 _KEPT = {'SLURM_CONF', 'SLURM_CONF_SERVER', 'SLURM_JWT'}
+_DROPPED = ('SLURM_', 'SQUEUE_', 'SCANCEL_', 'SCONTROL_', 'SBATCH_CLUSTERS', 'SBATCH_WAIT')
 
 
 class SlurmError(RuntimeError):
@@ -36,8 +39,12 @@ class _PassingError(SlurmError):
 
 
 def slurm_environment() -> dict[str, str]:
-    """This process's environment, without what Slurm told it about a job that it may itself be running in."""
-    return {name: value for name, value in os.environ.items() if not name.startswith('SLURM_') or name in _KEPT}
+    """This process's environment, without what Slurm told it about a job that it may itself be running in.
+
+    And without the user's own options of Slurm's commands: ``SQUEUE_PARTITION`` would hide jobs, ``SCANCEL_STATE``
+    spare them, ``SBATCH_WAIT`` keep ``sbatch`` from answering.
+    """
+    return {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED) or name in _KEPT}
 
 
 class Slurm:
@@ -102,6 +109,14 @@ class Slurm:
                 raise _PassingError(str(error)) from error  # whatever squeue has, the tasks go on
 
         return read_states(self._patiently(ask))
+
+    def jobs(self) -> set[tuple[str, str]]:
+        """Id and name of all jobs of the user that are not over.
+
+        Raises:
+            SlurmError: No answer for too long.
+        """
+        return read_jobs(self._patiently(lambda: self._squeue(f'--format={JOB_FORMAT}')))
 
     def set_throttle(self, job_id: str, number: int) -> None:
         """Lets so many elements of an array run at once."""

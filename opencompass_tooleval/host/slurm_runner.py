@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import subprocess
 import tempfile
 import time
@@ -20,6 +19,7 @@ from tqdm import tqdm
 from opencompass_tooleval.host.interrupts import Interrupts
 from opencompass_tooleval.host.slurm import Resources
 from opencompass_tooleval.host.slurm_client import Slurm, slurm_environment
+from opencompass_tooleval.host.slurm_leftovers import alive, cancel_leftovers, job_name, remove
 from opencompass_tooleval.host.slurm_stage import Element, Stage
 from opencompass_tooleval.host.work_dir import last_error
 
@@ -43,7 +43,7 @@ class SlurmArrayRunner(BaseRunner):
         gpu_request: Option for tasks that need GPUs, as the cluster wants it; ``{n}`` is their number.
         extra_command: More options of ``sbatch``, such as ``['--mem=64G', '-c 8']``.
         poll: Shortest and longest wait between two calls of ``squeue``, in seconds.
-        patience: Seconds for which a controller that does not answer is waited for.
+        patience: Seconds for which a controller that does not answer is waited for, and a refused job tried again.
         grace: Seconds that an exit code may take to appear on the shared file system after its job is gone.
         debug: See above.
         lark_bot_url: As in OpenCompass.
@@ -94,23 +94,29 @@ class SlurmArrayRunner(BaseRunner):
         folder = _new_folder(Path(built[0].work_dir))
         elements = [_element(number, task, folder) for number, task in enumerate(built)]
         names = [task.name for task in built]
+        with alive(folder):
+            return self._run(elements, names, folder)
+
+    def _run(self, elements: Sequence[Element], names: Sequence[str], folder: Path) -> list[tuple[str, int]]:
         status: list[tuple[str, int]] = []
         try:
             with Interrupts() as interrupts:
+                slurm = Slurm(self.patience, interrupts.sleep)
+                cancel_leftovers(folder.parent, slurm, self.patience, interrupts.sleep)
                 if self.debug:
-                    self._run_one_by_one(elements, interrupts)
+                    self._run_one_by_one(elements, folder, interrupts)
                 else:
-                    self._run_arrays(elements, names, folder, interrupts)
+                    self._run_arrays(elements, names, folder, slurm, interrupts)
             status = [(name, _code(element)) for name, element in zip(names, elements, strict=True)]
         finally:
             if all(code == 0 for _, code in status) and not self.keep_tmp_file:
-                _remove(folder)
+                remove(folder)
             else:
                 get_logger().info(f'parameters and scripts are kept in {folder}')
         return status
 
     def _run_arrays(
-        self, elements: Sequence[Element], names: Sequence[str], folder: Path, interrupts: Interrupts
+        self, elements: Sequence[Element], names: Sequence[str], folder: Path, slurm: Slurm, interrupts: Interrupts
     ) -> None:
         with tqdm(total=len(elements), desc='Finished') as bar:
 
@@ -123,19 +129,21 @@ class SlurmArrayRunner(BaseRunner):
 
             Stage(
                 folder=folder,
-                slurm=Slurm(self.patience, interrupts.sleep),
+                slurm=slurm,
                 resources=self.resources,
                 sleep=interrupts.sleep,
                 limit=self.max_num_workers,
                 retry=self.retry,
                 poll=self.poll,
+                patience=self.patience,
                 grace=self.grace,
                 on_end=on_end,
             ).run(elements)
 
-    def _run_one_by_one(self, elements: Sequence[Element], interrupts: Interrupts) -> None:
+    def _run_one_by_one(self, elements: Sequence[Element], folder: Path, interrupts: Interrupts) -> None:
         for element in elements:
-            command = ['srun', '--quit-on-interrupt', *self.resources.options(element.gpus)]
+            name = f'--job-name={job_name(folder, element.number)}'
+            command = ['srun', '--quit-on-interrupt', *self.resources.options(element.gpus), name]
             with subprocess.Popen([*command, 'bash', '-c', element.command], env=slurm_environment()) as process:
                 try:
                     while process.poll() is None:
@@ -150,11 +158,6 @@ def _new_folder(work_dir: Path) -> Path:
     parent = work_dir.resolve() / 'tmp' / 'slurm'
     parent.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix=time.strftime('%Y%m%d_%H%M%S-'), dir=parent))
-
-
-def _remove(folder: Path) -> None:
-    # Cancelled elements write exit codes to the last; under another name they find no folder.
-    shutil.rmtree(folder.rename(folder.with_suffix('.gone')), ignore_errors=True)
 
 
 def _element(number: int, task: Any, folder: Path) -> Element:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from opencompass_tooleval.host.slurm import (
     shares,
 )
 from opencompass_tooleval.host.slurm_client import Slurm, SlurmError
+from opencompass_tooleval.host.slurm_leftovers import job_name
 
 NO_EXIT_CODE = -1
 """In place of the exit code of an element that is gone and left none."""
@@ -52,7 +53,7 @@ class Element:
     gone_since: float | None = None
 
 
-@dataclass
+@dataclass(eq=False)
 class Array:
     """One job array, or one that waits to be submitted.
 
@@ -80,7 +81,8 @@ class Array:
 class Stage:
     """Runs tasks as job arrays, one per number of GPUs and per chunk of the cluster's ``MaxArraySize``.
 
-    Slurm schedules. What failed is submitted again as an array of its own, behind what is submitted already.
+    Slurm schedules. What failed is submitted again as an array of its own, behind what is submitted already. Once a
+    job was accepted, one that is refused is tried again at every look, until nothing runs and patience is over.
 
     Args:
         folder: An empty folder that every node sees; it keeps scripts and exit codes.
@@ -90,6 +92,7 @@ class Stage:
         limit: Elements that may run at once, of all arrays together.
         retry: How often a failed element is run again.
         poll: Shortest and longest wait between two calls of ``squeue``, in seconds.
+        patience: Seconds for which a job that is refused is tried again, or longer while others run.
         grace: Seconds for which the exit code of an element that is gone may take to appear on a shared file system.
         on_end: Told each element that has ended for good.
     """
@@ -101,18 +104,22 @@ class Stage:
     limit: int = 32
     retry: int = 2
     poll: tuple[float, float] = (1.0, 15.0)
+    patience: float = 1800.0
     grace: float = 30.0
     on_end: Callable[[Element], None] = lambda element: None
     _arrays: list[Array] = field(default_factory=list, init=False)
     _size: int = field(default=0, init=False)
     _submitted: int = field(default=0, init=False)
-    _reasons: set[str] = field(default_factory=set, init=False)
+    _said: set[State] = field(default_factory=set, init=False)
+    _accepted: bool = field(default=False, init=False)
+    _refusal: SlurmError | None = field(default=None, init=False)
+    _refused_since: float = field(default=0.0, init=False)
 
     def run(self, elements: Sequence[Element]) -> None:
         """Runs all elements to their end and sets their ``code``; whatever ends this early, no job stays behind.
 
         Raises:
-            SlurmError: Slurm refuses a job, or has not answered for too long.
+            SlurmError: Slurm refuses the first job, or has not answered for too long.
         """
         self._size = self.slurm.array_limit()
         (self.folder / 'element.sh').write_text(ELEMENT_SCRIPT, encoding='utf-8')
@@ -150,15 +157,22 @@ class Stage:
 
     def _let_run(self) -> None:
         """Submits what waits, and lets submitted arrays take over what others have no more use for."""
-        sizes = [len(array.left) for array in self._arrays]
-        granted = shares(self.limit, sizes, [array.held for array in self._arrays])
-        for array, throttle in zip(self._arrays, granted, strict=True):
-            if throttle > array.throttle:
+        arrays = self._arrays
+        while refused := self._share_out(arrays):
+            arrays = [array for array in arrays if array not in refused]
+
+    def _share_out(self, arrays: Sequence[Array]) -> list[Array]:
+        """Lets elements of these arrays run, and says which arrays Slurm refused."""
+        sizes = [len(array.left) for array in arrays]
+        granted = shares(self.limit, sizes, [array.held for array in arrays])
+        refused = []
+        for array, throttle in zip(arrays, granted, strict=True):
+            if array.job_id and throttle > array.throttle:
                 array.throttle = throttle
-                if array.job_id:
-                    self._raise(array)
-                else:
-                    self._submit(array)
+                self._raise(array)
+            elif throttle > array.throttle and not self._submit(array, throttle):
+                refused.append(array)
+        return refused
 
     def _raise(self, array: Array) -> None:
         try:
@@ -166,7 +180,8 @@ class Stage:
         except SlurmError as error:  # slower, not wrong; the array may also have ended just now
             get_logger().info('%s', error)
 
-    def _submit(self, array: Array) -> None:
+    def _submit(self, array: Array, throttle: int) -> bool:
+        """Whether Slurm takes it."""
         for element in array.left.values():
             self._path(element, '.exit').unlink(missing_ok=True)
         self._submitted += 1
@@ -174,36 +189,80 @@ class Stage:
         options = [
             '--requeue',
             *self.resources.options(array.gpus),
-            f'--array={array_indices(array.left)}%{array.throttle}',
+            f'--array={array_indices(array.left)}%{throttle}',
             f'--chdir={Path.cwd()}',
             f'--output={file_pattern(str(base))}-%a.log',
             '--open-mode=append',
         ]
-        name = f'tooleval-{self.folder.name}-{self._submitted}'
-        array.job_id = self.slurm.submit(name, options, [str(self.folder / 'element.sh'), str(base)])
+        name = job_name(self.folder, self._submitted)
+        try:
+            array.job_id = self.slurm.submit(name, options, [str(self.folder / 'element.sh'), str(base)])
+        except SlurmError as error:
+            if not self._accepted:
+                raise
+            self._note_refusal(error)
+            return False
+        array.throttle = throttle
+        self._accepted, self._refusal = True, None
         get_logger().info('job array %s: %d tasks, %d GPUs each', array.job_id, len(array.left), array.gpus)
+        return True
+
+    def _note_refusal(self, error: SlurmError) -> None:
+        if self._refusal is None:
+            self._refused_since = time.monotonic()
+        if str(error) != str(self._refusal):
+            get_logger().warning('%s; what runs goes on, and this is tried again', error)
+        self._refusal = error
 
     def _look(self) -> None:
         """Asks for all states at once and takes out what has ended."""
-        states = self.slurm.states([array.job_id for array in self._arrays if array.job_id])
+        submitted = [array for array in self._arrays if array.job_id]
+        waiting = [element for array in self._arrays if not array.job_id for element in array.left.values()]
+        if not submitted and self._refusal and time.monotonic() - self._refused_since > self.patience:
+            self._give_up(waiting, self._refusal)
+            return
+        states = self.slurm.states([array.job_id for array in submitted]) if submitted else {}
         self._say_what_is_waited_for(states.values())
-        again = []
-        for array in self._arrays:
+        self._cancel_what_is_stuck(states)
+        for array in submitted:
             for index, element in list(array.left.items()):
-                if array.job_id and self._has_ended(element, states.get((array.job_id, index))):
+                if self._has_ended(element, states.get((array.job_id, index))):
                     del array.left[index]
                     if self._is_to_run_again(element):
-                        again.append(element)
+                        waiting.append(element)
                     else:
                         self.on_end(element)
-        self._arrays = [array for array in self._arrays if array.left] + self._group(again)
+        self._arrays = [array for array in submitted if array.left] + self._group(waiting)
+
+    def _give_up(self, elements: Iterable[Element], refusal: SlurmError) -> None:
+        for element in elements:
+            element.code = element.code or NO_EXIT_CODE
+            element.state = 'refused'
+            with element.log.open('a', encoding='utf-8') as log:
+                log.write(f'SlurmError: {refusal}\n')
+            self.on_end(element)
+        self._arrays = []
 
     def _say_what_is_waited_for(self, states: Iterable[State]) -> None:
         """Each reason once: some pass (``Resources``), some never do (``PartitionTimeLimit``)."""
-        reasons = {state.reason for state in states if state.name == 'PENDING'} - {'', 'None'}
-        for reason in sorted(reasons - self._reasons):
-            get_logger().info(f'tasks wait in the queue: {reason}')
-        self._reasons |= reasons
+        waiting = {state for state in states if state.name == 'PENDING'} - self._said
+        for state in sorted(waiting):
+            if state.is_held:
+                get_logger().warning('tasks are held until "scontrol release": %s', state.reason)
+            elif state.reason not in ('', 'None'):
+                get_logger().info('tasks wait in the queue: %s', state.reason)
+        self._said |= waiting
+
+    def _cancel_what_is_stuck(self, states: Mapping[tuple[str, int], State]) -> None:
+        """At the next look these have failed, like others that are cancelled."""
+        stuck = [f'{job_id}_{index}' for (job_id, index), state in states.items() if state.is_stuck]
+        if not stuck:
+            return
+        get_logger().warning('a node could not start what Slurm now holds; cancelling %s', shlex.join(stuck))
+        try:
+            self.slurm.cancel(stuck)
+        except SlurmError as error:
+            get_logger().warning('%s; trying again', error)
 
     def _has_ended(self, element: Element, state: State | None) -> bool:
         """Whether an element does not run any more; if so, its code and state are known.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.journal import Journal
-from opencompass_tooleval.host.lock import holder_of, is_held, lock_path
+from opencompass_tooleval.host.lock import holder_of, is_held, lock_path, sweep_lock
 from opencompass_tooleval.host.shards import numbered_shards, read_predictions
 from opencompass_tooleval.host.work_dir import WorkDir, last_error
 
@@ -35,9 +35,10 @@ class Cell:
         model: Its abbr.
         dataset: Its abbr.
         state: ``done`` has a result, ``answered`` has all predictions and no result yet.
-        answered: Samples with an answer so far.
+        answered: Samples with an answer so far; of dialogues of several rounds, those that have begun.
         samples: Samples in all; None where nothing on disk says.
-        rate: Samples per second of all jobs that are at it now; None where there are none.
+        rate: Samples per second of all jobs that are at it now; None where there are none, or where dialogues of
+            several rounds are held: how many rounds are left nobody knows.
         error: The last line of the log that speaks of an error, for ``failed``.
         log: That log.
     """
@@ -56,7 +57,7 @@ class Cell:
         """At the present rate; None if it cannot be told."""
         if not self.rate or self.samples is None:
             return None
-        return (self.samples - self.answered) / self.rate
+        return max(0, self.samples - self.answered) / self.rate
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,10 @@ class _Work:
     """A predictions file that is being made.
 
     Attributes:
-        answered: Rows in its journal.
+        answered: Samples in its journal, but for those that will be asked again.
         samples: What its holder has to do; None if nobody says.
         running: Whether its lock is held.
-        rate: Rows per second.
+        rate: Samples per second.
     """
 
     answered: int
@@ -79,12 +80,28 @@ class _Work:
 def _work(predictions: Path) -> _Work:
     journal = Journal(predictions.with_name(f'tmp_{predictions.stem}.jsonl'))
     rows = list(journal.rows()) if journal.path.exists() else []
-    times = [row['time'] for row in rows if isinstance(row.get('time'), float)][-_RATE_OVER:]
+    last = {row['idx']: row for row in rows}.values()  # what is asked again has a later row
+    good = [row for row in last if not row.get('infra')]
+    dialogues = {row['key'] for row in good if 'key' in row}  # a row per round
+    whole = [row for row in good if 'key' not in row]
+    times = sorted(row['time'] for row in whole if isinstance(row.get('time'), float))[-_RATE_OVER:]
     lock = lock_path(predictions)
     holder, running = holder_of(lock), is_held(lock)
     later = sum(time > times[0] for time in times) if times else 0
-    rate = later / (times[-1] - times[0]) if running and later else None
-    return _Work(len({row['idx'] for row in rows}), holder.samples if holder else None, running, rate)
+    rate = later / (times[-1] - times[0]) if running and later and not dialogues else None
+    samples = holder.samples if holder else None
+    answered = len(whole) + len(dialogues)
+    return _Work(min(answered, samples) if samples else answered, samples, running, rate)
+
+
+def _failure(work: WorkDir, model: str, dataset: str, stage: str) -> tuple[str, Path]:
+    """The error of a data set, '' if there is none, and the log. In a sweep that goes on, older errors are past."""
+    log = work.log(model, dataset, stage)
+    old = log.is_file() and log.stat().st_mtime < work.config().stat().st_mtime
+    if old and is_held(sweep_lock(work.path)):
+        return '', log
+    busy = any(map(is_held, work.predictions(model, dataset).parent.glob('.*.lock')))
+    return last_error(log, dataset, ended=not busy), log
 
 
 def _unfinished(whole: Path) -> Iterator[Path]:
@@ -108,8 +125,7 @@ def look(work: WorkDir, model: str, dataset: str) -> Cell:
         return Cell(model, dataset, State.DONE, samples, samples)
     whole = work.predictions(model, dataset)
     if whole.is_file():
-        log = work.log(model, dataset, 'eval')
-        error = last_error(log, dataset)
+        error, log = _failure(work, model, dataset, 'eval')
         count = len(read_predictions(whole))
         return Cell(model, dataset, State.FAILED if error else State.ANSWERED, count, count, None, error, log)
     finished = sum(len(read_predictions(file)) for file in numbered_shards(whole).values())
@@ -120,8 +136,7 @@ def look(work: WorkDir, model: str, dataset: str) -> Cell:
     if any(one.running for one in works):
         rates = [one.rate for one in works if one.rate]
         return Cell(model, dataset, State.RUNNING, answered, samples_all, sum(rates) or None)
-    log = work.log(model, dataset, 'eval' if finished and not works else 'infer')
-    error = last_error(log, dataset)
+    error, log = _failure(work, model, dataset, 'eval' if finished and not works else 'infer')
     if error:
         return Cell(model, dataset, State.FAILED, answered, samples_all, None, error, log)
     return Cell(model, dataset, State.ANSWERED if finished and not works else State.WAITING, answered, samples_all)

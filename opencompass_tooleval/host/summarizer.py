@@ -12,11 +12,17 @@ from typing import Any
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
+from opencompass_tooleval.core.tables import column_error, errors_of
 from opencompass_tooleval.embedding.locate import is_official
+from opencompass_tooleval.host.tables import published_columns
 from opencompass_tooleval.host.work_dir import WorkDir
 
 INFRA_SHARE_TO_TELL = 0.005
 _REASONS_SHOWN = 6
+
+
+def _shown(errors: Mapping[str, float]) -> str:
+    return ', '.join(f'{metric} ±{error:.2f}' for metric, error in errors.items())
 
 
 class ToolEvalSummarizer(DefaultSummarizer):
@@ -69,8 +75,9 @@ class ToolEvalSummarizer(DefaultSummarizer):
             print(f'report: {write_report([Path(self.work_dir)], Path(self.work_dir, "report"))}')
         except ImportError as error:
             print(f"WARNING no report: {error}; pip install 'opencompass-tooleval[report]'")
-        except (ValueError, OSError) as error:
-            print(f'WARNING no report: {error}')
+        except Exception as error:  # a result may hold anything; a fault of the report is none of the sweep
+            said = ' '.join(str(error).split())
+            print(f'WARNING no report: {type(error).__name__}: {said}')
 
     def _format_table(self, *args: Any, **kwargs: Any) -> list[list[str]]:
         """Leaves out rows that no model has, such as the other language's."""
@@ -94,15 +101,29 @@ class ToolEvalSummarizer(DefaultSummarizer):
             return
         yield 'Standard errors and reasons (samples):'
         for (model, dataset), result in ours.items():
-            errors = result['standard_errors']
-            if isinstance(errors, dict):
-                shown = ', '.join(f'{metric} ±{error:.2f}' for metric, error in errors.items() if error is not None)
-            else:
-                shown = f'{len(errors)} runs'
+            shown = _shown(errors_of(result))
+            if isinstance(result['standard_errors'], list):
+                shown += f' ({len(result["standard_errors"])} runs)'
             reasons = ', '.join(
                 f'{reason} {count}' for reason, count in list(result['reasons'].items())[:_REASONS_SHOWN]
             )
             yield f'  {model} / {dataset}: {shown} | {reasons}'
+        yield from self._errors_of_tables(results)
+
+    def _errors_of_tables(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+        """The standard errors of the columns of the tables, such as abilities and Overall."""
+        names = {str(group['name']) for group in self.summary_groups}
+        columns = {name: shares for name, shares in published_columns().items() if name[0] in names}
+        for model in map(model_abbr_from_cfg, self.model_cfgs):
+            mine = {dataset: errors_of(result) for (name, dataset), result in results.items() if name == model}
+            errors = {(dataset, metric): error for dataset, of in mine.items() for metric, error in of.items()}
+            tables: dict[str, dict[str, float]] = {}
+            for (table, column), shares in columns.items():
+                error = column_error(shares, errors)
+                if error is not None:
+                    tables.setdefault(table, {})[column] = error
+            for table, known in tables.items():
+                yield f'  {model} / {table}: {_shown(known)}'
 
     def _notes(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
         foreign: Counter[str] = Counter()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,14 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.shards import read_predictions, shard_files
 
 _ERROR = re.compile(r'(?:\w*Error|\w*Exception|FAILED|Killed|CANCELLED|DUE TO TIME LIMIT)\b.*')
+_LOGGED = ' - OpenCompass - '
+"""In every line of the logger, such as one about a request that is tried again."""
+_ENDED = 'time elapsed: '
+"""The logger's last words in a task, whether it failed or not."""
+_RAISED = re.compile(r'(?:\[rank\d+\]:\s*)?[\w.]*(?:Error|Exception|Interrupt)\b')
+_STOPPED = re.compile(r'\bKilled\b|\boom_kill\b|\bCANCELLED\b(?!.*PREEMPT)')
+"""Slurm's words and the shell's. What is preempted is queued again."""
+_OF_NAMES = re.compile(r'[\w.-]')
 _TAIL = 1 << 20
 
 
@@ -89,9 +98,10 @@ class WorkDir:
         return result if isinstance(result, dict) else None
 
     def log(self, model: str, dataset: str, stage: str) -> Path:
-        """The log that tells most of a data set: one that speaks of it and of errors.
+        """The log that tells most of a data set.
 
-        A task is logged under the first of its data sets.
+        A task is logged under the first of its data sets. The latest log of a data set counts, of each of its shards;
+        among those, one with an error.
 
         Args:
             model: Its abbr.
@@ -102,23 +112,71 @@ class WorkDir:
             A file; the folder of the logs where no file speaks of the data set.
         """
         folder = self.path / 'logs' / stage / model
-        name = re.compile(re.escape(dataset) + r'(_\d+)?(?![\w-])')
-        logs = {log: _tail(log) for log in sorted(folder.glob('*.out'))}
-        speaking = [log for log, text in logs.items() if name.fullmatch(log.stem) or name.search(text)]
-        if not speaking:
-            return folder
-        return next((log for log in speaking if 'Error' in logs[log]), speaking[0])
+        name = re.compile(_part(dataset) + r'(?![\w-])')
+        latest: dict[str, Path] = {}
+        for log in sorted(folder.glob('*.out'), key=lambda file: file.stat().st_mtime):
+            for part in name.finditer(text := f' {log.stem} {tail(log)}'):
+                if not _OF_NAMES.match(text[part.start() - 1]):
+                    latest[part.group()] = log
+        logs = list(dict.fromkeys(reversed(latest.values())))
+        return next((log for log in logs if last_error(log, dataset)), logs[0] if logs else folder)
 
 
-def _tail(log: Path) -> str:
+def tail(log: Path) -> str:
+    """The last megabyte of a log; kept until it changes, since many data sets are looked for in the same logs."""
+    stat = log.stat()
+    return _read_tail(log, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=256)
+def _read_tail(log: Path, _changed: int, size: int) -> str:
     with log.open('rb') as stream:
-        stream.seek(max(0, log.stat().st_size - _TAIL))
+        stream.seek(max(0, size - _TAIL))
         return stream.read().decode('utf-8', 'replace')
 
 
-def last_error(log: Path, dataset: str = '') -> str:
-    """The last line of a log that speaks of an error, of ``dataset`` if one does; '' if none does."""
+def _part(dataset: str) -> str:
+    """Pattern of a data set's abbr, or of a shard's."""
+    return re.escape(dataset) + r'(?:_\d+)?'
+
+
+@lru_cache(maxsize=8)  # a model's data sets are looked for in the same logs, one after the other
+def _latest_run(text: str) -> Sequence[str]:
+    """What the last of several runs of a task wrote: Slurm appends to a log when it runs one again."""
+    lines = text.splitlines()
+    start, ended = 0, False
+    for number, line in enumerate(lines):
+        if ended and _LOGGED in line:
+            start, ended = number, False
+        ended = ended or _ENDED in line or (_LOGGED not in line and bool(_STOPPED.search(line)))
+    return lines[start:]
+
+
+def _last_words(lines: Sequence[str]) -> str:
+    """The line with which a task ended: Slurm's, or that of an exception which nothing caught; '' if there is none."""
+    logged = max((number for number, line in enumerate(lines) if _LOGGED in line), default=-1)
+    after = lines[logged + 1 :]
+    caught = logged >= 0 and 'FAILED ' in lines[logged]
+    raised = not caught and any('Traceback (most recent call last)' in line for line in after)
+    said = (line for line in reversed(after) if _STOPPED.search(line) or (raised and _RAISED.match(line)))
+    return next(said, '').strip()
+
+
+def last_error(log: Path, dataset: str = '', ended: bool = True) -> str:
+    """The last line of a log that speaks of an error; '' if none does.
+
+    Args:
+        log: The log of a task.
+        dataset: The data set whose error it shall be: one that failed by name, or what ended the task. Without it, any
+            line with an error will do.
+        ended: Whether the task has ended, for all that is known; if not, only an error by name counts.
+    """
     if not log.is_file():
         return ''
-    errors = [line.strip() for line in _tail(log).splitlines() if _ERROR.search(line)]
-    return next((line for line in reversed(errors) if dataset and dataset in line), errors[-1] if errors else '')
+    if not dataset:
+        return next((line.strip() for line in reversed(tail(log).splitlines()) if _ERROR.search(line)), '')
+    lines = _latest_run(tail(log))
+    name = re.compile(r'(?:^|\bFAILED )' + _part(dataset) + ': ')
+    about = (line for line in reversed(lines) if dataset in line)
+    named = (line.strip() for line in about if name.search(line) and _ERROR.search(line))
+    return next(named, '') or (_last_words(lines) if ended else '')

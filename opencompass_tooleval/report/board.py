@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from opencompass_tooleval.core.paired import metrics_of
-from opencompass_tooleval.core.tables import Score
+from opencompass_tooleval.core.tables import Score, column_error, errors_of
 from opencompass_tooleval.report.figure import Number, Table, shown
 from opencompass_tooleval.report.marks import marks_of
 from opencompass_tooleval.report.published import BOARDS, Published
@@ -60,9 +60,10 @@ class Board:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
-    def marks(self) -> list[str]:
-        """Every reason once, in order; a cell refers to them by number."""
-        return list(dict.fromkeys(mark for row in self.rows for cell in row.cells for mark in cell.marks))
+    def marks(self, columns: Sequence[str] = ()) -> list[str]:
+        """Every reason once, in order, of some columns or of all; a cell refers to them by number."""
+        at = [self.columns.index(column) for column in columns or self.columns]
+        return list(dict.fromkeys(mark for row in self.rows for i in at for mark in row.cells[i].marks))
 
 
 def lower_is_better(metric: str) -> bool:
@@ -70,17 +71,8 @@ def lower_is_better(metric: str) -> bool:
     return metric.endswith(('error', 'error_rate'))
 
 
-def _error(entry: Scored, metric: str) -> Number:
-    error = entry.part('standard_errors').get(metric)
-    return float(error) if isinstance(error, (int, float)) else None
-
-
 def cell_of(model: str, shares: Mapping[Score, float], known: Mapping[tuple[str, str], Scored]) -> Cell:
-    """A column of a table for a model.
-
-    Errors of different data sets are independent; those of scores of one data set are taken to move together, which is
-    the most that they can add up to.
-    """
+    """A column of a table for a model; see :func:`~opencompass_tooleval.core.tables.column_error`."""
     lacks = tuple(dict.fromkeys(dataset for dataset, _ in shares if (model, dataset) not in known))
     parts = {score: known[model, score[0]] for score in shares if score[0] not in lacks}
     values = {score: entry.number(score[1]) for score, entry in parts.items()}
@@ -88,13 +80,10 @@ def cell_of(model: str, shares: Mapping[Score, float], known: Mapping[tuple[str,
     marks = tuple(dict.fromkeys(mark for entry in parts.values() for mark in marks_of(entry)))
     if lacks or unmeasured:
         return Cell(marks=marks if parts else (), lacks=(*lacks, *unmeasured))
-    by_dataset: dict[str, float] = {}
-    for score, entry in parts.items():
-        error = _error(entry, score[1])
-        by_dataset[score[0]] = by_dataset.get(score[0], 0.0) + shares[score] * (math.nan if error is None else error)
-    total = math.sqrt(math.fsum(error**2 for error in by_dataset.values()))
+    known_errors = {score: errors_of(entry.result) for score, entry in parts.items()}
+    errors = {score: mine[score[1]] for score, mine in known_errors.items() if score[1] in mine}
     value = math.fsum(share * float(values[score] or 0) for score, share in shares.items())
-    return Cell(value, None if math.isnan(total) else total, marks=marks)
+    return Cell(value, column_error(shares, errors), marks=marks)
 
 
 def _mark_best(rows: Sequence[Row], columns: Sequence[str]) -> list[Row]:
@@ -191,6 +180,17 @@ def board_table(board: Board) -> Table:
         for row in board.rows
     ]
     return Table(f'board-{board.name}', board.title, tuple(columns), tuple(rows))
+
+
+def printed_table(board: Board) -> Table:
+    """A board for print: a column per score, with its error, a star for the best and a dagger where notes say more."""
+    rows = [(f'{row.model} (published)' if row.source else row.model, *map(_printed, row.cells)) for row in board.rows]
+    return Table(f'board-{board.name}', board.title, ('model', *board.columns), tuple(rows))
+
+
+def _printed(cell: Cell) -> str:
+    error = '' if cell.error is None else f' ± {shown(cell.error)}'
+    return shown(cell.value) + error + ' ★' * cell.best + ' †' * bool(cell.value is not None and cell.marks)
 
 
 def _texts(cell: Cell) -> tuple[str, str, str]:

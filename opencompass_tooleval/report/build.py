@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from plotly.offline import get_plotlyjs
 from opencompass_tooleval import __version__
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.tables import published_columns
-from opencompass_tooleval.report.board import Board, board_table, boards
+from opencompass_tooleval.report.board import Board, board_table, boards, printed_table
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.easytool_figures import (
     comparisons,
@@ -36,6 +37,8 @@ from opencompass_tooleval.report.teval_figures import teval_figures
 from opencompass_tooleval.report.ultratool_figures import ultratool_figures
 
 MARKER = '.tooleval-report'
+FRESH = '.unfinished'
+"""Where a report is built, inside of its folder: what is beside that need not be ours to write."""
 STATIC = Path(__file__).parent / 'static'
 SECTIONS = {'teval': 'T-Eval', 'ultratool': 'UltraTool', 'easytool': 'EasyTool', 'reasons': 'Why points are lost'}
 
@@ -81,33 +84,66 @@ def _retrievals(material: Material) -> Iterator[dict[str, Any]]:
     for file in (file for run in material.runs for file in sorted(run.path.glob('retrieval*.json'))):
         try:
             found = json.loads(file.read_bytes())
-            retrieval_figure([found])
-        except (ValueError, KeyError, TypeError) as error:
+            values = [value for series in retrieval_figure([found]).series for value in series.values]
+            if not all(value is None or _is_number(value) for value in values):
+                raise TypeError('a metric is no number')
+        except (OSError, ValueError, LookupError, TypeError) as error:
             cure = 'write it again with: tooleval easytool retrieval ... --json FILE'
             raise DataError(file, f'it is no result of a retrieval ({error})', cure=cure) from error
         yield found
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def write_report(work_dirs: Sequence[Path], out: Path) -> Path:
-    """Writes the report of working directories into a folder.
+    """Writes the report of working directories into a folder. It replaces an earlier one when it is complete.
+
+    A damaged result or predictions file does not end it: the report says so.
 
     Args:
         work_dirs: Runs, or folders of runs.
-        out: A new or empty folder, or one with an earlier report, which is replaced.
+        out: A new or empty folder, or one with an earlier report.
 
     Returns:
         The first page.
 
     Raises:
-        DataError: A working directory is none, a file in it is damaged, or ``out`` holds something else.
+        DataError: A working directory is none, a file of retrieval is damaged, or ``out`` holds something else.
     """
     material = read(work_dirs)
-    _clear(out)
-    spent = SampleFiles(out / 'samples').write_all(material)
+    _claim(out)
+    fresh = out / FRESH
+    shutil.rmtree(fresh, ignore_errors=True)  # of a report that was killed
+    try:
+        _write(material, fresh)
+        for old in out.iterdir():
+            if old.name not in (FRESH, MARKER):
+                shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
+        for new in fresh.iterdir():
+            new.rename(out / new.name)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return out / 'index.html'
+
+
+def _claim(out: Path) -> None:
+    """Marks a folder as one of a report, so that the next may replace what is in it."""
+    if out.exists() and any(out.iterdir()) and not (out / MARKER).is_file():
+        raise DataError(out, 'this folder holds something that is no report', cure='name another with -o')
+    out.mkdir(parents=True, exist_ok=True)
+    (out / MARKER).write_text(f'{__version__}\n', encoding='utf-8')
+
+
+def _write(material: Material, out: Path) -> None:
+    retrievals = list(_retrievals(material))
+    out.mkdir()
+    samples = SampleFiles(out / 'samples')
+    spent = samples.write_all(material)
     tokens = {key: cost.prompts for key, cost in spent.items() if cost.prompts is not None}
     tables = tuple(boards(material, published_columns()))
     compared = list(comparisons(material))
-    retrievals = list(_retrievals(material))
     figures = [
         *teval_figures(list(tables)),
         *ultratool_figures(list(tables), material),
@@ -115,27 +151,22 @@ def write_report(work_dirs: Sequence[Path], out: Path) -> Path:
         *([retrieval_figure(retrievals)] if retrievals else []),
         *reason_figures(material),
     ]
-    easytool = (easytool_table(compared, tokens), *easytool_published()) if compared else ()
-    report = Report(material, tables, tuple(figure for figure in figures if not figure.is_empty()), easytool)
-    said = (runs_table(material), provenance_table(material, spent), missing_table(material))
+    figures = [figure for figure in figures if not figure.is_empty()]
+    easytool = [easytool_table(compared, tokens)] if compared else []
+    if any(figure.section == 'easytool' for figure in figures):
+        easytool += easytool_published()
+    report = Report(material, tables, tuple(figures), tuple(easytool))
+    said = (runs_table(material), provenance_table(material, spent), missing_table(material, samples.damaged))
     _write_files(report, said, out / 'files')
     _write_pages(report, said, out)
-    return out / 'index.html'
-
-
-def _clear(out: Path) -> None:
-    if out.exists() and any(out.iterdir()):
-        if not (out / MARKER).is_file():
-            raise DataError(out, 'this folder holds something that is no report', cure='name another with -o')
-        shutil.rmtree(out)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / MARKER).write_text(f'{__version__}\n', encoding='utf-8')
 
 
 def _write_files(report: Report, said: Sequence[Table], folder: Path) -> None:
     folder.mkdir()
-    for table in (*map(board_table, report.boards), *report.easytool, *said, *map(as_table, report.figures)):
+    for table in (*report.easytool, *said, *map(as_table, report.figures)):
         save_table(table, folder)
+    for board in report.boards:
+        save_table(board_table(board), folder, latex=printed_table(board))
     for figure in report.figures:
         save(figure, folder)
 

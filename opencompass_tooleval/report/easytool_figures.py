@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.easytool.compare import COLUMNS, Comparison, compare, pair_up, row
+from opencompass_tooleval.easytool.compare import COLUMNS, SUFFIX, Comparison, compare, pair_up, row
 from opencompass_tooleval.report.figure import Figure, Series, Table
 from opencompass_tooleval.report.published import EASYTOOL_RETRIEVAL, EASYTOOL_TOKENS, EASYTOOL_TOOLBENCH, Published
 from opencompass_tooleval.report.read import Material
@@ -35,7 +35,7 @@ def easytool_table(found: Sequence[tuple[str, Comparison]], tokens: Mapping[tupl
     """
     rows = []
     for model, one in found:
-        lengths = (tokens.get((model, one.dataset)), tokens.get((model, f'{one.dataset}-easytool')))
+        lengths = (tokens.get((model, one.dataset)), tokens.get((model, one.dataset + SUFFIX)))
         rows.append(tuple(row(model, one, *lengths).values()))
     return Table('easytool', f'Differences in points, 95% interval of {RESAMPLES} resamples', COLUMNS, tuple(rows))
 
@@ -74,23 +74,21 @@ def easytool_figures(
             choice=model,
             top=None,
         )
-    yield _tokens(tokens)
+        yield _tokens(number, model, names, tokens)
     yield _selection(material)
 
 
-def _tokens(tokens: Mapping[tuple[str, str], float]) -> Figure:
-    pairs, _ = pair_up(sorted({dataset for _, dataset in tokens}))
-    by_dataset: dict[str, float] = {}
-    for (_, dataset), count in tokens.items():
-        by_dataset.setdefault(dataset, count)
-    labels = tuple(first.removeprefix('tooleval-') for first, _ in pairs)
+def _tokens(number: int, model: str, names: Sequence[str], tokens: Mapping[tuple[str, str], float]) -> Figure:
+    both = [name for name in names if (model, name) in tokens and (model, name + SUFFIX) in tokens]
+    labels = tuple(name.removeprefix('tooleval-') for name in both)
     series = (
-        Series('documentation', tuple(by_dataset[first] for first, _ in pairs)),
-        Series('instructions', tuple(by_dataset[second] for _, second in pairs)),
+        Series('documentation', tuple(tokens[model, name] for name in both)),
+        Series('instructions', tuple(tokens[model, name + SUFFIX] for name in both)),
     )
     note = 'Estimated: words, signs and Chinese characters of a whole prompt.'
     title = 'Tokens before and after'
-    return Figure('easytool-tokens', 'easytool', title, 'bars', labels, series, '', 'mean tokens', note, top=None)
+    name = f'easytool-tokens-{number}'
+    return Figure(name, 'easytool', title, 'bars', labels, series, '', 'mean tokens', note, choice=model, top=None)
 
 
 def _selection(material: Material) -> Figure:

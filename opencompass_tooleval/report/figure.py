@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -40,7 +41,7 @@ class Figure:
         section: The part of the page it belongs to.
         title: Its heading.
         kind: How it is drawn.
-        labels: The categories; of points and lines, those of the first series' points.
+        labels: The categories; of points, what each of the published ones is called.
         series: What is shown.
         x_title: Of the axis with numbers across, or ''.
         y_title: Of the other.
@@ -67,6 +68,11 @@ class Figure:
         """Whether there is nothing to draw."""
         return not any(value is not None for series in self.series for value in series.values)
 
+    def names_of(self, series: Series) -> tuple[str, ...]:
+        """Of points: what each of a series is called; none if it is the series' name."""
+        is_named = self.kind == 'points' and series.published and len(self.labels) == len(series.values)
+        return self.labels if is_named else ()
+
 
 @dataclass(frozen=True)
 class Table:
@@ -92,6 +98,31 @@ def slug(name: str) -> str:
     return re.sub(r'[^A-Za-z0-9_-]', '_', name)[:100]
 
 
+CUT = 40
+"""Characters of a name in a chart."""
+FEW = 15
+"""Points that can be named in the chart."""
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Names of bounded length with both their ends; numbers tell those apart that became the same."""
+    found: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        short, number = short_name(name), 1
+        while short in found.values():
+            number += 1
+            tail = f' ({number})'
+            short = short_name(name, CUT - len(tail)) + tail
+        found[name] = short
+    return [found[name] for name in names]
+
+
+def short_name(name: str, most: int = CUT) -> str:
+    """A name of bounded length: what is in the middle is left out."""
+    head = most // 2
+    return name if len(name) <= most else f'{name[:head]}…{name[len(name) - (most - head - 1) :]}'
+
+
 def shown(value: Number, digits: int = 2) -> str:
     """A number as text; '' for none."""
     return '' if value is None else f'{round(value, digits) + 0.0:.{digits}f}'
@@ -101,9 +132,11 @@ def as_table(figure: Figure) -> Table:
     """The numbers of a chart: a row per label, a column per series; of points and lines a row per point."""
     if figure.kind in ('points', 'lines'):
         rows = tuple(
-            (series.name, shown(x), shown(y))
+            (f'{name} (published)' if series.published else name, shown(x), shown(y))
             for series in figure.series
-            for x, y in zip(series.x, series.values, strict=True)
+            for name, x, y in zip(
+                figure.names_of(series) or (series.name,) * len(series.x), series.x, series.values, strict=True
+            )
         )
         return Table(figure.name, figure.title, ('', figure.x_title, figure.y_title), rows)
     columns = ['']

@@ -13,13 +13,17 @@ _LATEX = {sign: f'\\{sign}' for sign in '&%$#_{}'} | {
     '\\': r'\textbackslash{}',
     '~': r'\textasciitilde{}',
     '^': r'\textasciicircum{}',
+    '±': r'$\pm$',
+    '★': r'$\star$',
+    '†': r'$\dagger$',
 }
 _NUMBER = re.compile(r'[+-]?\d+(\.\d+)?')
 
 
 def _csv_cell(text: str) -> str:
-    """A spreadsheet takes a text that begins like this for a formula."""
-    return f"'{text}" if text[:1] in ('=', '+', '-', '@', '\t', '\r') and not _NUMBER.fullmatch(text) else text
+    """A text that a spreadsheet does not take for a formula, or for several rows: it begins one at a bare ``\\r``."""
+    text = text.replace('\r\n', '\n').replace('\r', '\n')  # line feeds are quoted
+    return f"'{text}" if text[:1] in ('=', '+', '-', '@', '\t', '\n') and not _NUMBER.fullmatch(text) else text
 
 
 def to_csv(table: Table) -> str:
@@ -46,14 +50,22 @@ def to_latex(table: Table) -> str:
 
     def line(row: tuple[str, ...]) -> str:
         texts = (''.join(_LATEX.get(sign, sign) for sign in ' '.join(text.split())) for text in row)
-        return ' & '.join(texts) + r' \\'
+        joined = ' & '.join(texts)
+        # The line before ends in \\ or \midrule, which would take these for their arguments.
+        return ('{}' if joined.startswith(('[', '*')) else '') + joined + r' \\'
 
     head = rf'\begin{{tabular}}{{l{"r" * (len(table.columns) - 1)}}}'
     body = [head, r'\toprule', line(table.columns), r'\midrule', *map(line, table.rows), r'\bottomrule']
     return '\n'.join([*body, r'\end{tabular}']) + '\n'
 
 
-def save_table(table: Table, folder: Path) -> None:
-    """Writes ``NAME.csv``, ``NAME.md`` and ``NAME.tex``; broken characters become question marks."""
-    for ending, text in (('csv', to_csv(table)), ('md', to_markdown(table)), ('tex', to_latex(table))):
+def save_table(table: Table, folder: Path, latex: Table | None = None) -> None:
+    """Writes ``NAME.csv``, ``NAME.md`` and ``NAME.tex``; broken characters become question marks.
+
+    Args:
+        table: What is written.
+        folder: Where to.
+        latex: What LaTeX gets in its place: long texts fit no printed table.
+    """
+    for ending, text in (('csv', to_csv(table)), ('md', to_markdown(table)), ('tex', to_latex(latex or table))):
         (folder / f'{table.name}.{ending}').write_text(text, encoding='utf-8', errors='replace')

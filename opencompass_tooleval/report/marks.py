@@ -2,31 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from opencompass_tooleval.easytool.funcqa.subsets import SUBSETS as FUNCQA
 from opencompass_tooleval.easytool.restbench.subsets import SUBSETS as RESTBENCH
+from opencompass_tooleval.easytool.toolbench.subsets import FILES as TOOLBENCH_FILES
+from opencompass_tooleval.easytool.toolbench.subsets import SUBSETS as TOOLBENCH
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.report.read import Scored
+from opencompass_tooleval.teval.protocol import protocol_of_version
 from opencompass_tooleval.teval.subsets import SUBSETS as TEVAL
 from opencompass_tooleval.ultratool.subsets import SUBSETS as ULTRATOOL
 
 INFRA_SHARE = 0.005
 """More failures than this are told: as the summarizer does."""
 
+FEW = 100
+"""Fewer records than this are a part of the data wherever its size is not published."""
+
+_GPT_4 = re.compile(r'(.*/)?gpt-4(-turbo)?(-\d{4}(-\d\d-\d\d)?)?(-32k(-\d{4})?)?(-preview)?', re.IGNORECASE)
+"""Names of GPT-4 and GPT-4 Turbo, with or without a date or a provider before them; no other model's."""
+
+_BENCHMARKS = ('teval', 'ultratool', 'funcqa', 'restbench', 'toolbench')
 _TEVAL: Sequence[Mapping[str, Any]] = TEVAL
+_REQUESTS = {row['name']: row['records'] for row in TOOLBENCH_FILES}
 _SIZES: dict[tuple[object, object, object], object] = {
     **{('teval', row['name'], version): count for row in _TEVAL for version, count in row['counts'].items()},
     **{('ultratool', row['name'], None): row['count'] for row in ULTRATOOL},
     **{('funcqa', row['name'], None): row['count'] for row in FUNCQA},
     **{('restbench', row['name'], None): row['records'] for row in RESTBENCH},
+    **{('toolbench', row['name'], None): _REQUESTS.get(row['data']) for row in TOOLBENCH},
 }
 
 
 def marks_of(entry: Scored) -> tuple[str, ...]:
     """Sentences, each a reason; none if the score compares."""
     return tuple(_marks(entry))
+
+
+def marks_note(entries: Iterable[Scored]) -> str:
+    """All reasons of several scores as a sentence for a chart; '' if all compare."""
+    return as_note(mark for entry in entries for mark in marks_of(entry))
+
+
+def as_note(marks: Iterable[str]) -> str:
+    """Reasons as a sentence, each once; '' if there is none."""
+    said = '; '.join(dict.fromkeys(marks))
+    return f'Not comparable with published scores: {said}.' if said else ''
 
 
 def _marks(entry: Scored) -> Iterator[str]:
@@ -38,16 +62,42 @@ def _marks(entry: Scored) -> Iterator[str]:
         yield 'data built here, not the official files'
     if provenance.get('scoring') == 'strict':
         yield "scoring='strict', not the published one"
-    judge = provenance.get('judge')
-    if judge and 'gpt-4' not in str(judge).lower():
-        yield f'judged by {judge}, in the paper by GPT-4'
-    if str(provenance.get('data_version', '')).endswith('subset'):
-        yield 'sampled subset of the data'
+    yield from _of_gold(provenance)
+    yield from _of_judge(provenance)
+    version, protocol = provenance.get('data_version'), provenance.get('protocol')
+    if version and protocol and protocol != protocol_of_version(str(version)):
+        yield f'protocol {protocol} on data {version}'
     count, runs = samples.get('all'), entry.result.get('runs')
-    size = _SIZES.get((provenance.get('benchmark'), provenance.get('subset'), provenance.get('data_version')))
-    if isinstance(count, int) and isinstance(size, int):
-        each = count // len(runs) if isinstance(runs, list) and runs else count
-        if each < size:
-            yield f'{each} of {size} records'
+    if str(version).endswith('subset'):
+        yield 'sampled subset of the data'
+    elif isinstance(count, int):
+        yield from _of_size(provenance, count // len(runs) if isinstance(runs, list) and runs else count)
     if isinstance(count, int) and samples.get('infra', 0) > INFRA_SHARE * count:
         yield f'{samples["infra"]} of {count} samples failed through no fault of the model; they count as wrong'
+
+
+def _of_gold(provenance: Mapping[str, Any]) -> Iterator[str]:
+    golds = {gold.strip() for gold in str(provenance.get('gold') or '').split(',')} - {'', 'official'}
+    if provenance.get('rebuilt'):
+        golds.discard('plan')  # that is what built here means
+    if golds:
+        yield f'gold answers: {", ".join(sorted(golds))}, not the published ones'
+
+
+def _of_judge(provenance: Mapping[str, Any]) -> Iterator[str]:
+    judge = provenance.get('judge')
+    if judge and 'judge_hash' not in provenance:  # a file; a model that was asked has its settings beside it
+        yield f'judgements from {judge}'
+    elif judge and not _GPT_4.fullmatch(str(judge)):
+        yield f'judged by {judge}, in the paper by GPT-4'
+
+
+def _of_size(provenance: Mapping[str, Any], count: int) -> Iterator[str]:
+    """What ``count`` records of one run lack of the published data."""
+    benchmark = provenance.get('benchmark')
+    size = _SIZES.get((benchmark, provenance.get('subset'), provenance.get('data_version')))
+    if isinstance(size, int):
+        if count < size:
+            yield f'{count} of {size} records'
+    elif benchmark in _BENCHMARKS:
+        yield f'fewer than {FEW} records' if count < FEW else 'the published number of records is not known'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from opencompass_tooleval.core.result import OK
-from opencompass_tooleval.report.figure import Figure
+from opencompass_tooleval.report.figure import CUT, FEW, Figure, Series, short_name, short_names
 from opencompass_tooleval.report.palette import COLOURS, PUBLISHED, RIGHT
 
 _STYLES = ('-', '--', '-.')
 _MARKERS = 'osD^vp*h'
 _HATCHES = ('', '\\\\', '..')
-_CUT = 40
 
 # A font without a sign draws a box; that is no reason to fill the log.
 logging.getLogger('matplotlib.font_manager').setLevel(logging.ERROR)
@@ -31,10 +31,22 @@ _SETTINGS: Any = {
 
 
 def plain(text: str) -> str:
-    """A text that every font and file takes: no lone surrogates or control characters, and not too long."""
+    """A text that every font and file takes: no lone surrogates or control characters."""
     known = text.encode('utf-8', 'replace').decode('utf-8')
-    known = ''.join(sign if sign.isprintable() else '?' for sign in known)
-    return known if len(known) <= _CUT else f'{known[: _CUT - 1]}…'
+    return ''.join(sign if sign.isprintable() else '?' for sign in known)
+
+
+def _short(text: str) -> str:
+    return short_name(plain(text))
+
+
+def _plain_names(names: Iterable[str]) -> list[str]:
+    return short_names([plain(name) for name in names])
+
+
+def _legend(figure: Figure) -> Iterator[tuple[Series, str]]:
+    """Every series and its name there."""
+    return zip(figure.series, _plain_names(series.name for series in figure.series), strict=True)
 
 
 def save(figure: Figure, folder: Path) -> None:
@@ -48,7 +60,7 @@ def save(figure: Figure, folder: Path) -> None:
         axes = canvas.add_subplot(projection='polar' if figure.kind == 'radar' else None)
         {'radar': _radar, 'heat': _heat, 'points': _lines, 'lines': _lines}.get(figure.kind, _bars)(axes, figure)
         title = f'{figure.title}: {figure.choice}' if figure.choice else figure.title
-        axes.set_title(plain(title) if len(title) <= _CUT else '\n'.join(map(plain, title.split(': '))))
+        axes.set_title(plain(title) if len(title) <= CUT else '\n'.join(map(_short, title.split(': '))))
         if figure.kind != 'heat':
             canvas.legend(loc='outside lower center', ncols=4, fontsize=7)
         for ending in ('svg', 'png'):
@@ -66,49 +78,51 @@ def _colour(number: int, published: bool) -> str:
 
 def _radar(axes: Axes, figure: Figure) -> None:
     angles = [2 * math.pi * i / len(figure.labels) for i in range(len(figure.labels))]
-    for number, series in enumerate(figure.series):
+    for number, (series, name) in enumerate(_legend(figure)):
         style = ':' if series.published else _STYLES[number // len(COLOURS) % len(_STYLES)]
         values, colour = _numbers(series.values), _colour(number, series.published)
         mark = _MARKERS[number % len(_MARKERS)]
-        name = plain(series.name)
         axes.plot([*angles, angles[0]], [*values, values[0]], style, marker=mark, ms=3, color=colour, label=name)
-    axes.set_xticks(angles, [plain(label) for label in figure.labels])
+    axes.set_xticks(angles, _plain_names(figure.labels))
     axes.set_ylim(0, figure.top)
 
 
 def _heat(axes: Axes, figure: Figure) -> None:
     shown = axes.imshow([_numbers(series.values) for series in figure.series], cmap='cividis', vmin=0, vmax=100)
     axes.set_aspect('auto')
-    axes.set_xticks(range(len(figure.labels)), [plain(label) for label in figure.labels], rotation=60, ha='right')
-    axes.set_yticks(range(len(figure.series)), [plain(series.name) for series in figure.series])
+    axes.set_xticks(range(len(figure.labels)), _plain_names(figure.labels), rotation=60, ha='right')
+    axes.set_yticks(range(len(figure.series)), [name for _, name in _legend(figure)])
     axes.figure.colorbar(shown)
 
 
 def _lines(axes: Axes, figure: Figure) -> None:
-    for number, series in enumerate(figure.series):
+    for number, (series, name) in enumerate(_legend(figure)):
         colour, mark = _colour(number, series.published), 'x' if series.published else _MARKERS[number % len(_MARKERS)]
         style = '-' if figure.kind == 'lines' else ''
-        name = plain(series.name)
         axes.plot(_numbers(series.x), _numbers(series.values), style, marker=mark, color=colour, label=name)
-    axes.set_xlabel(plain(figure.x_title))
-    axes.set_ylabel(plain(figure.y_title))
+        points = _plain_names(figure.names_of(series))
+        for text, x, y in zip(points, series.x, series.values, strict=False):
+            if len(points) <= FEW and x is not None and y is not None:
+                axes.annotate(text, (x, y), xytext=(0, 4), textcoords='offset points', fontsize=6, ha='center')
+    axes.set_xlabel(_short(figure.x_title))
+    axes.set_ylabel(_short(figure.y_title))
 
 
 def _bars(axes: Axes, figure: Figure) -> None:
     stacked, count = figure.kind == 'stacked', len(figure.series)
     width = 0.7 if stacked else 0.8 / count
     floor = [0.0] * len(figure.labels)
-    for number, series in enumerate(figure.series):
+    for number, (series, name) in enumerate(_legend(figure)):
         at = [i + (0 if stacked else (number - (count - 1) / 2) * width) for i in range(len(figure.labels))]
         values = [value or 0.0 for value in series.values] if stacked else _numbers(series.values)
         errors = list(zip(*(error or (math.nan, math.nan) for error in series.errors), strict=True)) or None
         colour = RIGHT if stacked and series.name == OK else _colour(number, series.published)
-        style: dict[str, Any] = {'color': colour, 'label': plain(series.name), 'linewidth': 0.3}
+        style: dict[str, Any] = {'color': colour, 'label': name, 'linewidth': 0.3}
         style['hatch'] = '//' if series.published else _HATCHES[number // len(COLOURS) % len(_HATCHES)]
         axes.bar(at, values, width, bottom=floor if stacked else None, yerr=errors, edgecolor='white', **style)
         if stacked:
             floor = [below + value for below, value in zip(floor, values, strict=True)]
-    axes.set_xticks(range(len(figure.labels)), [plain(label) for label in figure.labels], rotation=30, ha='right')
-    axes.set_ylabel(plain(figure.y_title))
+    axes.set_xticks(range(len(figure.labels)), _plain_names(figure.labels), rotation=30, ha='right')
+    axes.set_ylabel(_short(figure.y_title))
     if figure.top is not None:
         axes.set_ylim(0, figure.top)

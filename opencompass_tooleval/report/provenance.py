@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from opencompass_tooleval.host.work_dir import WorkDir
-from opencompass_tooleval.report.figure import Table, shown
-from opencompass_tooleval.report.read import Material
+from opencompass_tooleval.host.work_dir import WorkDir, tail
+from opencompass_tooleval.report.figure import Number, Table, shown
+from opencompass_tooleval.report.read import Material, Missing, run_names
 
 _ELAPSED = re.compile(r'time elapsed: +([\d.]+)s')  # OpenCompass itself writes two blanks
 _FIRST = ('benchmark', 'subset', 'language', 'version', 'opencompass_tooleval', 'opencompass')
@@ -21,15 +21,13 @@ class Spent:
 
     Attributes:
         prompts: Mean estimated tokens of a prompt; None if the predictions hold none.
-        answers: Mean estimated tokens of an answer.
-        calls: Number of answers.
-        failures: How many of them are failures of servers.
+        answers: Mean estimated tokens of an answer; None without predictions.
+        calls: How often the model was asked, every round of a dialogue for itself; None without predictions.
     """
 
-    prompts: float | None
-    answers: float | None
-    calls: int
-    failures: int
+    prompts: Number
+    answers: Number
+    calls: int | None
 
 
 def provenance_table(material: Material, spent: Mapping[tuple[str, str], Spent]) -> Table:
@@ -37,41 +35,39 @@ def provenance_table(material: Material, spent: Mapping[tuple[str, str], Spent])
     keys = dict.fromkeys([*_FIRST, *(key for entry in material.scored for key in entry.part('provenance'))])
     used = [key for key in keys if any(key in entry.part('provenance') for entry in material.scored)]
     columns = ('model', 'data set', 'run', 'samples', 'infra', 'prompt tokens', 'answer tokens', 'calls', *used)
-    rows = []
+    rows, names = [], run_names([*material.runs, *(entry.run for entry in material.scored)])
     for entry in material.scored:
         cost, samples = spent.get((entry.model, entry.dataset)), entry.part('samples')
-        numbers = (shown(cost.prompts, 0), shown(cost.answers, 0), str(cost.calls)) if cost else ('', '', '')
+        numbers = [shown(number, 0) for number in (cost.prompts, cost.answers, cost.calls)] if cost else ['', '', '']
         counts = (str(samples.get('all', '')), str(samples.get('infra', '')))
         said = (_text(entry.part('provenance').get(key)) for key in used)
-        rows.append((entry.model, entry.dataset, entry.run.path.name, *counts, *numbers, *said))
+        rows.append((entry.model, entry.dataset, names[entry.run], *counts, *numbers, *said))
     return Table('provenance', 'Results', columns, tuple(rows))
 
 
 def runs_table(material: Material) -> Table:
     """A row per working directory: its configs, by checksum only since they may hold keys, and its wall time."""
     rows = []
-    for run in material.runs:
+    for run, name in run_names(material.runs).items():
         configs = '; '.join(
             f'{file.name} sha256 {hashlib.sha256(file.read_bytes()).hexdigest()}'
             for file in sorted((run.path / 'configs').glob('*.py'))
         )
-        rows.append((run.path.name, configs, shown(_seconds(run, 'infer'), 0), shown(_seconds(run, 'eval'), 0)))
+        rows.append((name, configs, shown(_seconds(run, 'infer'), 0), shown(_seconds(run, 'eval'), 0)))
     columns = ('run', 'configs', 'inference, s', 'scoring, s')
     return Table('runs', 'Working directories', columns, tuple(rows))
 
 
-def missing_table(material: Material) -> Table:
-    """What has no result."""
-    rows = tuple((missing.model, missing.dataset, missing.why) for missing in material.missing)
-    return Table('missing', 'Without a result', ('model', 'data set', 'why'), rows)
+def missing_table(material: Material, damaged: Sequence[Missing] = ()) -> Table:
+    """What has no result, and results whose predictions cannot be shown."""
+    rows = tuple((missing.model, missing.dataset, missing.why) for missing in (*material.missing, *damaged))
+    return Table('missing', 'Missing or damaged', ('model', 'data set', 'why'), rows)
 
 
 def _seconds(run: WorkDir, stage: str) -> float | None:
     """Sum over the tasks of what OpenCompass's logs say that they took; None where none says so."""
     found = [
-        float(seconds)
-        for log in run.path.glob(f'logs/{stage}/*/*.out')
-        for seconds in _ELAPSED.findall(log.read_text('utf-8', 'replace'))
+        float(seconds) for log in run.path.glob(f'logs/{stage}/*/*.out') for seconds in _ELAPSED.findall(tail(log))
     ]
     return sum(found) if found else None
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.host.work_dir import WorkDir, last_error
+from opencompass_tooleval.host.shards import numbered_shards
+from opencompass_tooleval.host.work_dir import WorkDir, last_error, tail
+
+_TASK = re.compile(r'\bTask \[([^\]\n]*)\]')
+"""What a log of OpenCompass begins with: ``MODEL/DATASET``, separated by commas."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +42,26 @@ class Scored:
         return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
     def part(self, name: str) -> Mapping[str, Any]:
-        """A nested dict of the result, such as ``provenance``; empty if there is none."""
+        """A nested dict of the result, such as ``provenance``; empty if there is none.
+
+        Of a data set that was asked in several runs, numbers are their mean. So a standard error is what it would be if
+        the runs' errors moved together, which is the most that it can be: all runs ask the same records.
+        """
         part = self.result.get(name)
-        if isinstance(part, list) and part:  # one per run of the data set
-            part = part[0]
+        if isinstance(part, list):
+            part = _combine([one for one in part if isinstance(one, dict)])
         return part if isinstance(part, dict) else {}
+
+
+def _combine(values: Sequence[Any]) -> Any:
+    """One value for those of several runs: the mean of numbers, dicts key by key, the first of anything else."""
+    known = [value for value in values if value is not None]
+    if known and all(isinstance(value, dict) for value in known):
+        keys = dict.fromkeys(key for value in known for key in value)
+        return {key: _combine([value.get(key) for value in known]) for key in keys}
+    if known and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
+        return math.fsum(known) / len(known)
+    return known[0] if known else None
 
 
 @dataclass(frozen=True)
@@ -81,15 +102,40 @@ class Material:
         return {(entry.model, entry.dataset): entry for entry in self.scored}
 
 
-def _begun(run: WorkDir) -> Iterator[str]:
-    yield from (folder.name for part in ('predictions', 'results') for folder in run.path.glob(f'{part}/*/'))
+def run_names(runs: Sequence[WorkDir]) -> dict[WorkDir, str]:
+    """The names of runs: as much of the ends of their paths as tells them apart."""
+    depth = 1
+    while len({run.path.parts[-depth:] for run in runs}) < len(set(runs)):
+        depth += 1
+    return {run: str(Path(*run.path.parts[-depth:])) for run in runs}
 
 
-def _of_run(run: WorkDir, seen: set[str]) -> tuple[list[Scored], list[Missing]]:
+def _begun(run: WorkDir) -> Iterator[tuple[str, str]]:
+    """Model and data set, or a shard of it, of everything that left a file or that a log names as its task."""
+    for file in run.path.glob('predictions/*/*.json'):
+        if not file.name.startswith(('.', 'tmp_')):
+            yield file.parent.name, file.stem
+    for log in run.path.glob('logs/*/*/*.out'):
+        yield log.parent.name, log.stem
+        for task in (task for tasks in _TASK.findall(tail(log)) for task in tasks.split(',')):
+            model, _, dataset = task.strip().rpartition('/')
+            if model and dataset:
+                yield model, dataset
+
+
+def _whole(name: str, names: set[str]) -> str:
+    """The data set that a name is a shard of, or the name itself."""
+    whole, _, number = name.rpartition('_')
+    return whole if number.isdecimal() and (whole in names or f'{whole}_0' in names) else name
+
+
+def _of_run(run: WorkDir) -> tuple[list[Scored], list[Missing]]:
     scored, missing = [], []
-    models = sorted(set(_begun(run)))
-    datasets = {dataset for _, dataset in run.pairs()} | seen
-    for model in models:
+    done, begun = set(run.pairs()), set(_begun(run))
+    datasets = {dataset for _, dataset in done}
+    names = datasets | {dataset for _, dataset in begun}
+    datasets |= {_whole(name, names) for name in names - datasets}
+    for model in sorted({model for model, _ in done | begun}):
         for dataset in sorted(datasets):
             try:
                 result = run.result(model, dataset)
@@ -100,7 +146,8 @@ def _of_run(run: WorkDir, seen: set[str]) -> tuple[list[Scored], list[Missing]]:
                 bare = {key: value for key, value in result.items() if key != 'details'}
                 scored.append(Scored(model, dataset, run, model, bare))
                 continue
-            asked = bool(list((run.path / 'predictions' / model).glob(f'{dataset}*.json')))
+            whole = run.predictions(model, dataset)
+            asked = whole.is_file() or bool(numbered_shards(whole))
             why = last_error(run.log(model, dataset, 'eval' if asked else 'infer'), dataset)
             missing.append(Missing(model, dataset, why or ('answered, not scored' if asked else 'no answers')))
     return scored, missing
@@ -115,25 +162,12 @@ def read(paths: Sequence[Path]) -> Material:
         DataError: One is no run of OpenCompass.
     """
     runs = tuple(dict.fromkeys(WorkDir.find(path).absolute() for path in paths))
-    found, missing = [], []
-    for run in runs:
-        predicted = {file.stem for file in run.path.glob('predictions/*/*.json') if not file.name.startswith('.')}
-        known = {dataset for _, dataset in run.pairs()}
-        unscored = {name for name in predicted if name not in known and not _is_shard(name, known | predicted)}
-        scored, lacking = _of_run(run, unscored)
-        found += scored
-        missing += lacking
-    count = Counter((entry.model, entry.dataset) for entry in found)
+    found = {run: _of_run(run) for run in runs}
+    count = Counter((entry.model, entry.dataset) for scored, _ in found.values() for entry in scored)
     doubled = {model for (model, _), times in count.items() if times > 1}
-    renamed = [
-        Scored(f'{entry.model} ({entry.run.path.name})', entry.dataset, entry.run, entry.folder, entry.result)
-        if entry.model in doubled
-        else entry
-        for entry in found
-    ]
-    return Material(runs, tuple(sorted(renamed, key=lambda entry: (entry.model, entry.dataset))), tuple(missing))
-
-
-def _is_shard(name: str, known: set[str]) -> bool:
-    whole, _, number = name.rpartition('_')
-    return number.isdecimal() and whole in known
+    named, missing = [], []
+    for run, name in run_names(runs).items():
+        called = {model: f'{model} ({name})' for model in doubled}
+        named += [replace(entry, model=called.get(entry.model, entry.model)) for entry in found[run][0]]
+        missing += [replace(one, model=called.get(one.model, one.model)) for one in found[run][1]]
+    return Material(runs, tuple(sorted(named, key=lambda entry: (entry.model, entry.dataset))), tuple(missing))

@@ -39,7 +39,7 @@ def _figure(dataset: str, entries: list[Scored]) -> Figure:
     links = [tuple(fragment(entry.model, dataset, reason) for entry in entries) for reason in kept]
     if lost[SHOWN:]:
         series.append(Series(OTHERS, tuple(_share(mine, lost[SHOWN:]) for mine in counts)))
-        links.append(tuple(fragment(entry.model, dataset) for entry in entries))
+        links.append(('',) * len(entries))  # the browser shows the samples of one reason, or of all
     return Figure(
         f'reasons-{slug(dataset)}',
         'reasons',

@@ -14,16 +14,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.paired import details_of
+from opencompass_tooleval.easytool.funcqa.trajectory import parse_trajectory
 from opencompass_tooleval.host.prompt_tokens import estimate_tokens
 from opencompass_tooleval.report.provenance import Spent
-from opencompass_tooleval.report.read import Material, Scored
+from opencompass_tooleval.report.read import Material, Missing, Scored
 from opencompass_tooleval.report.script import to_script
 
 SIZE = 100
 LONGEST = 100_000
 """Characters of a text; what is longer is cut, and says so."""
 _SHOWN = {'id', 'values', 'reason', 'parsed', 'rung', 'gold', 'domain'}
+
+_WHOLE = ('overall', 'f1_score', 'local_accuracy', 'accuracy', 'error_free_rate')
+"""Metrics that sum a sample up, the best first; ``error_free_rate`` is no rate of errors."""
 
 Message = tuple[str, str]
 
@@ -52,7 +57,10 @@ def messages_of(prompt: Any) -> tuple[Message, ...]:
 
 
 def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the browser filters by, in columns: ``reason`` and ``domain`` count into ``reasons`` and ``domains``."""
+    """What the browser filters by, in columns: ``reason`` and ``domain`` count into ``reasons`` and ``domains``.
+
+    The mean of the metrics in ``main`` is a sample's score until the reader chooses another.
+    """
     reasons = list(dict.fromkeys(str(detail.get('reason', '')) for detail in details))
     domains = list(dict.fromkeys(str(detail.get('domain', '')) for detail in details))
     at = {name: i for i, name in enumerate(reasons)}, {name: i for i, name in enumerate(domains)}
@@ -64,8 +72,16 @@ def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         'domains': domains,
         'domain': [at[1][str(detail.get('domain', ''))] for detail in details],
         'metrics': metrics,
+        'main': _main(metrics),
         'values': [[_rounded(detail['values'].get(name)) for detail in details] for name in metrics],
     }
+
+
+def _main(metrics: Sequence[str]) -> list[str]:
+    """What stands for the whole: one metric, or all that are no errors and no formats; none if there are only these."""
+    first = next((name for name in _WHOLE if name in metrics), None)
+    no_error = [name for name in metrics if 'error' not in name and not name.startswith(('parse_rate', 'json_rate'))]
+    return no_error if first is None else [first]
 
 
 def _rounded(value: Any) -> Any:
@@ -106,10 +122,15 @@ def _chunk_of_prompts(prompts: Sequence[Sequence[Message]]) -> dict[str, Any]:
 
 
 class SampleFiles:
-    """Writes the files below ``folder``, data set by data set."""
+    """Writes the files below ``folder``, data set by data set.
+
+    Attributes:
+        damaged: Results whose predictions cannot be read; their samples are shown without them.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.damaged: list[Missing] = []
         self._pairs: list[dict[str, Any]] = []
         self._prompts: dict[str, _Prompts] = {}
 
@@ -140,7 +161,7 @@ class SampleFiles:
         details = details_of(result)
         if not details:
             return None
-        predictions = dict(_keyed(entry.run.prediction_rows(entry.folder, entry.dataset), 'record_id'))
+        predictions = dict(_keyed(self._predictions(entry), 'record_id'))
         keyed = list(_keyed(details, 'id'))
         asked = [messages_of(predictions.get(key, {}).get('origin_prompt')) for key, _ in keyed]
         shared, own = self._share(entry.dataset, asked)
@@ -165,10 +186,21 @@ class SampleFiles:
         self._pairs.append({**pair, **counts})
         return Spent(
             prompt_tokens / len(rows) if any(asked) else None,
-            answer_tokens / len(rows),
-            len(predictions),
-            sum(bool(row['infra']) for row in rows),
+            answer_tokens / len(rows) if predictions else None,
+            sum(_calls(entry, row) for row in predictions.values()) if predictions else None,
         )
+
+    def _predictions(self, entry: Scored) -> list[dict[str, Any]]:
+        """The rows; none if a file is damaged, which is kept in mind: the result is sound all the same."""
+        try:
+            rows = entry.run.prediction_rows(entry.folder, entry.dataset)
+            if not all(isinstance(row, dict) for row in rows):
+                file = entry.run.predictions(entry.folder, entry.dataset)
+                raise DataError(file, 'a row of the predictions is no object')
+        except DataError as error:
+            self.damaged.append(Missing(entry.model, entry.dataset, f'scored, but shown without answers: {error}'))
+            return []
+        return rows
 
     def _share(self, dataset: str, asked: Sequence[tuple[Message, ...]]) -> tuple[_Prompts, set[int]]:
         """The prompts of the data set, and the samples whose own differ."""
@@ -181,6 +213,16 @@ class SampleFiles:
                 script = to_script('tooleval.chunk', name, _chunk_of_prompts(asked[start : start + SIZE]))
                 self._save(f'{name}.js', script)
         return shared, {i for i, mine in enumerate(hashes) if i >= len(shared.hashes) or mine != shared.hashes[i]}
+
+
+def _calls(entry: Scored, prediction: Mapping[str, Any]) -> int:
+    """How often the model was asked for a prediction: one of FuncQA's is a whole dialogue."""
+    if entry.part('provenance').get('benchmark') != 'funcqa':
+        return 1
+    try:
+        return max(1, len(parse_trajectory(str(prediction.get('prediction'))).rounds))
+    except ValueError:
+        return 1  # it failed, in whichever round
 
 
 def _row(detail: Mapping[str, Any], prediction: Mapping[str, Any], judged: Sequence[Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.figure import Figure, Series
+from opencompass_tooleval.report.marks import as_note
 
 ABILITIES = ('instruct', 'plan', 'reason', 'retrieve', 'understand', 'review')
 TWO_FORMATS = ABILITIES[:-1]
@@ -28,9 +29,9 @@ def _radar(board: Board) -> Figure:
         values = tuple(row.cells[at[ability]].value if ability in at else None for ability in ABILITIES)
         if any(value is not None for value in values) and (not row.source or row.model in REFERENCES):
             series.append(Series(row.model, values, published=bool(row.source)))
-    return Figure(
-        f'{board.name}-abilities', 'teval', f'{board.title}: six abilities', 'radar', ABILITIES, tuple(series)
-    )
+    name, title = f'{board.name}-abilities', f'{board.title}: six abilities'
+    note = as_note(board.marks([ability for ability in ABILITIES if ability in at]))
+    return Figure(name, 'teval', title, 'radar', ABILITIES, tuple(series), note=note)
 
 
 def _gaps(board: Board) -> Iterator[Figure]:

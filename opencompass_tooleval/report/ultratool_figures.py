@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.figure import Figure, Number, Series
+from opencompass_tooleval.report.marks import as_note, marks_note
 from opencompass_tooleval.report.published import FIGURE_5, ULTRATOOL
 from opencompass_tooleval.report.read import Material
 
@@ -52,7 +53,8 @@ def _nine(board: Board) -> Figure:
         if not row.source or row.model == 'GPT-4'
     )
     title = f'{board.title}: the nine columns'
-    return Figure(f'{board.name}-columns', 'ultratool', title, 'bars', columns, series, y_title='score')
+    note = as_note(board.marks(columns))
+    return Figure(f'{board.name}-columns', 'ultratool', title, 'bars', columns, series, y_title='score', note=note)
 
 
 def _dimensions(language: str, material: Material) -> Iterator[Figure]:
@@ -71,24 +73,31 @@ def _dimensions(language: str, material: Material) -> Iterator[Figure]:
                 for model in FIGURE_5
             ]
             title = f"UltraTool {language}: the judge's dimensions"
-            note = f'Published: {ULTRATOOL[language][task].source}, judged by GPT-4.'
+            note = f'Published: {ULTRATOOL[language][task].source}, judged by GPT-4. '
+            note += marks_note(known[model, dataset] for model in material.models if (model, dataset) in known)
             name = f'ultratool-{language}-{task}'
-            yield Figure(name, 'ultratool', title, 'radar', dimensions, tuple(series), note=note, choice=task)
+            yield Figure(name, 'ultratool', title, 'radar', dimensions, tuple(series), note=note.strip(), choice=task)
 
 
 def _domains(language: str, material: Material) -> Figure:
     known = material.by_pair()
     values: dict[tuple[str, str], list[float]] = {}
+    tasks: dict[str, set[str]] = {}
     for model in material.models:
         for task, metric in MAIN.items():
             entry = known.get((model, f'tooleval-ultratool-{task}_{language}'))
             for domain, scores in (entry.part('breakdown').get('domains') or {}).items() if entry else ():
                 if isinstance(scores.get(metric), (int, float)):
                     values.setdefault((model, domain), []).append(float(scores[metric]))
+                    tasks.setdefault(model, set()).add(task)
     domains = tuple(sorted({domain for _, domain in values}))
-    models = [model for model in material.models if any(key[0] == model for key in values)]
+    most = len(set().union(*tasks.values()))
     series = tuple(
-        Series(model, tuple(_mean(values.get((model, domain), [])) for domain in domains)) for model in models
+        Series(
+            model if len(mine) == most else f'{model} ({len(mine)} of {most} tasks)',
+            tuple(_mean(values.get((model, domain), [])) for domain in domains),
+        )
+        for model, mine in tasks.items()
     )
     note = 'Mean over the tasks that have the domain: Overall of planning and creation, and the local metrics.'
     title = f'UltraTool {language}: domains'
@@ -122,7 +131,7 @@ def _json_rate(language: str, board: Board, material: Material) -> Figure:
         tuple(series),
         x_title='JSON rate, mean of five tasks',
         y_title='Overall',
-        note=f'Published: {table.source}, and Table 2.',
+        note=f'Published: {table.source}, and Table 2. {as_note(board.marks(["overall"]))}'.strip(),
         top=None,
     )
 

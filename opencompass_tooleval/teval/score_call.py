@@ -138,3 +138,9 @@ def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Simila
     if 'args' in parsed.value and protocol.name == 'v2':
         values['args'] = equal_args(parsed.value['args'], gold.args, protocol.strict)
     return values, _reason(record, parsed, values)
+
+
+def show(record: Record, call: Any) -> tuple[Any, dict[str, Any]]:
+    """The parts that the subset asks for, answered and gold."""
+    gold = cast(CallGold, record.gold)
+    return call, {part: getattr(gold, part) for part in PARTS[record.subset.kind]}

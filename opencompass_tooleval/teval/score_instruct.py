@@ -103,3 +103,10 @@ def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Simila
     else:
         reason = 'args:missing' if absent else 'args:wrong'
     return {**values, form: 1.0, exact: share}, reason
+
+
+def show(record: Record, call: Any) -> tuple[Any, dict[str, Any]]:
+    """Action and arguments, answered and gold: a thought has to be there, whatever it says."""
+    gold = cast(InstructGold, record.gold)
+    parts = ('action', 'args')
+    return call and {part: call[part] for part in parts}, {part: getattr(gold, part) for part in parts}

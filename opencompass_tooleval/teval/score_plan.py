@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,3 +141,10 @@ def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Simila
     precision, recall = correct / count, correct / len(gold)
     values: Values = {'precision': precision, 'recall': recall, 'f1_score': f1(precision, recall), 'parse_rate': 1.0}
     return values, _reason(len(matching), in_order, count, len(gold))
+
+
+def show(record: Record, plan: Any) -> tuple[Any, list[dict[str, str]]]:
+    """The steps that count, in their order, answered and gold: ids only say the order."""
+    plans: tuple[Plan, Plan] = plan or (), cast(Plan, record.gold)
+    shown, gold = ([{'name': step.name, 'args': step.args} for step in _ordered(steps)] for steps in plans)
+    return shown if plan else None, gold

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import cast
+from typing import Any, cast
 
 from opencompass_tooleval.core.parse import Parsed
 from opencompass_tooleval.core.result import OK
@@ -44,3 +44,8 @@ def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Simila
         return {'parse_rate': 0.0, 'review_quality': 0.0}, parsed.reason
     right = parsed.value == cast(ReviewGold, record.gold).answer
     return {'parse_rate': 1.0, 'review_quality': float(right)}, OK if right else 'review:wrong'
+
+
+def show(record: Record, choice: Any) -> tuple[Any, str]:
+    """Choice and right choice; the gold thought is not asked for."""
+    return choice, cast(ReviewGold, record.gold).answer

@@ -7,7 +7,7 @@ be compared, score.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG
@@ -24,25 +24,20 @@ class _Scorer:
     read: Callable[[Record, str, Protocol], Parsed]
     texts: Callable[[Record, Parsed, Protocol], Iterator[str]]
     score: Callable[[Record, Parsed, Protocol, Similarity], tuple[dict[str, float | None], str]]
+    show: Callable[[Record, Any], tuple[Any, Any]]
+    """What was read from an answer (or None), and the gold answer in the same shape."""
 
 
-_CALL = _Scorer(score_call.read, score_call.texts, score_call.score)
+_CALL = _Scorer(score_call.read, score_call.texts, score_call.score, score_call.show)
 _SCORERS = {
-    'instruct': _Scorer(score_instruct.read, score_instruct.texts, score_instruct.score),
-    'plan': _Scorer(score_plan.read, score_plan.texts, score_plan.score),
-    'review': _Scorer(score_review.read, score_review.texts, score_review.score),
+    'instruct': _Scorer(score_instruct.read, score_instruct.texts, score_instruct.score, score_instruct.show),
+    'plan': _Scorer(score_plan.read, score_plan.texts, score_plan.score, score_plan.show),
+    'review': _Scorer(score_review.read, score_review.texts, score_review.score, score_review.show),
     'reason': _CALL,
     'retrieve': _CALL,
     'understand': _CALL,
     'call': _CALL,
 }
-
-
-def _plain(value: Any) -> Any:
-    """Dataclasses, alone or in a tuple, as dicts."""
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return dict(vars(value)) if is_dataclass(value) else value  # asdict would copy every argument
 
 
 def _unread(answer: str) -> str:
@@ -71,7 +66,8 @@ def _score(record: Record, answer: str, parsed: Parsed, protocol: Protocol, simi
     if reason != OK:
         reason = _unread(answer) or _no_answer(answer) or reason
     values = {metric: values[metric] for metric in record.subset.metrics}
-    return SampleScore(record.id, values, reason, _plain(parsed.value), parsed.rung, _plain(record.gold))
+    shown, gold = _SCORERS[record.subset.kind].show(record, parsed.value)
+    return SampleScore(record.id, values, reason, shown, parsed.rung, gold)
 
 
 def score_answer(record: Record, answer: str, protocol: Protocol, similarity: Similarity | None = None) -> SampleScore:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from opencompass_tooleval.core.answer import strip_reasoning, unfence
+from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.parse import parse_enclosed
 from opencompass_tooleval.ultratool import judge_prompts
 
@@ -55,10 +56,12 @@ class Judgement:
     Attributes:
         scores: Dimension -> score, every dimension of the task; empty if ``fault``.
         fault: Why the reply is no judgement (``unread``, ``missing:<dimension>``, ``range:<dimension>``), or ``''``.
+        why: Dimension -> the judge's reason, bounded text; of those dimensions that it gives one for.
     """
 
     scores: Mapping[str, float]
     fault: str = ''
+    why: Mapping[str, str] = field(default_factory=dict)
 
 
 def prompt_hash(task: str, language: str) -> str:
@@ -90,17 +93,22 @@ def _number(value: Any) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # an integer of thousands of digits
+            return None
     match = re.match(r'\s*(\d{1,3}(?:\.\d+)?)\s*(?:/\s*10|分)?\s*$', value) if isinstance(value, str) else None
     return float(match.group(1)) if match else None
 
 
-def _fields(value: Any) -> dict[str, Any]:
-    """Label -> value over a list of dicts, or one dict."""
-    items = value if isinstance(value, (list, tuple)) else [value]
-    return _collect(
-        (str(label), content) for item in items if isinstance(item, dict) for label, content in item.items()
-    )
+def _items(value: Any) -> list[dict[Any, Any]]:
+    """The dicts of a list, or the one dict."""
+    return [item for item in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(item, dict)]
+
+
+def _fields(items: Iterable[Mapping[Any, Any]]) -> dict[str, Any]:
+    """Label -> value over dicts."""
+    return _collect((str(label), content) for item in items for label, content in item.items())
 
 
 def _collect(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -117,14 +125,53 @@ _QUOTED = re.compile(r'["\']([^"\'{}\[\]:]{1,60}?)["\']\s*[:：]\s*["\']?' + _SC
 _LINE = re.compile(r'^[\s>*#-]*([^\n:：{}\[\]"]{1,60}?)\s*[:：][\s*]*' + _SCORE, re.MULTILINE)
 
 
-def _read(text: str) -> dict[str, Any]:
-    """Label -> value of a reply: a list, an object, or else ``"label": number`` or lines ``Label: number``."""
+_REASON_WORDS = ('Reasoning', 'Scoring Reason', 'Reason', '打分理由', '评分理由', '理由')
+_REASON_LABELS = frozenset(map(_plain, _REASON_WORDS))
+_REASON = re.compile(rf'(?:{"|".join(_REASON_WORDS)})["\'*]*\s*[:：]', re.IGNORECASE)
+_AROUND_REASON = ' \t\r\n,;"\'*{}[]'
+
+
+def _reasons(items: Iterable[Mapping[Any, Any]]) -> dict[str, str]:
+    """Plain label of a score -> the reason beside it; of a dict with several scores it is not known whose it is."""
+    reasons: dict[str, str] = {}
+    for item in items:
+        fields = {_plain(str(label)): content for label, content in item.items()}
+        said = next((fields[name] for name in fields if name in _REASON_LABELS), None)
+        scored = [
+            name for name, content in fields.items() if name not in _REASON_LABELS and _number(content) is not None
+        ]
+        if said and len(scored) == 1:
+            reasons.setdefault(scored[0], bounded_text(said))
+    return reasons
+
+
+def _reasons_between(text: str, matches: Sequence[re.Match[str]]) -> dict[str, str]:
+    """The same of a reply that is no JSON: what is called a reason, in front of a score and behind the last one."""
+    reasons: dict[str, str] = {}
+    place = 0
+    for match in matches:
+        found = _REASON.search(text, place, match.start())
+        if found:
+            said = text[found.end() : match.start()].strip(_AROUND_REASON)
+            reasons.setdefault(_plain(match.group(1)), bounded_text(said))
+        place = match.end()
+    return reasons
+
+
+def _read(text: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """What a reply holds: a list, an object, or else ``"label": number`` or lines ``Label: number``.
+
+    Returns:
+        Label -> value, and label -> reason for the scores among them that have one.
+    """
     for start, end in (('[', ']'), ('{', '}')):
         parsed = parse_enclosed(text, start, end)
-        fields = _fields(parsed.value) if parsed.ok else {}
+        items = _items(parsed.value) if parsed.ok else []
+        fields = _fields(items)
         if fields:
-            return fields
-    return _collect(_QUOTED.findall(text)) or _collect(_LINE.findall(text))
+            return fields, _reasons(items)
+    matches = list(_QUOTED.finditer(text)) or list(_LINE.finditer(text))
+    return _collect((match.group(1), match.group(2)) for match in matches), _reasons_between(text, matches)
 
 
 def parse_judgement(reply: Any, task: str, lowest: float = LOWEST) -> Judgement:
@@ -137,18 +184,26 @@ def parse_judgement(reply: Any, task: str, lowest: float = LOWEST) -> Judgement:
             counts it: they are read with 0 here.
 
     Returns:
-        A score from ``lowest`` to 10 for every dimension, or the fault. Labels of either language are read in either.
+        A score from ``lowest`` to 10 for every dimension, with its reason where there is one, or the fault. Labels of
+        either language are read in either.
     """
-    fields = _read(unfence(strip_reasoning(reply))) if isinstance(reply, str) else _fields(reply)
+    if isinstance(reply, str):
+        fields, reasons = _read(unfence(strip_reasoning(reply)))
+    else:
+        items = _items(reply)
+        fields, reasons = _fields(items), _reasons(items)
     if not fields:
         return Judgement({}, 'unread')
     scores: dict[str, float] = {}
+    why: dict[str, str] = {}
     for dimension, labels in LABELS[task].items():
-        found = next((fields[name] for name in map(_plain, labels) if name in fields), None)
-        number = _number(found)
+        label = next((name for name in map(_plain, labels) if name in fields), None)
+        number = None if label is None else _number(fields[label])
         if number is None:
             return Judgement({}, f'missing:{dimension}')
         if not lowest <= number <= HIGHEST:
             return Judgement({}, f'range:{dimension}')
         scores[dimension] = number
-    return Judgement(scores)
+        if label in reasons:
+            why[dimension] = reasons[label]
+    return Judgement(scores, why=why)

@@ -63,5 +63,5 @@ def items_to_judge(record: Record, parsed: Parsed) -> Iterator[Item]:
 def judged_of(item: Item, judgement: Judgement | None) -> Judged:
     """An item with what the judge says of it: ``judged``, ``unjudged``, or ``missing`` if there was nothing to ask."""
     if judgement is not None:
-        return Judged(item.record, item.step, JUDGED, judgement.scores)
+        return Judged(item.record, item.step, JUDGED, judgement.scores, judgement.why)
     return Judged(item.record, item.step, FAILED if item.prompt else MISSING)

@@ -1,18 +1,19 @@
 """Planning and tool creation: a judge's scores, 1-10 in each dimension, shown on 0-100 (UltraTool, section 3.1).
 
-Judgements come as data. A file of ours has one line per judged thing, ``{"id", "step", "status", "scores"}``, and one
-for every gold step without a created tool (``missing``), so that it can be scored on its own. The authors' file has one
-line per plan, ``{"data": ..., "eval": [{"准确性分数": 8, ...}, ...]}``.
+Judgements come as data. A file of ours has one line per judged thing, ``{"id", "step", "status", "scores", "why"}``
+(older ones have no ``why``), and one for every gold step without a created tool (``missing``), so that it can be scored
+on its own. The authors' file has one line per plan, ``{"data": ..., "eval": [{"准确性分数": 8, ...}, ...]}``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.ultratool.judge import LABELS, LOWEST, parse_judgement
 from opencompass_tooleval.ultratool.protocol import Protocol
@@ -45,12 +46,14 @@ class Judged:
         step: Number of the gold step that the created tool is for; ``''`` for a plan.
         status: ``judged``, ``unjudged`` (the judge's reply could not be read) or ``missing`` (nothing to judge).
         scores: Dimension -> 0-10; empty unless ``judged``.
+        why: Dimension -> the judge's reason, where it is known; no score depends on it.
     """
 
     id: str
     step: str
     status: str
     scores: Mapping[str, float] = field(default_factory=dict)
+    why: Mapping[str, str] = field(default_factory=dict)
 
 
 class UnjudgedError(ValueError):
@@ -75,7 +78,7 @@ def created_tools(record: Record, items: Sequence[Any]) -> dict[str, Mapping[str
 def _published(subset: Subset, number: str, row: Mapping[str, Any], protocol: Protocol) -> Judged:
     """One plan holds 0 in six dimensions, outside the scale: Table 4 counts it, so official does."""
     judgement = parse_judgement(row['eval'], subset.task, LOWEST if protocol.strict else 0)
-    return Judged(number, '', FAILED if judgement.fault else JUDGED, judgement.scores)
+    return Judged(number, '', FAILED if judgement.fault else JUDGED, judgement.scores, judgement.why)
 
 
 def _own(file: Path, subset: Subset, number: str, row: Mapping[str, Any]) -> Judged:
@@ -92,7 +95,9 @@ def _own(file: Path, subset: Subset, number: str, row: Mapping[str, Any]) -> Jud
         raise DataError(file, f"'scores' needs numbers for {', '.join(wanted)}", number)
     if any(not LOWEST <= scores[name] <= FULL for name in wanted):
         return Judged(str(record_id), str(step), FAILED)
-    return Judged(str(record_id), str(step), JUDGED, {name: float(scores[name]) for name in wanted})
+    said = row.get('why')
+    why = {name: bounded_text(said[name]) for name in wanted if said.get(name)} if isinstance(said, dict) else {}
+    return Judged(str(record_id), str(step), JUDGED, {name: float(scores[name]) for name in wanted}, why)
 
 
 def load_judgements(file: Path, subset: Subset, protocol: Protocol) -> list[Judged]:
@@ -147,7 +152,7 @@ def _step(judged: Judged, names: Sequence[str]) -> StepScore:
     if judged.status == JUDGED:
         values: dict[str, float | None] = {name: judged.scores[name] / FULL for name in names}
         reason = OK if all(value == 1 for value in values.values()) else NOT_PERFECT
-        return StepScore(judged.step, values, reason, dict(judged.scores))
+        return StepScore(judged.step, values, reason, dict(judged.scores), why=dict(judged.why))
     missing = judged.status == MISSING
     reason = TOOL_MISSING if missing else UNJUDGED
     return StepScore(judged.step, dict.fromkeys(names, 0.0 if missing else None), reason, codes=(reason,))
@@ -165,6 +170,10 @@ def score(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> O
     tried = any(step.reason != TOOL_MISSING for step in steps)
     if protocol.strict or not tried:
         counted = [step for step in steps if step.reason != UNJUDGED]
+    else:  # a detail must not tell of a 0 that does not count
+        steps = tuple(
+            replace(step, values=dict.fromkeys(names)) if step.reason == TOOL_MISSING else step for step in steps
+        )
     flat = {name: tuple(float(step.values[name] or 0) for step in counted) for name in names}
     return Outcome({name: flat_mean(flat[name]) for name in names}, steps, flat=flat)
 
@@ -175,7 +184,8 @@ def judgement_rows(scores: Sequence[StepsScore]) -> Iterator[dict[str, Any]]:
         for step in score_.steps:
             status = {TOOL_MISSING: MISSING, UNJUDGED: FAILED}.get(step.reason, JUDGED)
             scores_of = dict(step.predicted) if status == JUDGED else {}
-            yield {'id': score_.id, 'step': step.number, 'status': status, 'scores': scores_of}
+            row = {'id': score_.id, 'step': step.number, 'status': status, 'scores': scores_of}
+            yield {**row, 'why': dict(step.why)}
 
 
 def check_unjudged(steps: Sequence[tuple[str, StepScore]], limit: float = UNJUDGED_LIMIT) -> int:

@@ -58,12 +58,13 @@ class StepScore:
 
     Attributes:
         number: Its number.
-        values: Metric over steps -> 0-1, or None where it could not be judged.
+        values: Metric over steps -> 0-1, or None where it does not count, such as what could not be judged.
         reason: ``ok`` or why a point is lost, as ``area:code``.
         predicted: What the answer has for it.
         gold: What it should have.
         codes: Everything that is wrong with it, cost it a point or not.
         arguments: Usage: its arguments.
+        why: Judged: dimension -> the judge's reason.
     """
 
     number: str
@@ -73,6 +74,7 @@ class StepScore:
     gold: Any = None
     codes: tuple[str, ...] = ()
     arguments: tuple[ArgumentScore, ...] = ()
+    why: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,8 @@ def _step_detail(step: StepScore) -> dict[str, Any]:
         'predicted': to_jsonable(step.predicted),
         'gold': to_jsonable(step.gold),
     }
+    if step.why:
+        detail['why'] = to_jsonable(step.why)
     if step.arguments:
         detail['arguments'] = [
             {

@@ -49,7 +49,23 @@ def _json_rates(answer: Any, parsed: Parsed) -> dict[str, float | None]:
 
 
 def _gold(record: Record) -> Any:
-    return record.plan if record.subset.kind == 'planning' else record.raw['reference']
+    """The gold plan, or number of a step -> what it should have: flag, name, arguments or tool."""
+    if record.subset.kind == 'planning':
+        return record.plan
+    wanted = {'awareness': lambda step: int(step.tool), 'usage': lambda step: step.param}
+    return {step.number: wanted.get(record.subset.kind, lambda step: step.tool)(step) for step in record.reference}
+
+
+def _answered(record: Record, parsed: Parsed, outcome: Outcome) -> Any:
+    """What was read, in the shape of :func:`_gold`: a step counts by its number, wherever it stands.
+
+    What belongs to no gold step is in :attr:`StepsScore.others`.
+    """
+    if record.subset.kind == 'planning' or not parsed.ok:
+        return parsed.value
+    if record.subset.kind == 'creation':
+        return score_judged.created_tools(record, _items(parsed))
+    return {step.number: step.predicted for step in outcome.steps if step.predicted is not None}
 
 
 def _score(record: Record, answer: Any, parsed: Parsed, outcome: Outcome) -> StepsScore:
@@ -61,7 +77,7 @@ def _score(record: Record, answer: Any, parsed: Parsed, outcome: Outcome) -> Ste
         id=record.id,
         values={metric: values[metric] for metric in record.subset.metrics},
         reason=reason,
-        parsed=parsed.value,
+        parsed=_answered(record, parsed, outcome),
         rung=parsed.rung,
         gold=_gold(record),
         steps=outcome.steps,

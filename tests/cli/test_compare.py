@@ -12,6 +12,10 @@ import pytest
 
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.ultratool.protocol import Protocol
+from opencompass_tooleval.ultratool.records import find_subset
+from opencompass_tooleval.ultratool.score_judged import Judged, dimensions
+from opencompass_tooleval.ultratool.scoring import aggregate_scores, score_judgements
 from tests.cli.conftest import Command, read_lines
 
 METRICS = {
@@ -217,10 +221,61 @@ def test_what_cannot_be_paired_is_said(tooleval: Command, run: Path) -> None:
     assert ('broken', 'accuracy') not in table
     assert found['notes'] == [
         'broken: the result of weak is an error',
+        'gsm8k: no interval of accuracy: the first has no samples of this package',
         f'{dataset}: {RECORDS - 4} of {RECORDS} records are in both; the difference is over these',
         f'{dataset}: 1 samples of strong have no answer, through no fault of the model',
     ]
     assert tooleval('compare', run, 'weak', 'strong', '--samples', 9).code == 0
+
+
+def created(gaps: int, skill: int) -> dict[str, Any]:
+    """A result of tool creation: of every record with a number below ``gaps``, the second tool of three is missing."""
+    subset = find_subset('tool_creation')
+    generator = np.random.default_rng(skill)
+    judgements = [
+        Judged(f'r{number}', f'1.{step}', 'missing', {})
+        if number < gaps and step == 2
+        else Judged(
+            f'r{number}', f'1.{step}', 'judged',
+            {name: float(generator.integers(skill, 11)) for name in dimensions(subset)},
+        )
+        for number in range(RECORDS)
+        for step in range(1, 4)
+    ]  # fmt: skip
+    scored = score_judgements(subset, judgements, Protocol())
+    total = aggregate_scores(scored, list(scored[0].values))
+    details = json.loads(json.dumps([score.to_detail() for score in scored]))
+    return {**total.metrics, 'standard_errors': total.standard_errors, 'details': details}
+
+
+def test_tools_that_are_missing_and_do_not_count(tooleval: Command, run: Path) -> None:
+    dataset = 'tooleval-ultratool-tool_creation_en'
+    results = [created(12, 1), created(3, 6)]
+    for model, content in zip(('weak', 'strong'), results, strict=True):
+        write(run, model, dataset, content)
+    found = said(tooleval, run, 'weak', 'strong', '--samples', 200, '--datasets', dataset)
+    names = {metric for _, metric in rows(found, 'datasets')}
+    assert 'overall' in names and not any('no interval' in note for note in found['notes'])
+    for (_, metric), row in rows(found, 'datasets').items():
+        assert row['delta'] == pytest.approx(results[1][metric] - results[0][metric])
+        assert row['low'] < row['delta'] < row['high'] and row['records'] == RECORDS
+
+    for detail in results[0]['details']:  # as older versions wrote it
+        for step in detail['steps']:
+            if step['reason'] == 'tool:missing':
+                step['values'] = dict.fromkeys(step['values'], 0.0)
+    write(run, 'weak', dataset, results[0])
+    found = said(tooleval, run, 'weak', 'strong', '--samples', 20, '--datasets', dataset)
+    assert rows(found, 'datasets')[dataset, 'overall']['low'] is None
+    assert any(note.startswith(f'{dataset}: no interval of ') and 'evaluate again' in note for note in found['notes'])
+
+
+def test_a_table_says_what_it_lacks_an_interval_for(tooleval: Command, run: Path) -> None:
+    dataset = 'tooleval-teval-plan_json_v2'
+    write(run, 'weak', dataset, {**result(scores('plan_json', 0.4)), 'f1_score': 12.0})
+    found = said(tooleval, run, 'weak', 'strong', '--samples', 20)
+    assert rows(found, 'tables')['tooleval-teval_v2', 'overall']['low'] is None
+    assert f'tooleval-teval_v2 overall: no interval, for want of that of {dataset} f1_score' in found['notes']
 
 
 def test_several_runs_of_the_records(tooleval: Command, run: Path) -> None:

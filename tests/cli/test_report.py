@@ -42,3 +42,16 @@ def test_the_summarizer_writes_one_when_asked(tmp_path: Path, capsys: pytest.Cap
     summarizer.report = True
     summarizer.summarize(time_str=TIME)
     assert (tmp_path / 'report' / 'index.html').is_file() and 'report: ' in capsys.readouterr().out
+
+
+def test_a_fault_of_the_report_is_none_of_the_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(tmp_path).fill(details=[{'id': 'r', 'values': {}, 'reason': 'ok'}], provenance={'subset': ['a list']})
+    (tmp_path / 'configs').mkdir()
+    summarizer = run.summarizer()
+    summarizer.report = True
+    summarizer.summarize(time_str=TIME)
+    assert 'WARNING no report: TypeError: ' in capsys.readouterr().out
+    run.write('m2', 'd2', {'error': 'x'})
+    with pytest.raises(SystemExit) as caught:
+        summarizer.summarize(time_str=TIME)
+    assert caught.value.code == 1

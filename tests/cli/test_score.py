@@ -77,7 +77,7 @@ def test_details(tooleval: Command, tmp_path: Path) -> None:
         'reason': 'ok',
         'parsed': 'A',
         'rung': 'text',
-        'gold': {'answer': 'A'},
+        'gold': 'A',
     }
     assert [row['reason'] for row in rows[1:3]] == ['parse:no_choice', 'answer:empty']
     assert result['reasons'] == {'ok': 4, 'answer:empty': 1, 'parse:no_choice': 1}

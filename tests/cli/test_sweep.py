@@ -24,15 +24,15 @@ with read_base():
 wanted = ['tooleval-teval-review_str_v2', 'tooleval-teval-retrieve_str_v2']
 datasets = [row for row in datasets if row['abbr'] in wanted]
 for row in datasets:
-    row['infer_cfg']['inferencer']['max_infra_share'] = 1
+    row['infer_cfg']['inferencer']['max_infra_share'] = SHARE
 models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='right', openai_api_base='URL', retry=0, timeout=20,
                max_workers=1, batch_size=2, max_out_len=16, query_per_second=1000, run_cfg=dict(num_gpus=0))]
 """
 OPENCOMPASS = [sys.executable, '-m', 'opencompass.cli.main']
 
 
-def write_config(folder: Path, server: ModelServer) -> None:
-    (folder / 'mine.py').write_text(CONFIG.replace('URL', server.url))
+def write_config(folder: Path, server: ModelServer, share: float = 1) -> None:
+    (folder / 'mine.py').write_text(CONFIG.replace('URL', server.url).replace('SHARE', str(share)))
 
 
 def rows(done: Outcome) -> list[dict[str, Any]]:
@@ -82,6 +82,8 @@ def test_status_while_it_runs_and_after_a_kill(
         assert row['state'] == 'running' and 0 < row['answered'] < row['samples']
         assert row['seconds_left'] == pytest.approx((row['samples'] - row['answered']) / row['rate'])
         assert 0.3 < row['rate'] < 3
+        refused = tooleval('retry', 'out')
+        assert refused.code == 1 and '.sweep.lock is locked by process' in refused.err
         text = tooleval('status', 'out').out
         assert f'running  api x {row["dataset"]}: ' in text and 'samples/s' in text
     finally:
@@ -117,12 +119,30 @@ def test_retry_asks_only_what_has_no_answer(
     assert tooleval('retry', 'out').out == 'every sample has an answer\n'
 
 
+def test_retry_takes_what_fails_for_good(
+    tooleval: Command, canned_server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_config(tmp_path, canned_server, share=0.005)
+    canned_server.reset('500@1-1000')
+    done = subprocess.run([*OPENCOMPASS, 'mine.py', '-w', 'out', '--debug'], capture_output=True, text=True)
+    assert done.returncode == 1 and 'max_infra_share=0.50% allows' in done.stdout + done.stderr
+    assert not list(tmp_path.glob('out/*/results/api/*.json'))
+
+    again = tooleval('retry', 'out')
+    assert again.code == 0 and again.out.count(': not finished\n') == 2
+    results = [json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/api/*.json')]
+    assert len(results) == 2
+    for result in results:
+        assert result['samples']['infra'] == result['samples']['all'] > 0
+
+
 def test_what_failed_is_told_with_its_log(
     tooleval: Command, canned_server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'mine.py').write_text(
-        CONFIG.replace('URL', canned_server.url)
+        CONFIG.replace('URL', canned_server.url).replace('SHARE', '1')
         + "datasets.append(dict(datasets[0], abbr='tooleval-broken', path='/no/such/folder'))\n"
     )
     subprocess.run([*OPENCOMPASS, 'mine.py', '-w', 'out'], capture_output=True, text=True)

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.paired import Pairs, details_of, differences, interval_of, metrics_of, pairs_of
+from opencompass_tooleval.core.paired import (
+    Pairs,
+    details_of,
+    differences,
+    interval_of,
+    metrics_of,
+    pairs_of,
+    why_unpaired,
+)
 
 
 def result(values: Sequence[float | None], metric: str = 'f1', **changes: Any) -> dict[str, Any]:
@@ -40,15 +48,45 @@ def test_samples_of_other_packages_are_none_of_ours(details: Any) -> None:
 def test_pairs_are_by_id_and_hold_what_both_have() -> None:
     first, second = result([0.0, None, 0.5, 1.0]), result([0.25, 1.0, None, 1.0, 0.5])
     second['details'].reverse()
-    assert pairs_of(first, second, 'f1') == Pairs(('0', '3'), (0.0, 100.0), (25.0, 100.0), (1.0, 1.0))
+    assert pairs_of(first, second, 'f1') == Pairs(('0', '3'), (0.0, 100.0), (25.0, 100.0), (1.0, 1.0), (1.0, 1.0))
 
 
 def test_means_are_weighted() -> None:
-    assert Pairs(('0', '1'), (0.0, 100.0), (50.0, 50.0), (1.0, 3.0)).means() == (75.0, 50.0)
+    assert Pairs(('0', '1'), (0.0, 100.0), (50.0, 100.0), (1.0, 3.0), (3.0, 1.0)).means() == (75.0, 62.5)
 
 
 def test_a_score_that_is_no_mean_over_samples_has_no_pairs() -> None:
     assert pairs_of(result([0.0, 1.0], f1=12.5), result([0.0, 1.0]), 'f1') is None
+
+
+def stepwise(steps: Sequence[Sequence[float | None]]) -> dict[str, Any]:
+    """A result whose score is the mean over the steps of all records."""
+    flat = [value for mine in steps for value in mine if value is not None]
+    details = [
+        {'id': str(i), 'values': {'f1': 0.0}, 'steps': [{'values': {'f1': value}} for value in mine]}
+        for i, mine in enumerate(steps)
+    ]
+    return {'f1': 100 * sum(flat) / len(flat), 'details': details}
+
+
+def test_a_record_weighs_on_each_side_as_much_as_it_has_there() -> None:
+    first, second = stepwise([[1.0, None, None], [0.5, 0.0], [0.0]]), stepwise([[1.0, 0.0, 0.5], [None, 1.0], [0.2]])
+    pairs = pairs_of(first, second, 'f1')
+    assert pairs is not None
+    assert (pairs.weights_a, pairs.weights_b) == ((1.0, 2.0, 1.0), (3.0, 1.0, 1.0))
+    assert pairs.means() == pytest.approx((first['f1'], second['f1']))
+    interval = interval_of(first, second, 'f1', 500, 0)
+    assert interval is not None
+    assert interval.delta == pytest.approx(second['f1'] - first['f1'])
+    assert interval.low < interval.delta < interval.high
+
+
+def test_one_record_is_no_pair() -> None:
+    first, second = result([0.0, 1.0]), result([1.0])
+    assert pairs_of(first, second, 'f1') is None and interval_of(first, second, 'f1', 10, 0) is None
+    assert why_unpaired(first, second, 'f1') == 'fewer than 2 records are in both'
+    assert 'the second has no samples' in why_unpaired(first, {'f1': 1.0}, 'f1')
+    assert 'the first is not the mean' in why_unpaired(result([0.0, 1.0], f1=12.5), second, 'f1')
 
 
 def test_differences_by_record_with_both_details() -> None:

@@ -19,7 +19,7 @@ def pairs(size: int, seed: int, gain: float = 5.0, spread: float = 20.0) -> Pair
     generator = np.random.default_rng(seed)
     a = generator.uniform(20, 80, size)
     b = a + generator.normal(gain, spread, size)
-    return Pairs(tuple(map(str, range(size))), tuple(a.tolist()), tuple(b.tolist()), (1.0,) * size)
+    return Pairs(tuple(map(str, range(size))), tuple(a.tolist()), tuple(b.tolist()), (1.0,) * size, (1.0,) * size)
 
 
 def column_of(
@@ -55,7 +55,8 @@ def test_a_mean_of_data_sets_against_a_plain_loop() -> None:
     """Three data sets of different sizes, two metrics of one of them on the same resamples, weights on another."""
     known = {('d1', 'f1'): pairs(40, 1), ('d1', 'em'): pairs(40, 2), ('d2', 'f1'): pairs(7, 3)}
     weighed = pairs(15, 4)
-    known['d3', 'local'] = Pairs(weighed.ids, weighed.a, weighed.b, tuple(float(1 + i % 4) for i in range(15)))
+    weights = tuple(float(1 + i % 4) for i in range(15)), tuple(float(1 + i % 3) for i in range(15))
+    known['d3', 'local'] = Pairs(weighed.ids, weighed.a, weighed.b, *weights)
     column = {('d1', 'f1'): 0.125, ('d1', 'em'): 0.125, ('d2', 'f1'): 0.25, ('d3', 'local'): 0.5}
 
     drawn: dict[str, list[np.ndarray]] = {}
@@ -66,14 +67,14 @@ def test_a_mean_of_data_sets_against_a_plain_loop() -> None:
     for number in range(SAMPLES):
         for (name, metric), share in column.items():
             its, at = known[name, metric], drawn[name][number]
-            for side, values in enumerate((its.a, its.b)):
-                scores[side, number] += share * np.average(np.array(values)[at], weights=np.array(its.weights)[at])
+            for side, (values, weighed_by) in enumerate(((its.a, its.weights_a), (its.b, its.weights_b))):
+                scores[side, number] += share * np.average(np.array(values)[at], weights=np.array(weighed_by)[at])
     low, high = np.quantile(scores[1] - scores[0], [0.025, 0.975])
 
     found = column_of(column, known, seed=3)
     assert (found.interval.low, found.interval.high) == pytest.approx((low, high), abs=1e-9)
     assert (found.error_a, found.error_b) == pytest.approx(tuple(scores.std(axis=1)), abs=1e-9)
-    gains = [share * (np.average(its.b, weights=its.weights) - np.average(its.a, weights=its.weights))
+    gains = [share * (np.average(its.b, weights=its.weights_b) - np.average(its.a, weights=its.weights_a))
              for share, its in ((column[score], known[score]) for score in column)]  # fmt: skip
     assert found.interval.delta == pytest.approx(sum(gains))
     assert found.interval.pairs == 40 + 7 + 15
@@ -116,7 +117,7 @@ def test_metrics_of_a_data_set_hang_together() -> None:
 def test_no_difference_is_exactly_none() -> None:
     """Or a model would be better than itself by 1e-15, and surely so."""
     values = pairs(1001, 1).a
-    same = Pairs(tuple(map(str, range(1001))), values, values, (3.0,) * 1001)
+    same = Pairs(tuple(map(str, range(1001))), values, values, (3.0,) * 1001, (3.0,) * 1001)
     interval = column_of({('d', 'f1'): 1.0}, {('d', 'f1'): same}).interval
     assert (interval.delta, interval.low, interval.high) == (0.0, 0.0, 0.0)
 
@@ -132,7 +133,7 @@ def test_metrics_that_apply_to_some_records_only() -> None:
     """As T-Eval's instruct: half of the records have one metric, half the other."""
     whole = pairs(40, 1)
     halves = {
-        ('d', name): Pairs(whole.ids[part], whole.a[part], whole.b[part], whole.weights[part])
+        ('d', name): Pairs(whole.ids[part], whole.a[part], whole.b[part], *[whole.weights_a[part]] * 2)
         for name, part in (('json', slice(0, 20)), ('str', slice(20, 40)))
     }
     found = column_of(dict.fromkeys(halves, 0.5), halves).interval
@@ -146,8 +147,8 @@ def test_metrics_that_apply_to_some_records_only() -> None:
 def test_a_resample_without_a_record_of_a_metric_does_not_count() -> None:
     """With two records, each of one metric, half of the resamples miss one of them."""
     known = {
-        ('d', 'json'): Pairs(('0',), (0.0,), (10.0,), (1.0,)),
-        ('d', 'str'): Pairs(('1',), (0.0,), (30.0,), (1.0,)),
+        ('d', 'json'): Pairs(('0',), (0.0,), (10.0,), (1.0,), (1.0,)),
+        ('d', 'str'): Pairs(('1',), (0.0,), (30.0,), (1.0,), (1.0,)),
     }
     found = column_of(dict.fromkeys(known, 0.5), known).interval
     assert (found.delta, found.low, found.high) == (20.0, 20.0, 20.0)

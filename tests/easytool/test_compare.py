@@ -67,12 +67,12 @@ def test_records_are_paired_by_id_whatever_their_order() -> None:
 
 
 def test_records_of_one_side_or_without_a_value_do_not_count() -> None:
-    before, after = result([0.0, 1.0, None, 0.3]), result([1.0, None, 1.0])
+    before, after = result([0.0, 1.0, None, 0.3]), result([1.0, None, 1.0, 0.4])
     (comparison,) = compare('d', before, after, 100, 0)
     assert comparison.interval is not None
-    assert (comparison.interval.pairs, comparison.delta) == (1, 100.0)
+    assert (comparison.interval.pairs, comparison.delta) == (2, pytest.approx(55.0))
     assert comparison.documentation == pytest.approx(130 / 3)
-    assert comparison.instructions == 100.0
+    assert comparison.instructions == pytest.approx(80.0)
 
 
 def test_a_score_over_steps_weighs_records_by_their_steps() -> None:

@@ -220,7 +220,12 @@ def test_a_cut_line_is_cut_off_before_more_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    'changes', [{'infra': 'infra:timeout', 'prediction': ''}, {'record_id': 'of another data set'}]
+    'changes',
+    [
+        {'infra': 'infra:timeout', 'prediction': ''},
+        {'record_id': 'of another data set'},
+        {'asked': ToolEvalConversationTemplate(system_role='user').asked(make_row('r1', 'tools of 1')['messages'])},
+    ],
 )
 def test_rows_that_are_no_answer_to_this_record_are_asked_again(tmp_path: Path, changes: dict[str, str]) -> None:
     run = Run(tmp_path, make_rows(5))
@@ -229,6 +234,19 @@ def test_rows_that_are_no_answer_to_this_record_are_asked_again(tmp_path: Path, 
     assert sorted(run.model.records_asked()) == ['r0', 'r1', 'r2', 'r3', 'r4']
     assert [row['record_id'] for row in rows] == [f'r{i}' for i in range(5)]
     assert {row['infra'] for row in rows} == {None}
+
+
+def test_rows_that_answer_this_very_prompt_are_kept(tmp_path: Path) -> None:
+    run = Run(tmp_path, make_rows(3))
+    before = run.go()
+    assert len({row['asked'] for row in before}) == 3
+    changed = [make_row('r0', 'tools of 0', 'another question'), *make_rows(3)[1:]]
+    again = Run(tmp_path, changed)
+    lines = (json.dumps({'idx': index, **row}) + '\n' for index, row in enumerate(before))
+    again.journal.write_text(''.join(lines), encoding='ascii')
+    after = again.go()
+    assert again.model.records_asked() == ['r0']
+    assert [a['asked'] == b['asked'] for a, b in zip(after, before, strict=True)] == [False, True, True]
 
 
 def test_rows_beyond_the_data_are_dropped(tmp_path: Path) -> None:

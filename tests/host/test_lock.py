@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.host.lock import InUseError, exclusive, holder_of, is_held
+from opencompass_tooleval.host.lock import InUseError, exclusive, holder_of, is_held, sweep_lock
 
 HOLD = """
 import sys
@@ -56,3 +56,24 @@ def test_it_ends_with_an_exception(tmp_path: Path) -> None:
         raise ZeroDivisionError
     with exclusive(path):
         pass
+
+
+FOR_LIFE = """
+import sys
+from pathlib import Path
+from opencompass_tooleval.host.lock import hold
+hold(Path(sys.argv[1]))
+hold(Path(sys.argv[1]))
+print('held', flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_lock_for_life_ends_with_the_process(tmp_path: Path) -> None:
+    path = sweep_lock(tmp_path)
+    command = [sys.executable, '-c', FOR_LIFE, str(path)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == 'held\n'
+    assert is_held(path)
+    process.communicate('')
+    assert process.returncode == 0 and not path.exists()

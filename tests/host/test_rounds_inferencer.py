@@ -161,8 +161,7 @@ def test_few_failures_are_written_with_their_reason(tmp_path: Path) -> None:
 def test_a_reopened_file_asks_only_what_has_no_answer(tmp_path: Path) -> None:
     work, folder = WorkDir(tmp_path), tmp_path / 'predictions' / 'stub'
     Run(folder, fails_on('r3, round 2'), max_infra_share=1).go()
-    (unanswered,) = find_unanswered(work)
-    reopen(work, unanswered)
+    reopen(work, list(find_unanswered(work)))
     run = Run(folder)
     rows = run.go()
     assert [row['prediction'] for row in rows] == [expected(index) for index in range(8)]

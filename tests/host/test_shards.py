@@ -90,6 +90,20 @@ def test_sizes_are_counted_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert stale.read_text() == '{"data": 2}'
 
 
+def test_a_part_may_lack_as_many_answers_as_the_whole(tmp_path: Path) -> None:
+    from opencompass_tooleval.host.inferencer import ToolEvalGenInferencer
+
+    partitioner = ToolEvalNumWorkerPartitioner(str(tmp_path), num_worker=2, min_task_size=1)
+    for share, expected in ((None, 0.01), (0.2, 0.4), (0.7, 1.0)):
+        dataset = demo_dataset()
+        dataset['infer_cfg'] = ConfigDict(inferencer=ConfigDict(type=ToolEvalGenInferencer))
+        if share is not None:
+            dataset.infer_cfg.inferencer.max_infra_share = share
+        parts = partitioner.split_dataset(dataset)
+        assert [part.infer_cfg.inferencer.max_infra_share for part in parts] == [expected] * 2
+        assert dataset.infer_cfg.inferencer.get('max_infra_share') == share
+
+
 def test_shards_of_another_split_are_refused(tmp_path: Path) -> None:
     size = ToolEvalNumWorkerPartitioner(str(tmp_path)).get_size(demo_dataset())
     (tmp_path / 'model').mkdir()

@@ -17,6 +17,7 @@ from opencompass_tooleval.host.slurm import (
     is_passing,
     read_array_limit,
     read_job_id,
+    read_jobs,
     read_states,
     shares,
 )
@@ -107,6 +108,29 @@ def test_what_will_not_run_again() -> None:
 
 
 @pytest.mark.parametrize(
+    ('said', 'stuck', 'held'),
+    [
+        ('7 1 PENDING launch failed requeued held', True, False),
+        ('7 1 PENDING launch_failed_requeued_held', True, False),
+        ('7 1 PENDING JobHoldMaxRequeue', True, False),
+        ('7 1 CANCELLED launch failed requeued held', False, False),
+        ('7 1 PENDING JobHeldUser', False, True),
+        ('7 1 PENDING JobHeldAdmin', False, True),
+        ('7 1 PENDING job requeued in held state', False, True),
+        ('7 1 PENDING Priority', False, False),
+    ],
+)
+def test_who_holds_a_job(said: str, stuck: bool, held: bool) -> None:
+    (state,) = read_states(said).values()
+    assert (state.is_stuck, state.is_held) == (stuck, held)
+
+
+def test_jobs_that_are_not_over() -> None:
+    said = '7 RUNNING a b\n7 PENDING a b\n8 COMPLETING c\n9 CANCELLED d\n\n'
+    assert read_jobs(said) == {('7', 'a b'), ('8', 'c')}
+
+
+@pytest.mark.parametrize(
     ('parameters', 'expected'),
     [('', 1001), ('bf_window=9,max_array_tasks=50,defer', 50), ('max_array_tasks=9999', 1001)],
 )
@@ -169,6 +193,16 @@ def test_the_element_script_leaves_the_exit_code(tmp_path: Path, command: str, c
     assert sorted(file.name for file in folder.iterdir()) == ['0-7.exit', '0-7.sh', 'element.sh']
 
 
+def test_an_element_that_is_told_to_stop_waits_for_its_command_and_leaves_no_exit_code(tmp_path: Path) -> None:
+    (tmp_path / '0-7.sh').write_text(f'trap : TERM; kill -TERM $PPID; sleep 0.5; echo done >>{tmp_path}/said')
+    (tmp_path / 'element.sh').write_text(ELEMENT_SCRIPT)
+    environment = {'SLURM_ARRAY_TASK_ID': '7', 'PATH': '/usr/bin:/bin'}
+    done = subprocess.run(['bash', tmp_path / 'element.sh', f'{tmp_path}/0'], env=environment)
+    assert done.returncode == 0
+    assert (tmp_path / 'said').read_text() == 'done\n'
+    assert not (tmp_path / '0-7.exit').exists()
+
+
 def test_without_slurm_the_error_names_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv('PATH', str(tmp_path))
     with pytest.raises(SlurmError, match=r'scontrol is not on PATH.*tooleval_local'):
@@ -182,3 +216,11 @@ def test_what_slurm_said_of_another_job_is_not_passed_on(monkeypatch: pytest.Mon
     environment = slurm_environment()
     assert environment['SLURM_CONF'] == '/etc/mine' and environment['OTHER'] == 'x'
     assert 'SLURM_MEM_PER_NODE' not in environment
+
+
+@pytest.mark.parametrize(
+    'name', ['SQUEUE_PARTITION', 'SQUEUE_FORMAT', 'SCANCEL_STATE', 'SCONTROL_ALL', 'SBATCH_CLUSTERS', 'SBATCH_WAIT']
+)
+def test_the_users_own_options_of_the_commands_are_not_passed_on(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, '1')
+    assert name not in slurm_environment()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from mmengine.config import ConfigDict
 
+from opencompass_tooleval.configs.summarizers.groups.tooleval_teval import tooleval_teval_summary_groups
 from opencompass_tooleval.host.summarizer import ToolEvalSummarizer
 
 TIME = '20250101_000000'
@@ -202,10 +203,27 @@ def test_foreign_encoder(run: Run, encoder: str | None, language: str, foreign: 
 
 def test_several_runs_and_many_reasons(run: Run) -> None:
     reasons = {f'x:{i}': 10 - i for i in range(8)}
-    run.fill().write('m1', 'd1', result(standard_errors=[{'review_quality': 1.0}] * 3, reasons=reasons))
+    run.fill().write(
+        'm1', 'd1', result(standard_errors=[{'review_quality': error} for error in (1.0, 2.0, 3.0)], reasons=reasons)
+    )
     run.summarizer().summarize(time_str=TIME)
     shown = ', '.join(f'x:{i} {10 - i}' for i in range(6))
-    assert f'  m1 / d1: 3 runs | {shown}\n' in run.notes()
+    assert f'  m1 / d1: review_quality ±2.00 (3 runs) | {shown}\n' in run.notes()
+
+
+def test_columns_of_tables_have_errors(tmp_path: Path) -> None:
+    datasets = ('tooleval-teval-plan_json_v2', 'tooleval-teval-plan_str_v2')
+    run = Run(tmp_path, models=('m1', 'm2'), datasets=datasets)
+    for model, dataset, error in zip(('m1', 'm1', 'm2'), (*datasets, datasets[0]), (3.0, 4.0, 5.0), strict=True):
+        run.write(model, dataset, result(f1_score=50.0, standard_errors={'f1_score': error}))
+    run.write('m2', datasets[1], result(f1_score=50.0, standard_errors={'f1_score': None}))
+    summarizer = run.summarizer()
+    summarizer.summary_groups = [
+        group for group in tooleval_teval_summary_groups if group['name'] == 'tooleval-teval_v2'
+    ]
+    summarizer.summarize(time_str=TIME)
+    assert '  m1 / tooleval-teval_v2: plan_json ±3.00, plan_str ±4.00, plan ±2.50\n' in run.notes()
+    assert '  m2 / tooleval-teval_v2: plan_json ±5.00\n' in run.notes()
 
 
 def test_results_of_other_evaluators(run: Run) -> None:

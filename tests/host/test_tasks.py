@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from opencompass_tooleval.host.lock import exclusive, sweep_lock
 from opencompass_tooleval.host.task_process import MODULE, as_module
 from opencompass_tooleval.report.provenance import runs_table
 from opencompass_tooleval.report.read import read
@@ -74,6 +76,37 @@ def test_what_failed_is_said(run: tuple[subprocess.CompletedProcess[str], Path])
     assert 'FAILED tooleval-teval-plan_str_v2: DataError' in text
     assert 'FAILED tooleval-teval-retrieve_str_v2: DataError' in text
     assert 'tooleval prepare teval' in text
+
+
+def test_a_second_sweep_is_refused(run: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    _, folder = run
+    (work_dir,) = folder.glob('out/*')
+    command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out', '-r']
+    with exclusive(sweep_lock(work_dir)):
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert f'.sweep.lock is locked by process {os.getpid()} on ' in done.stderr
+
+
+def test_predictions_of_other_prompts_are_refused() -> None:
+    from datasets import Dataset
+
+    from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
+    from opencompass_tooleval.host.eval_task import ToolEvalEvalTask
+
+    texts = [json.dumps([{'role': 'system', 'content': f'tools {i}'}]) for i in range(2)]
+    rows = [{'record_id': f'r{i}', 'asked': ToolEvalConversationTemplate().asked(text)} for i, text in enumerate(texts)]
+    task = object.__new__(ToolEvalEvalTask)
+    task.dataset_cfg = {'infer_cfg': {'prompt_template': {'type': ToolEvalConversationTemplate}}}
+    data = Dataset.from_list([{'messages': text} for text in texts])
+    assert task._check_asked(data, rows)
+    assert not task._check_asked(data, [rows[0], {'record_id': 'r1'}])
+    assert not task._check_asked(data, [{'record_id': 'r0'}, {'record_id': 'r1'}])
+    with pytest.raises(ValueError, match=r'2 predictions answer other prompts .* \(r1, r0\)'):
+        task._check_asked(data, [rows[1], rows[0]])
+    task.dataset_cfg['infer_cfg']['prompt_template']['system_role'] = 'user'
+    with pytest.raises(ValueError, match='2 predictions answer other prompts'):
+        task._check_asked(data, rows)
 
 
 def test_a_command_without_the_script_is_refused() -> None:

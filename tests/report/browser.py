@@ -60,7 +60,13 @@ class Browser:
         metrics = {'width': width, 'height': 900, 'deviceScaleFactor': 1, 'mobile': width < 600}
         self.driver.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', metrics)
         scheme = {'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}
-        self.driver.execute_cdp_cmd('Emulation.setEmulatedMedia', {'features': [scheme]})
+        self.driver.execute_cdp_cmd('Emulation.setEmulatedMedia', {'media': '', 'features': [scheme]})
+
+    def look_printed(self) -> None:
+        """As on a sheet of A4 with margins."""
+        metrics = {'width': 700, 'height': 1000, 'deviceScaleFactor': 1, 'mobile': False}
+        self.driver.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', metrics)
+        self.driver.execute_cdp_cmd('Emulation.setEmulatedMedia', {'media': 'print'})
 
     def open(self, page: Path, fragment: str = '') -> None:
         self.driver.get('about:blank')

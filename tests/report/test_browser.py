@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from selenium import webdriver
@@ -16,7 +19,7 @@ import opencompass_tooleval
 from opencompass_tooleval.report.build import write_report
 from tests.conftest import ROOT
 from tests.report.browser import Browser, needs_chromium
-from tests.report.support import HOSTILE, hostile_run, plain_run
+from tests.report.support import HOSTILE, add, data_of, detail, hostile_run, plain_run, result_of
 
 pytestmark = needs_chromium
 
@@ -93,6 +96,213 @@ def test_samples_are_filtered_opened_and_compared(browser: Browser, plain: Path)
     browser.wait("document.querySelectorAll('#sample article').length === 2")
     browser.wait("document.getElementById('status').textContent === '40 of 120 samples'")
     browser.check_quiet()
+
+
+def status_is(browser: Browser, text: str) -> None:
+    browser.wait(f"document.getElementById('status').textContent === {json.dumps(text)}")
+
+
+def fragment(browser: Browser) -> dict[str, str]:
+    return dict(parse_qsl(browser.driver.execute_script('return location.hash').removeprefix('#')))
+
+
+def test_a_right_answer_scores_100_and_another_metric_can_be_chosen(browser: Browser, tmp_path: Path) -> None:
+    errors = ('tool_error_rate', 'tool_name_error_rate', 'parameter_error_rate')
+    details = [
+        detail('right', values={'accuracy': 1.0, **dict.fromkeys(errors, 0.0)}),
+        detail('wrong', values={'accuracy': 0.0, **dict.fromkeys(errors, 1.0)}),
+    ]
+    add(tmp_path / 'run', 'm', 'tooleval-funcqa-one_hop-cot', result_of(details))
+    page = write_report([tmp_path / 'run'], tmp_path / 'out').with_name('samples.html')
+    browser.look()
+    browser.open(page, '#from=100')
+    status_is(browser, '1 of 2 samples')
+    assert [cell.text for cell in browser.all('#list td')] == ['right', 'ok', '100.0']
+    assert Select(browser.all('[name=metric]')[0]).first_selected_option.text == 'accuracy'
+    browser.choose('metric', errors[0])
+    browser.wait("document.querySelector('#list td').textContent === 'wrong'")
+    assert fragment(browser) == {
+        'model': 'm',
+        'dataset': 'tooleval-funcqa-one_hop-cot',
+        'from': '100',
+        'metric': errors[0],
+    }
+    browser.driver.refresh()
+    browser.wait("document.querySelector('#list td')?.textContent === 'wrong'")
+    browser.check_quiet()
+
+
+def rows_of(browser: Browser, answered: Any, gold: Any) -> list[list[str]]:
+    """Kind, path and texts of every row of a difference."""
+    script = """return [...differences(...arguments).tBodies[0].rows].map(
+        (row) => [row.className, ...[...row.cells].slice(1).map((cell) => cell.textContent)])"""
+    found: list[list[str]] = browser.driver.execute_script(script, answered, gold)
+    return found
+
+
+def test_differences_tell_types_apart(browser: Browser, plain: Path) -> None:
+    browser.open(plain.with_name('samples.html'))
+    assert rows_of(browser, {'a': 3, 'b': 'x'}, {'a': '3', 'b': 'x'}) == [
+        ['other', 'a', '3', '"3"'],
+        ['same', 'b', 'x', 'x'],
+    ]
+    assert rows_of(browser, {'a': 'null'}, {'a': None}) == [['other', 'a', '"null"', 'null']]
+    assert rows_of(browser, {'a.b': 1}, {'a': {'b': 1}}) == [['lacking', 'a.b', '', '1'], ['extra', '["a.b"]', '1', '']]
+    assert rows_of(browser, {'constructor': 1}, {}) == [['extra', 'constructor', '1', '']]
+    assert {row[0] for row in rows_of(browser, {'b': {}, 'a': []}, {'a': [], 'b': {}})} == {'same'}
+    assert rows_of(browser, None, None) == []
+
+
+def test_differences_of_lists_are_of_the_steps_that_differ(browser: Browser, plain: Path) -> None:
+    browser.open(plain.with_name('samples.html'))
+    steps = [{'id': i, 'name': name, 'args': {'x': i}} for i, name in enumerate('abc')]
+    first = {'id': 9, 'name': 'z', 'args': {'x': 9}}
+    found = rows_of(browser, [first, *steps], steps)
+    assert sorted(row for row in found if row[0] != 'same') == [
+        ['extra', '[0].args.x', '9', ''],
+        ['extra', '[0].id', '9', ''],
+        ['extra', '[0].name', 'z', ''],
+    ]
+    assert ['same', '[1→0].name', 'a', 'a'] in found
+    renumbered = [{**step, 'id': step['id'] + 1} for step in steps]
+    found = rows_of(browser, [first, *renumbered], steps)
+    assert [row[1] for row in found if row[0] == 'other'] == ['[1→0].id', '[2→1].id', '[3→2].id']
+    assert rows_of(browser, ['a', 'c'], ['a', 'b', 'c'])[1] == ['lacking', '[1]', '', 'b']
+    assert rows_of(browser, ['a', 'x'], ['a', 'y'])[1] == ['other', '[1]', 'x', 'y']
+
+
+def test_differences_are_bounded(browser: Browser, plain: Path) -> None:
+    browser.open(plain.with_name('samples.html'))
+    deep = '{"a":[' * 200 + '1' + ']}' * 200
+    wide = [[[j] * 50 for j in range(i % 7, 60)] for i in range(300)]
+    script = """const start = performance.now();
+        const deep = JSON.parse(arguments[0]);
+        const tables = [differences(deep, [deep]), differences(arguments[1], arguments[1].slice().reverse()),
+            differences('x'.repeat(1e6), 'y')];
+        return [performance.now() - start, ...tables.map((table) => table.tBodies[0].rows.length),
+            tables[2].textContent.length, tables[1].caption.textContent]"""
+    took, *counts, length, caption = browser.driver.execute_script(script, deep, wide)
+    assert took < 5000 and counts == [1, 1000, 1] and length < 21_000
+    assert caption == 'only the first 1000 arguments are shown'
+
+
+def test_the_state_of_the_browser_stays_in_the_fragment(browser: Browser, plain: Path) -> None:
+    browser.look()
+    page = plain.with_name('samples.html')
+    browser.open(page, f'#model=worse&dataset={REVIEW}')
+    status_is(browser, '120 of 120 samples')
+    text = browser.all('[name=text]')[0]
+    text.send_keys('to r')  # all of them
+    browser.wait("location.hash.includes('text=')")
+    status_is(browser, '120 of 120 samples')
+    browser.all('#pager button')[1].send_keys('\n')  # the field's event 'change' comes with this
+    browser.wait("document.querySelector('#list button').textContent === 'r50'")
+    assert fragment(browser)['page'] == '1'
+    assert browser.driver.switch_to.active_element.text == 'After'
+    browser.driver.switch_to.active_element.send_keys('\n')  # the last page
+    assert fragment(browser)['page'] == '2' and browser.driver.switch_to.active_element.text == 'Before'
+    browser.all('#list button')[1].click()
+    browser.wait("document.querySelector('#sample pre')?.textContent === 'answer of worse to r101'")
+    webdriver.ActionChains(browser.driver).pause(0.4).perform()  # longer than a field waits
+    assert (fragment(browser)['page'], fragment(browser)['sample']) == ('2', '101')
+    browser.driver.refresh()
+    browser.wait("document.querySelector('#sample pre')?.textContent === 'answer of worse to r101'")
+    assert browser.all('#list button')[0].text == 'r100'
+    browser.all('.skip')[0].send_keys('\n')
+    browser.wait("location.hash !== '#main'")
+    assert (fragment(browser)['model'], fragment(browser)['sample']) == ('worse', '101')
+    assert browser.all('#sample pre') and browser.all('#list button')[0].text == 'r100'
+    browser.driver.execute_script(f"location.hash = '#model=better&dataset={REVIEW}'")  # all else is absent
+    status_is(browser, '120 of 120 samples')
+    browser.wait("document.querySelector('#list button').textContent === 'r0'")
+    assert browser.all('[name=text]')[0].get_attribute('value') == ''
+    assert not browser.all('#sample *')
+    browser.check_quiet()
+
+
+def test_text_is_sought_in_the_conversation_if_asked_for(browser: Browser, plain: Path) -> None:
+    browser.look()
+    browser.open(plain.with_name('samples.html'), f'#model=worse&dataset={REVIEW}&text=ask.+r11')
+    status_is(browser, '0 of 120 samples')
+    browser.all('[name=talk]')[0].click()
+    status_is(browser, '11 of 120 samples')
+    assert fragment(browser)['talk'] == '1'
+
+
+def test_a_sample_that_cannot_be_loaded_is_told(browser: Browser, tmp_path: Path) -> None:
+    page = write_report([plain_run(tmp_path / 'run')], tmp_path / 'out').with_name('samples.html')
+    pairs = data_of(page.parent / 'samples' / 'index.js')[0]['pairs']
+    lost, broken = (page.parent / 'samples' / pair['folder'] / '0.js' for pair in pairs if pair['dataset'] == REVIEW)
+    lost.unlink()
+    broken.write_text('', encoding='ascii')
+    browser.look()
+    for model, said in (('better', 'cannot be loaded'), ('worse', 'is damaged')):
+        browser.open(page, f'#model={model}&dataset={REVIEW}')
+        status_is(browser, '120 of 120 samples')
+        browser.all('#list button')[0].click()
+        browser.wait(f"document.querySelector('#sample .warning')?.textContent.includes('{said}')")
+        assert said in browser.all('#status')[0].text
+    browser.driver.get_log('browser')  # the lost file is an error there
+
+
+def test_names_in_a_heat_map_stay_apart(browser: Browser, tmp_path: Path) -> None:
+    domains = {'domains': {'1': {'overall': 90.0}, '2': {'overall': 80.0}, '10': {'overall': 70.0}}}
+    dataset, prefix = 'tooleval-ultratool-planning_en', 'a-model-with-a-rather-long-name-that-is-'
+    for end in ('first', 'second'):
+        result = result_of([detail('r')], breakdown=domains)
+        add(tmp_path / 'run', f'{prefix}{end}-chat-of-many-parameters', dataset, result)
+    page = write_report([tmp_path / 'run'], tmp_path / 'out')
+    browser.look()
+    browser.open(page)
+    name = 'ultratool-en-domains'
+    browser.driver.execute_script(f"document.querySelector('[data-figure={name}]').scrollIntoView()")
+    browser.wait(f"document.querySelectorAll('[data-figure={name}] .ytick text').length === 2")
+    assert [it.text for it in browser.all(f'[data-figure={name}] .xtick text')] == ['1', '10', '2']
+    ticks = browser.all(f'[data-figure={name}] .ytick text')
+    assert len({tick.text for tick in ticks}) == 2 and all(tick.text.startswith('a-model-with') for tick in ticks)
+    left = browser.all(f'[data-figure={name}] .chart')[0].rect['x']
+    assert all(tick.rect['x'] >= left for tick in ticks), 'the axis makes room for its names'
+    buttons = [button.get_attribute('data-title') for button in browser.all('.modebar-btn')]
+    assert 'Zoom' in buttons and not any('hare' in title or 'loud' in title for title in buttons if title)
+    browser.check_quiet()
+
+
+def test_a_report_can_be_printed(browser: Browser, tmp_path: Path) -> None:
+    run = plain_run(tmp_path / 'run')
+    for i in range(20):
+        add(run, 'better', f'a-data-set-with-a-rather-long-name-{i}', result_of([detail('r')]))
+    page = write_report([run], tmp_path / 'out')
+    browser.look(dark=True)
+    browser.open(page)
+    pdf = browser.driver.execute_cdp_cmd('Page.printToPDF', {})
+    (browser.screenshots / 'printed.pdf').write_bytes(base64.b64decode(pdf['data']))
+    # Printing has loaded the charts, though nobody scrolled to them.
+    sizes = browser.driver.execute_script('return [...document.images].map((image) => image.naturalWidth)')
+    assert len(sizes) > 20 and all(sizes)
+    browser.look_printed()
+    shown = [figure for figure in browser.all('figure') if figure.is_displayed()]
+    assert len(shown) == 2
+    for figure in shown:
+        image, chart = figure.find_element('css selector', 'img'), figure.find_element('css selector', '.chart')
+        assert image.is_displayed() and not chart.is_displayed() and image.size['width'] > 300
+    for table in browser.all('table'):
+        assert table.rect['x'] + table.rect['width'] <= 700, table.get_attribute('id')
+    inside = "return [...document.querySelectorAll('td')].every((td) => td.getBoundingClientRect().right <= 700)"
+    assert browser.driver.execute_script(inside)
+    browser.shoot('printed')
+    browser.look()
+    assert not any(image.is_displayed() for image in browser.all('figure img'))
+    browser.check_quiet()
+
+
+def test_what_is_missing_is_reached_by_keyboard(browser: Browser, plain: Path) -> None:
+    browser.look()
+    browser.open(plain)
+    link = browser.all('#board-tooleval-teval_v2 td:has(.lacks) a')[0]
+    link.send_keys('\n')
+    (note,) = browser.all('li:target')
+    assert 'tooleval-teval-plan_str_v2' in note.text and note.is_displayed()
+    assert 'arXiv 2312.14033' in browser.all('#tooleval-teval_v2')[0].text
 
 
 @pytest.mark.parametrize(('width', 'dark'), [(1280, False), (1280, True), (390, False), (390, True)])

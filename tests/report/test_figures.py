@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +16,21 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.tables import published_columns
 from opencompass_tooleval.host.work_dir import WorkDir
 from opencompass_tooleval.report import published
-from opencompass_tooleval.report.board import Board, board_table, boards, cell_of
+from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, printed_table
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.easytool_figures import comparisons, easytool_figures, easytool_table, retrieval_figure
-from opencompass_tooleval.report.figure import Figure, Series, Table, as_table
+from opencompass_tooleval.report.figure import CUT, Figure, Series, Table, as_table, short_name, short_names
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.marks import marks_of
+from opencompass_tooleval.report.plots import save
+from opencompass_tooleval.report.provenance import provenance_table, runs_table
 from opencompass_tooleval.report.read import Material, Scored, read
 from opencompass_tooleval.report.reasons import OTHERS, SHOWN, reason_figures
 from opencompass_tooleval.report.samples import index_of, messages_of
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.teval_figures import teval_figures
 from opencompass_tooleval.report.ultratool_figures import ultratool_figures
-from tests.report.support import HOSTILE, add, detail, plain_run, result_of
+from tests.report.support import HOSTILE, add, detail, plain_run, result_of, write
 
 HERE = WorkDir(Path('nowhere'))
 
@@ -113,8 +118,21 @@ def test_fewer_errors_are_better() -> None:
         ({'provenance': {'encoder': 'offline:x', 'language': 'EN'}}, 'other sentence encoder: offline:x'),
         ({'provenance': {'encoder': 'all-mpnet-base-v2', 'language': 'EN'}}, None),
         ({'provenance': {'rebuilt': True}}, 'data built here'),
-        ({'provenance': {'judge': 'mine'}}, 'judged by mine'),
-        ({'provenance': {'judge': 'GPT-4-0613'}}, None),
+        ({'provenance': {'judge': 'mine', 'judge_hash': 'x'}}, 'judged by mine'),
+        *(
+            ({'provenance': {'judge': name, 'judge_hash': 'x'}}, None)
+            for name in ('GPT-4-0613', 'gpt-4', 'gpt-4-turbo-2024-04-09', 'gpt-4-1106-preview', 'openai/gpt-4-32k')
+        ),
+        *(
+            ({'provenance': {'judge': name, 'judge_hash': 'x'}}, f'judged by {name}, in the paper by GPT-4')
+            for name in ('gpt-4o-mini', 'gpt-4.1-nano', 'not-gpt-4', 'gpt-4-mini')
+        ),
+        ({'provenance': {'judge': 'x/gpt-4/planning_eval.json'}}, 'judgements from x/gpt-4/planning_eval.json'),
+        ({'provenance': {'gold': 'official, repaired'}}, 'gold answers: repaired, not the published ones'),
+        ({'provenance': {'gold': 'plan', 'rebuilt': True}}, 'data built here'),
+        ({'provenance': {'gold': 'official'}}, None),
+        ({'provenance': {'data_version': 'v2', 'protocol': 'v1'}}, 'protocol v1 on data v2'),
+        ({'provenance': {'data_version': 'v2', 'protocol': 'v2'}}, None),
         ({'provenance': {'data_version': 'v2_subset'}}, 'sampled subset'),
         ({'provenance': {'scoring': 'strict'}}, 'strict'),
         ({'samples': {'all': 200, 'infra': 2}}, '2 of 200 samples'),
@@ -125,6 +143,22 @@ def test_fewer_errors_are_better() -> None:
                 'samples': {'all': 7},
             },
             '7 of 487 records',
+        ),
+        *(
+            ({'provenance': {'benchmark': 'teval', 'subset': 'plan_str', 'data_version': 'v2'}, **size}, said)
+            for size, said in (
+                ({'samples': {'all': 6}}, 'fewer than 100 records'),
+                ({'samples': {'all': 198}, 'runs': [{}, {}]}, 'fewer than 100 records'),
+                ({'samples': {'all': 553}}, 'the published number of records is not known'),
+            )
+        ),
+        *(
+            ({'provenance': {'benchmark': 'toolbench', 'subset': subset}, 'samples': {'all': count}}, said)
+            for subset, count, said in (
+                ('selection_5', 6, '6 of 163 records'),
+                ('calls_g2', 124, None),
+                ('success', 3, 'fewer than 100 records'),
+            )
         ),
         (
             {
@@ -138,7 +172,8 @@ def test_fewer_errors_are_better() -> None:
 )
 def test_marks(changes: dict[str, Any], said: str | None) -> None:
     marks = marks_of(scored('m', 'd', **changes))
-    assert (said is None and not marks) or (said is not None and said in marks[0])
+    assert len(marks) == (said is not None), marks
+    assert said is None or said in marks[0]
 
 
 def ultratool_material() -> Material:
@@ -191,7 +226,50 @@ def test_easytool_golden(tmp_path: Path) -> None:
         ('m, documentation', (5,), (50.0,)),
         ('m, instructions', (5,), (100.0,)),
     ]
-    assert [one.values for one in figures['easytool-tokens'].series] == [(100.0,), (25.0,)]
+    assert [one.values for one in figures['easytool-tokens-0'].series] == [(100.0,), (25.0,)]
+    half = {('other', 'tooleval-toolbench-selection_5'): 90.0, **tokens}
+    del half['m', 'tooleval-toolbench-selection_5']
+    figures = {figure.name: figure for figure in easytool_figures(compared, half, found)}
+    assert figures['easytool-tokens-0'].is_empty(), "one model's documentation is not set beside another's instructions"
+
+
+def test_domains_of_a_model_with_fewer_tasks_are_marked() -> None:
+    whole = ultratool_material()
+    short = [replace(entry, model='short') for entry in whole.scored if 'planning' not in entry.dataset]
+    found = material(*whole.scored, *short)
+    figures = {figure.name: figure for figure in ultratool_figures(boards(found, published_columns()), found)}
+    domains = figures['ultratool-en-domains']
+    assert [(one.name, one.values) for one in domains.series] == [
+        ('m', (90.0, 30.0)),
+        ('short (4 of 5 tasks)', (90.0, 30.0)),
+    ]
+
+
+def test_charts_with_published_models_say_what_does_not_compare() -> None:
+    rebuilt = {'provenance': {'rebuilt': True}}
+    marked = [replace(one, result={**one.result, **rebuilt}) for one in ultratool_material().scored]
+    marked += [replace(one, result={**one.result, **rebuilt}) for one in teval_entries('a', 0)]
+    tables = boards(material(*marked), published_columns())
+    figures = {one.name: one for one in (*teval_figures(tables), *ultratool_figures(tables, material(*marked)))}
+    for name in (
+        'tooleval-teval_v2-abilities',
+        'tooleval-ultratool_en-columns',
+        'ultratool-en-planning',
+        'ultratool-en-json-rate',
+    ):
+        said = 'Not comparable with published scores: data built here, not the official files.'
+        assert said in figures[name].note, name
+    plain = boards(material(*teval_entries('a', 0)), published_columns())
+    assert next(iter(teval_figures(plain))).note == ''
+
+
+def test_several_runs_are_combined() -> None:
+    errors = [{'x': 3.0, 'y': None}, {'x': 5.0, 'y': 2.0}]
+    domains = [{'domains': {'Music': {'overall': 80.0}}}, {'domains': {'Music': {'overall': 60.0}}}]
+    entry = scored('m', 'd', x=10.0, runs=[{}, {}], standard_errors=errors, breakdown=domains)
+    assert entry.part('standard_errors') == {'x': 4.0, 'y': 2.0}
+    assert entry.part('breakdown') == {'domains': {'Music': {'overall': 70.0}}}
+    assert cell_of('m', {('d', 'x'): 1.0}, {('m', 'd'): entry}).error == pytest.approx(4.0)
 
 
 def test_retrieval_golden() -> None:
@@ -215,6 +293,7 @@ def test_reasons_golden() -> None:
     assert shares[OTHERS] == (pytest.approx(300 / 64), 0.0)
     assert sum(values[0] for values in shares.values() if values[0]) == pytest.approx(100)
     assert figure.links[1][1] == 'model=b&dataset=d&reason=args%3A0'
+    assert [series.name for series in figure.series][-1] == OTHERS and figure.links[-1] == ('', '')
 
 
 def test_published_tables_are_as_printed() -> None:
@@ -238,6 +317,62 @@ def test_two_runs_of_one_model_are_told_apart(tmp_path: Path) -> None:
         add(tmp_path / run, 'm', 'tooleval-teval-review_str_v2', result_of([detail('r')]))
     assert read([tmp_path / 'one', tmp_path / 'two']).models == ('m (one)', 'm (two)')
     assert read([tmp_path / 'one', tmp_path / 'one']).models == ('m',)
+
+
+def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    runs = [tmp_path / folder / 'ours' for folder in 'ab']
+    for run in runs:
+        add(run, 'm', 'd', result_of([detail('r')]))
+        write(run, 'predictions', 'm', 'e', {})
+    found = read(runs)
+    names = ['m (a/ours)', 'm (b/ours)']
+    assert [entry.model for entry in found.scored] == [missing.model for missing in found.missing] == names
+    assert [row[0] for row in runs_table(found).rows] == ['a/ours', 'b/ours']
+    assert [row[2] for row in provenance_table(found, {}).rows] == ['a/ours', 'b/ours']
+
+
+def test_models_and_data_sets_that_only_logs_know_are_missing(tmp_path: Path) -> None:
+    add(tmp_path, 'm', 'd', result_of([detail('r')]))
+    log = tmp_path / 'logs' / 'infer' / 'dead' / 'd_0.out'
+    log.parent.mkdir(parents=True)
+    log.write_text(
+        '1/1 - OpenCompass - INFO - Task [dead/d_0,dead/e]\nTraceback (most recent call last):\nOSError: gone\n'
+    )
+    found = {(missing.model, missing.dataset): missing.why for missing in read([tmp_path]).missing}
+    assert found == {('dead', 'd'): 'OSError: gone', ('dead', 'e'): 'OSError: gone', ('m', 'e'): 'no answers'}
+
+
+def test_another_language_is_not_taken_for_an_answer(tmp_path: Path) -> None:
+    add(tmp_path, 'a', 'x', result_of([detail('r')]))
+    add(tmp_path, 'b', 'x_zh', result_of([detail('r')]))
+    write(tmp_path, 'predictions', 'b', 'y_0', {})
+    write(tmp_path, 'predictions', 'b', 'y_1', {})
+    found = {(missing.model, missing.dataset): missing.why for missing in read([tmp_path]).missing}
+    assert found == {
+        ('a', 'x_zh'): 'no answers',
+        ('a', 'y'): 'no answers',
+        ('b', 'x'): 'no answers',
+        ('b', 'y'): 'answered, not scored',
+    }
+
+
+def test_a_log_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / 'configs').mkdir()
+    log = tmp_path / 'logs' / 'infer' / 'm' / 'a.out'
+    log.parent.mkdir(parents=True)
+    tasks = ','.join(f'm/d{i}' for i in range(5))
+    log.write_text(f'Task [{tasks}]\n{"x" * 1_100_000}\nTask [{tasks}]\ntime elapsed: 2.00s\n')
+    sizes: list[int] = []
+    opened = Path.open
+
+    def counting(self: Path, mode: str = 'r', *args: Any, **kwargs: Any) -> Any:
+        if self == log:
+            sizes.append(log.stat().st_size)
+        return opened(self, mode, *args, **kwargs)
+
+    monkeypatch.setattr(Path, 'open', counting)
+    found = read([tmp_path])
+    assert len(found.missing) == 6 and runs_table(found).rows[0][2] == '2' and len(sizes) == 1
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
@@ -267,11 +402,60 @@ def test_charts_show_markup_as_text() -> None:
     assert chart['layout']['xaxis']['ticktext'] == ['&lt;b&gt;&amp;']
 
 
+def test_names_keep_their_ends_and_stay_different() -> None:
+    long = 'tooleval-teval-reason_retrieve_understand_json_v2'
+    assert short_names([long, 'a', long]) == [short_name(long), 'a', short_name(long)]
+    assert len(short_name(long)) == CUT
+    assert short_name(long).startswith('tooleval-teval-reaso') and short_name(long).endswith('understand_json_v2')
+    same = [f'{"a" * 30}{i}{"b" * 30}' for i in range(3)]
+    short = short_names(same)
+    assert len(set(short)) == 3 and max(map(len, short)) <= CUT
+    figure = Figure('n', 's', 't', 'radar', tuple(same), tuple(Series(name, (1.0, 2.0, 3.0)) for name in same))
+    radar = to_plotly(figure)
+    assert len({trace['name'] for trace in radar['data']}) == len(set(radar['data'][0]['theta'])) == 3
+    assert radar['layout']['polar']['angularaxis'] == {'type': 'category'}
+
+
+def test_heat_maps_number_their_categories() -> None:
+    figure = Figure(
+        'n', 's', 't', 'heat', ('1', '<b>', '1'), (Series('m', (1.0, 2.0, 3.0)), Series('m', (4.0, 5.0, 6.0)))
+    )
+    chart = to_plotly(figure)
+    (heat,), layout = chart['data'], chart['layout']
+    assert (heat['x'], heat['y']) == ([0, 1, 2], [0, 1])
+    assert layout['xaxis'] == {'automargin': True, 'tickvals': [0, 1, 2], 'ticktext': ['1', '&lt;b&gt;', '1']}
+    assert layout['yaxis']['automargin'] and layout['yaxis']['ticktext'] == ['m', 'm']
+
+
+def test_points_are_named(tmp_path: Path) -> None:
+    series = (Series('mine', (1.0,), x=(2.0,)), Series('published', (3.0, 4.0), x=(5.0, 6.0), published=True))
+    figure = Figure('n', 's', 't', 'points', ('GPT-4', 'LLaMA'), series, 'x', 'y', top=None)
+    assert as_table(figure).rows == (
+        ('mine', '2.00', '1.00'),
+        ('GPT-4 (published)', '5.00', '3.00'),
+        ('LLaMA (published)', '6.00', '4.00'),
+    )
+    assert to_plotly(figure)['data'][1]['text'] == ['GPT-4', 'LLaMA']
+    assert to_plotly(figure)['data'][1]['mode'] == 'markers+text'
+    save(figure, tmp_path)
+    text = (tmp_path / 'n.svg').read_text(encoding='utf-8')
+    assert '>GPT-4</text>' in text and '>LLaMA</text>' in text
+
+
 def test_tables_as_files() -> None:
     table = Table('n', 't', ('model', 'x'), (('=cmd|a', '-1.5'), ('a_b & <i>', '50%')))
     assert to_csv(table) == "model,x\n'=cmd|a,-1.5\na_b & <i>,50%\n"
     assert to_markdown(table).splitlines()[2:] == ['| =cmd\\|a | -1.5 |', '| a\\_b &amp; &lt;i> | 50% |']
     assert r'a\_b \& <i> & 50\% \\' in to_latex(table)
+    hostile = Table('n', 't', ('[x', 'y'), (('a\r=cmd|b', '*'), ('\r=cmd', ''), ('*', '')))
+    rows = list(csv.reader(io.StringIO(to_csv(hostile), newline='')))
+    assert rows == [['[x', 'y'], ['a\n=cmd|b', '*'], ["'\n=cmd", ''], ['*', '']] and '\r' not in to_csv(hostile)
+    assert [line for line in to_latex(hostile).splitlines() if line.endswith('\\\\')] == [
+        r'{}[x & y \\',
+        r'a =cmd|b & * \\',
+        r'=cmd &  \\',
+        r'{}* &  \\',
+    ]
     gaps = as_table(Figure('n', 's', 't', 'bars', ('a',), (Series('x', (1.0,), errors=((1.0, 2.0),)),)))
     assert gaps.rows == (('a', '1.00', '1.00', '2.00'),)
 
@@ -281,6 +465,28 @@ def test_board_files_carry_errors_and_notes() -> None:
     table = board_table(board_of(boards(material(entry), {}), 'others'))
     assert table.columns == ('model', 'source', 'd x', 'd x SE', 'd x notes')
     assert table.rows == (('m', 'measured', '1.00', '0.50', 'data built here, not the official files'),)
+    better = scored('n', 'd', x=2.0, standard_errors={'x': 0.25})
+    printed = printed_table(board_of(boards(material(entry, better), {}), 'others'))
+    assert printed.columns == ('model', 'd x')
+    assert printed.rows == (('m', '1.00 ± 0.50 †'), ('n', '2.00 ± 0.25 ★'))
+    assert r'n & 2.00 $\pm$ 0.25 $\star$ \\' in to_latex(printed)
+
+
+@pytest.mark.parametrize(
+    ('metrics', 'main'),
+    [
+        (('accuracy', 'tool_error_rate', 'tool_name_error_rate', 'parameter_error_rate'), ['accuracy']),
+        (('tool_name_error_rate', 'parameter_error_rate', 'error_free_rate'), ['error_free_rate']),
+        (('precision', 'recall', 'f1_score', 'parse_rate'), ['f1_score']),
+        (('thought', 'name', 'args', 'parse_rate'), ['thought', 'name', 'args']),
+        (('global_accuracy', 'local_accuracy', 'json_rate', 'json_rate_unrepaired'), ['local_accuracy']),
+        (('local_levenshtein', 'json_rate', 'json_rate_unrepaired'), ['local_levenshtein']),
+        (('accuracy', 'completeness', 'overall'), ['overall']),
+        (('parse_rate', 'tool_error_rate'), []),
+    ],
+)
+def test_errors_and_formats_are_no_part_of_the_score(metrics: tuple[str, ...], main: list[str]) -> None:
+    assert index_of([detail('a', values=dict.fromkeys(metrics, 1.0))])['main'] == main
 
 
 def test_samples_in_columns() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.funcqa.trajectory import Trajectory
+from opencompass_tooleval.report import build
 from opencompass_tooleval.report.build import write_report
 from tests.report.support import HOSTILE, add, data_of, detail, hostile_run, plain_run, result_of, write
 
@@ -76,7 +79,10 @@ def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
         shown = Tags(page)
         allowed = {'tables.js', 'charts.js', 'figures.js', 'plotly.js', 'diff.js', 'samples.js', 'samples/index.js'}
         assert {attributes.get('src') for tag, attributes in shown.tags if tag == 'script'} <= allowed
-        assert not [tag for tag, attributes in shown.tags if tag in ('img', 'b') or 'onerror' in attributes]
+        ours = {figure.name for figure in (out / 'files').glob('*.svg')}
+        images = [attributes['src'] or '' for tag, attributes in shown.tags if tag == 'img']
+        assert all(image.startswith('files/') and image.removeprefix('files/') in ours for image in images)
+        assert not [tag for tag, attributes in shown.tags if tag == 'b' or 'onerror' in attributes]
     scripts = [out / 'figures.js', *(out / 'samples').rglob('*.js')]
     assert len(scripts) > 8
     for script in scripts:
@@ -128,6 +134,76 @@ def test_retrieval_results_are_found(tmp_path: Path) -> None:
     (run / 'retrieval_g2.json').write_text(json.dumps(said), encoding='utf-8')
     write_report([run], tmp_path / 'out')
     assert 'G2 ndcg@1,40.00' in (tmp_path / 'out' / 'files' / 'toolbench-retrieval.csv').read_text(encoding='utf-8')
-    (run / 'retrieval_g2.json').write_text('[]', encoding='utf-8')
-    with pytest.raises(DataError, match='retrieval'):
-        write_report([run], tmp_path / 'out')
+    numbers = [{'metrics': {'ndcg@1': value}} for value in ('<b>', [1], True, float('nan'), {})]
+    damaged = [{**said, 'documentation': one} for one in (*numbers, [], {'metrics': ['ndcg@1']})]
+    for content in ([], 'x', *damaged):
+        (run / 'retrieval_g2.json').write_text(json.dumps(content), encoding='utf-8')
+        with pytest.raises(DataError, match='retrieval_g2'):
+            write_report([run], tmp_path / 'out')
+
+
+def test_published_tables_stand_beside_retrieval_alone(tmp_path: Path) -> None:
+    run = plain_run(tmp_path / 'run')
+    write_report([run], tmp_path / 'out')
+    assert not list((tmp_path / 'out' / 'files').glob('published-*'))
+    said = {'subset': 'G2', 'documentation': {'metrics': {'ndcg@1': 40.0}}}
+    (run / 'retrieval_g2.json').write_text(json.dumps(said), encoding='utf-8')
+    shown = Tags(write_report([run], tmp_path / 'out'))
+    assert 'Published: EasyTool (arXiv 2401.06201), Table 5' in shown.text
+    assert (tmp_path / 'out' / 'files' / 'published-retrieval.csv').is_file()
+
+
+@pytest.mark.parametrize('content', ['{"0": {"origin_prom', '{"0": "no row"}', '{"1": {}}', ''])
+def test_damaged_predictions_leave_the_result(tmp_path: Path, content: str) -> None:
+    run, name = plain_run(tmp_path / 'run'), 'tooleval-teval-review_str_v2'
+    (run / 'predictions' / 'worse' / f'{name}.json').write_text(content, encoding='utf-8')
+    shown = Tags(write_report([run], tmp_path / 'out'))
+    assert '50.00' in shown.text and '83.33' in shown.text
+    with (tmp_path / 'out' / 'files' / 'missing.csv').open(encoding='utf-8', newline='') as stream:
+        ((model, dataset, why),) = list(csv.reader(stream))[1:]
+    assert (model, dataset) == ('worse', name) and why.startswith('scored, but shown without answers: ')
+    pairs = data_of(tmp_path / 'out' / 'samples' / 'index.js')[0]['pairs']
+    assert [pair['samples'] for pair in pairs if pair['dataset'] == name] == [120, 120]
+
+
+def test_a_missing_shard_leaves_the_result(tmp_path: Path) -> None:
+    run, name = plain_run(tmp_path / 'run'), 'tooleval-teval-review_str_v2'
+    file = run / 'predictions' / 'worse' / f'{name}.json'
+    file.rename(file.with_stem(f'{name}_1'))
+    write_report([run], tmp_path / 'out')
+    said = (tmp_path / 'out' / 'files' / 'missing.csv').read_text(encoding='utf-8')
+    assert f'{name}_0.json: this shard is missing' in said
+
+
+def test_a_report_that_fails_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, out = plain_run(tmp_path / 'run'), tmp_path / 'out'
+    page = write_report([run], out)
+    (out / 'samples' / 'old.js').touch()
+    before = {file: file.read_bytes() for file in out.rglob('*') if file.is_file()}
+
+    def full(*_: object) -> None:
+        raise OSError('no space left on device')
+
+    with monkeypatch.context() as patched:
+        patched.setattr(build, 'save', full)
+        with pytest.raises(OSError, match='no space'):
+            write_report([run], out)
+    assert {file: file.read_bytes() for file in out.rglob('*') if file.is_file()} == before
+    assert write_report([run], out) == page and not (out / 'samples' / 'old.js').exists()
+    assert not list(out.glob('.unfinished*'))
+
+
+def test_calls_are_the_rounds_of_dialogues(tmp_path: Path) -> None:
+    run, name = tmp_path / 'run', 'tooleval-funcqa-one_hop-cot'
+    provenance = {'benchmark': 'funcqa', 'subset': 'one_hop'}
+    add(run, 'm', name, result_of([detail('a'), detail('b')], provenance=provenance))
+    file = run / 'predictions' / 'm' / f'{name}.json'
+    rows = json.loads(file.read_bytes())
+    rounds = ({'asked': 'How?', 'answer': 'So.'},) * 3
+    rows['0']['prediction'] = Trajectory('cot', answer='4', rounds=rounds).to_json()
+    rows['1'] |= {'prediction': '', 'infra': 'infra:server'}
+    file.write_text(json.dumps(rows), encoding='utf-8')
+    add(run, 'm', 'other', result_of([detail('a')]))
+    write_report([run], tmp_path / 'out')
+    with (tmp_path / 'out' / 'files' / 'provenance.csv').open(encoding='utf-8', newline='') as stream:
+        assert {row['data set']: row['calls'] for row in csv.DictReader(stream)} == {name: '4', 'other': '1'}

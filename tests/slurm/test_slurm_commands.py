@@ -27,6 +27,11 @@ infer = dict(
     runner=dict(type=SlurmArrayRunner, task=dict(type=ShellTask)),
 )
 """
+RESUMED_CONFIG = SHELL_CONFIG.replace(
+    "'sleep 60'",
+    'f"exec 9>>m{number}.busy; flock -n 9 || exit 1; trap : TERM; echo >>runs; until [ -e go ]; do sleep 1; done"',
+).replace('ShellTask))', 'ShellTask), retry=0)')
+"""Tasks that fail if they run twice at once, and that SIGTERM does not stop."""
 DEMO_CONFIG = """
 from mmengine.config import read_base
 
@@ -84,6 +89,25 @@ def test_signals_cancel_what_a_run_started_and_nothing_else(testbed: Testbed, tm
             assert (second.returncode, 'cancelling scancel' in said) == (128 + signal.SIGTERM, True), said
             testbed.wait_for(seconds=30)
     assert not list(tmp_path.glob('*/out/*/tmp/slurm/*'))
+
+
+def test_after_a_kill_a_resumed_run_cancels_what_was_left(testbed: Testbed, tmp_path: Path) -> None:
+    work = tmp_path / 'work'
+    runs = work / 'runs'
+    with opencompass(work, RESUMED_CONFIG, '-m', 'infer') as killed:
+        left = testbed.wait_for('RUNNING', seconds=PATIENCE)[0].partition('_')[0]
+        while not runs.exists() or len(runs.read_text()) < 6:
+            time.sleep(0.1)
+        killed.kill()
+    assert testbed.queue()
+    with opencompass(work, RESUMED_CONFIG, '-m', 'infer', '-r') as resumed:
+        while len(runs.read_text()) < 12 and resumed.poll() is None:
+            time.sleep(0.1)
+        (work / 'go').touch()
+        said, _ = resumed.communicate(timeout=PATIENCE)
+    assert f'scancel {left}; waiting for their end' in said and ' fail (' not in said, said
+    assert (resumed.returncode, len(runs.read_text())) == (0, 12), said
+    assert not list(work.glob('out/*/tmp/slurm/*'))
 
 
 def test_the_demo_gives_what_it_gives_on_one_machine(testbed: Testbed, tmp_path: Path) -> None:

@@ -222,13 +222,88 @@ def test_an_array_for_each_number_of_gpus(testbed: Testbed, tmp_path: Path) -> N
     assert len(said['c'][3].split(',')) == 2
 
 
-def test_what_slurm_refuses_is_said_and_leaves_nothing(testbed: Testbed, tmp_path: Path) -> None:
-    tasks = [*shell_tasks(tmp_path, ['sleep 60'], ['a']), *shell_tasks(tmp_path, ['true'], ['b'], gpus=99)]
+def test_a_first_job_that_is_refused_is_an_error(testbed: Testbed, tmp_path: Path) -> None:
+    tasks = [*shell_tasks(tmp_path, ['true'], ['a'], gpus=99), *shell_tasks(tmp_path, ['sleep 60'], ['b'])]
     with pytest.raises(SlurmError, match='Requested node configuration is not available'):
         runner().launch(tasks)
-    testbed.wait_for(seconds=30)
     with pytest.raises(SlurmError, match='invalid partition specified: nowhere'):
         runner(partition='nowhere').launch(tasks)
+    assert testbed.queue() == []
+
+
+def test_a_later_job_that_is_refused_takes_no_places(testbed: Testbed, tmp_path: Path) -> None:
+    times = tmp_path / 'times'
+    command = f'echo + >>{times}; sleep 3; echo - >>{times}'
+    tasks = [*shell_tasks(tmp_path, [command] * 4), *shell_tasks(tmp_path, ['true'] * 4, list('abcd'), gpus=99)]
+    assert codes(runner(max_num_workers=4, patience=0.0).launch(tasks)) == [0] * 4 + [-1] * 4
+    assert times.read_text().split() == ['+'] * 4 + ['-'] * 4
+    assert 'SlurmError: sbatch: ' in log(tmp_path, 'a')
+
+
+@pytest.mark.parametrize('patience', [30.0, 0.0])
+def test_a_retry_that_is_refused_does_not_stop_the_others(
+    testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path, said: pytest.LogCaptureFixture, patience: float
+) -> None:
+    go, end = tmp_path / 'go', tmp_path / 'end'
+    fail_once = f'until [ -e {go} ]; do sleep 0.1; done; {ONCE.format(runs=tmp_path / "runs")}'
+    commands = [f'until [ -e {end} ]; do sleep 0.1; done', fail_once]
+    future, _ = started(testbed, aside, tmp_path, commands, retry=1, patience=patience)
+    testbed.tell('scontrol', 'update', 'PartitionName=main', 'State=DRAIN')
+    try:
+        go.touch()
+        until(lambda: future.done() or any('this is tried again' in message for message in said.messages))
+        time.sleep(1.5)  # is tried again, and patience is over; the other one still runs
+        assert not future.done()
+        end.touch()
+        if not patience:
+            assert codes(future.result()) == [0, 1]
+    finally:
+        testbed.tell('scontrol', 'update', 'PartitionName=main', 'State=UP')
+    assert codes(future.result()) == [0, 0 if patience else 1]
+    assert log(tmp_path, 'm0').count('slurm: job ') == 1
+    assert sum('this is tried again' in message for message in said.messages) == 1
+
+
+def test_what_a_node_cannot_start_is_submitted_again(
+    testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path, said: pytest.LogCaptureFixture
+) -> None:
+    """A failing prolog drains the node, and Slurm holds the job for ever."""
+    broken, prolog, settings = tmp_path / 'broken', tmp_path / 'prolog', testbed.folder / 'slurm.conf'
+    before = settings.read_text()
+    prolog.write_text(f'#!/bin/sh\n[ ! -e {broken} ]\n')
+    prolog.chmod(0o755)
+    settings.write_text(f'{before}Prolog={prolog}\n')
+    testbed.tell('scontrol', 'reconfigure')
+    try:
+        broken.touch()
+        future = aside.submit(runner(retry=1).launch, shell_tasks(tmp_path, ['true']))
+        until(lambda: any('a node could not start' in message for message in said.messages))
+        broken.unlink()
+        testbed.tell('scontrol', 'update', 'NodeName=testbed', 'State=RESUME')
+        assert codes(future.result()) == [0]
+    finally:
+        settings.write_text(before)
+        testbed.tell('scontrol', 'reconfigure')
+
+
+def test_what_someone_holds_is_waited_for(
+    testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path, said: pytest.LogCaptureFixture
+) -> None:
+    future = aside.submit(runner(max_num_workers=1).launch, shell_tasks(tmp_path, ['sleep 3', 'true']))
+    job = testbed.wait_for('RUNNING', 'PENDING')[0].split('_')[0]
+    testbed.tell('scontrol', 'hold', f'{job}_1')
+    until(lambda: any('tasks are held until "scontrol release"' in message for message in said.messages))
+    time.sleep(4)
+    assert not future.done()
+    testbed.tell('scontrol', 'release', f'{job}_1')
+    assert codes(future.result()) == [0, 0]
+
+
+def test_the_users_own_options_of_squeue_hide_nothing(
+    testbed: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('SQUEUE_PARTITION', 'urgent')
+    assert codes(runner().launch(shell_tasks(tmp_path, ['sleep 4']))) == [0]
 
 
 def test_options_reach_slurm(testbed: Testbed, tmp_path: Path) -> None:

@@ -116,3 +116,45 @@ def test_subsets_without_comparison_need_no_encoder() -> None:
 def test_unknown_rules_are_refused(name: str, scoring: str) -> None:
     with pytest.raises(ValueError, match='is none of'):
         Protocol(name, scoring)
+
+
+ROUTE = {'thought': 'Find the way.', 'name': 'Map.route', 'args': {'place': 'Rome'}}
+PLAN = [{'id': 0, 'name': 'a.b', 'args': {'x': 1}}, {'id': 1, 'name': 'FinishAction', 'args': {}}]
+KEYS = {'thought': 'Why', 'action': 'Tool', 'args': 'With'}
+
+
+@pytest.mark.parametrize(
+    ('subset', 'raw', 'answer', 'shown'),
+    [
+        ('review_str', {'ground_truth': {'answer': 'A', 'thought': 't'}}, 'A', 'A'),
+        ('reason_str', {'ground_truth': ROUTE}, 'Find the way.', {'thought': 'Find the way.'}),
+        ('retrieve_str', {'ground_truth': ROUTE}, 'Map.route', {'name': 'Map.route'}),
+        ('understand_str', {'ground_truth': ROUTE}, "{'place': 'Rome'}", {'args': "{'place': 'Rome'}"}),
+        ('reason_retrieve_understand_json', {'ground_truth': ROUTE}, json.dumps(ROUTE), ROUTE),
+        (
+            'instruct',
+            {
+                'template': KEYS,
+                'meta_data': {'response_format': 'json'},
+                'ground_truth': {'action': 'Map.route', 'args': {'place': 'Rome'}},
+            },
+            '{"Why": "never compared", "Tool": "Map.route", "With": {"place": "Rome"}}',
+            {'action': 'Map.route', 'args': {'place': 'Rome'}},
+        ),
+        (
+            'plan_json',
+            {'meta': {'prompt_type': 'json', 'API_list': []}, 'ground_truth': PLAN},
+            json.dumps([{**PLAN[0], 'id': 7}]),  # numbered otherwise, and without the end that does not count
+            [{'name': 'a.b', 'args': "{'x': 1}"}],
+        ),
+    ],
+)
+def test_what_is_read_from_a_right_answer_is_what_gold_shows(
+    subset: str, raw: dict[str, Any], answer: str, shown: Any
+) -> None:
+    """The sample browser holds them against each other, argument by argument."""
+    record = make_record(subset, {'template': '', **raw})
+    detail = score_answer(record, answer, Protocol('v1'), ExactSimilarity()).to_detail()
+    assert (detail['reason'], detail['parsed'], detail['gold']) == ('ok', shown, shown)
+    unread = score_answer(record, Answer('', 'infra:timeout'), Protocol('v1'), ExactSimilarity())
+    assert (unread.parsed, unread.gold) == (None, shown)

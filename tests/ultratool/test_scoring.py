@@ -92,3 +92,35 @@ def test_judged_tasks_say_that_they_need_judgements() -> None:
     record = make_record('planning', {'input': 'q', 'reference': '1. a'})
     with pytest.raises(ValueError, match='planning is scored from judgements'):
         score_answer(record, '1. a', Protocol())
+
+
+STEPS = [{'step': '1.1 one', 'tool': 't'}, {'step': '1.2 two', 'tool': 'u'}]
+
+
+@pytest.mark.parametrize(
+    ('subset', 'gold', 'said', 'shown'),
+    [
+        ('tool_usage_awareness', ['0', '1'], [0, '1'], {'1.1': 0, '1.2': 1}),
+        ('tool_selection', ['t', 'u_v'], ['t', 'u\\_v'], {'1.1': 't', '1.2': 'u_v'}),
+        ('tool_creation', [{'name': 'a'}, {'name': 'b'}], [{'name': 'a'}, {'name': 'b'}], None),
+    ],
+)
+def test_what_is_read_has_the_shape_of_gold(subset: str, gold: list[Any], said: list[Any], shown: Any) -> None:
+    """Steps count by their number: another text or order is no difference."""
+    reference = [{**step, 'tool': tool} for step, tool in zip(STEPS, gold, strict=True)]
+    record = make_record(subset, {'input': reference, 'toolset': TOOLSET, 'reference': reference})
+    items = [{'step': f'1.{i} in other words', 'tool': tool} for i, tool in enumerate(said, 1)]
+    answered = json.dumps([{'step': '9 no such', 'tool': 'x'}, *reversed(items)])
+    detail = score_answer(record, answered, Protocol('strict'), []).to_detail()
+    assert detail['gold'] == (shown or {'1.1': {'name': 'a'}, '1.2': {'name': 'b'}})
+    assert detail['parsed'] == detail['gold']
+    assert [other['reason'] for other in detail['other_steps']] == ['step:wrong_step']
+    half = score_answer(record, json.dumps(items[1:]), Protocol('strict'), []).to_detail()
+    assert half['parsed'] == {'1.2': detail['gold']['1.2']}
+    assert score_answer(record, 'no list', Protocol('strict'), []).parsed is None
+
+
+def test_arguments_read_have_the_shape_of_gold() -> None:
+    detail = score_answer(usage(['a', 'b'], '', '0'), answer(['a', 'c']), Protocol()).to_detail()
+    assert detail['gold'] == {'1.0': {'x': 'a'}, '1.1': {'x': 'b'}}
+    assert detail['parsed'] == {'1.0': {'x': 'a'}, '1.1': {'x': 'c'}}

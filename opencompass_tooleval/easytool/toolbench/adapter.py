@@ -222,7 +222,7 @@ class ToolEvalToolBenchSuccessEvaluator(ToolEvalEvaluator):
         scores = success.score_trajectories(trajectories, finals, judgements)
         if self._judge:
             self._keep_judgements(scores)
-        return scores
+        return list(scores)
 
     def _judgements(
         self, trajectories: Sequence[success.Trajectory], answers: Sequence[Answer]
@@ -240,7 +240,7 @@ class ToolEvalToolBenchSuccessEvaluator(ToolEvalEvaluator):
         self._calls += self._judge.calls
         return [success.judgement_of(item.id, verdicts.get(item.id)) for item in items]
 
-    def _keep_judgements(self, scores: Sequence[SampleScore]) -> None:
+    def _keep_judgements(self, scores: Sequence[success.SuccessScore]) -> None:
         """Writes the judgements beside the result, as ``judgements=`` takes them."""
         folder = getattr(self, '_out_dir', None)  # set by OpenCompass's task
         if folder:

@@ -81,13 +81,19 @@ class Corpus:
 
 @dataclass(frozen=True)
 class RetrievalScore(SampleScore):
-    """The score of one request; ``parsed`` are the first five found, ``searched`` is what they were found in."""
+    """The score of one request; ``parsed`` are the names of the first five found.
+
+    Attributes:
+        searched: What they were found in.
+        similarities: Theirs, the highest first.
+    """
 
     searched: str = ''
+    similarities: tuple[float, ...] = ()
 
     def to_detail(self) -> dict[str, Any]:
         """See :meth:`SampleScore.to_detail`."""
-        return {**super().to_detail(), 'searched': self.searched}
+        return {**super().to_detail(), 'searched': self.searched, 'similarities': list(self.similarities)}
 
 
 def documented_corpus(tools: Mapping[str, ToolDoc], unit: str = 'api', fields: str = 'description') -> Corpus:
@@ -163,18 +169,16 @@ def _score(record: Record, corpus: Corpus, scores: Sequence[float]) -> Retrieval
     values: dict[str, float | None] = {f'ndcg@{cut}': ndcg(scores, relevant, cut) for cut in CUTS}
     order = sorted(range(len(scores)), key=lambda place: -scores[place])
     perfect = all(value == 1 for value in values.values())
-    shown: list[dict[str, Any]] = [
-        {'found': list(corpus.keys[place]), 'similarity': scores[place]} for place in order[:_SHOWN]
-    ]
     missed = not any(values.values())
     return RetrievalScore(
         id=record.id,
         values=values,
         reason=OK if perfect else MISSED if missed else NOT_PERFECT,
-        parsed=shown,
+        parsed=[list(corpus.keys[place]) for place in order[:_SHOWN]],
         rung='value',
         gold=[list(key) for key, is_gold in zip(corpus.keys, relevant, strict=True) if is_gold],
         searched=corpus.of,
+        similarities=tuple(scores[place] for place in order[:_SHOWN]),
     )
 
 

@@ -64,7 +64,10 @@ class Call:
 
 @dataclass(frozen=True)
 class CallsScore(SampleScore):
-    """The score of one answer; ``values`` are the means over its calls, None without any."""
+    """The score of one answer; ``values`` are the means over its calls, None without any.
+
+    ``parsed`` are tool and API of its calls, ``gold`` those of the relevant APIs; parameters have no gold answer.
+    """
 
     calls: tuple[Call, ...] = ()
 
@@ -151,11 +154,21 @@ def score_calls(request: Request, answer: Any) -> CallsScore:
         id=request.id,
         values=values,
         reason=reason or (codes[0] if codes else OK),
-        parsed=items if calls else None,
+        parsed=[_pair(request, call.said) for call in calls] if calls else None,
         rung=read.rung if calls else 'none',
         gold=[list(pair) for pair in request.relevant],
         calls=calls,
     )
+
+
+def _pair(request: Request, said: Any) -> list[Any]:
+    """Tool and API that a call names, as the gold answer writes them where it has them."""
+    tool, api = (_first(said, keys) for keys in (_TOOL, _API)) if isinstance(said, dict) else (None, None)
+    if isinstance(tool, str) and isinstance(api, str):
+        for relevant in request.relevant:
+            if tuple(map(plain, relevant)) == (plain(tool), plain(api)):
+                return list(relevant)
+    return [tool, api]
 
 
 def score_requests(requests: Sequence[Request], answers: Sequence[Any]) -> list[CallsScore]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, Answer, strip_reasoning, unfence
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
 from opencompass_tooleval.core.parse import parse_enclosed
 from opencompass_tooleval.core.result import INFRA, OK, SampleScore
 from opencompass_tooleval.easytool.sources.reading import read_json
@@ -31,6 +32,7 @@ UNJUDGED_LIMIT = 0.01
 
 _PLACEHOLDER = re.compile(r'\{(question|answer)\}')
 _CHOICE = re.compile(r'["\']choice["\']\s*:\s*["\']\s*(yes|no)\b', re.IGNORECASE)
+_REASON = re.compile(r'["\']reason["\']\s*:', re.IGNORECASE)
 _ID_KEYS, _QUERY_KEYS = ('record_id', 'query_id', 'id'), ('query', 'question')
 _ANSWER_KEYS = ('final_answer', 'answer', 'answer_generation', 'prediction')
 
@@ -68,7 +70,7 @@ class Judgement:
         id: Record id.
         status: ``judged``, ``unjudged`` (the reply could not be read) or ``missing`` (there was no answer to judge).
         success: Whether it answers the request; None unless ``judged``.
-        why: The judge's reason.
+        why: The judge's reason, bounded text.
     """
 
     id: str
@@ -123,9 +125,16 @@ def parse_verdict(reply: str) -> Verdict | None:
     if isinstance(parsed.value, dict):
         fields = {str(key).strip().casefold(): value for key, value in parsed.value.items()}
         choice = _decision(fields.get('choice'))
-        return None if choice is None else Verdict(choice, str(fields.get('reason') or ''))
-    said = {word.casefold() for word in _CHOICE.findall(text)}
-    return Verdict(said == {'yes'}) if len(said) == 1 else None
+        return None if choice is None else Verdict(choice, bounded_text(fields.get('reason')))
+    choices = list(_CHOICE.finditer(text))
+    said = {match.group(1).casefold() for match in choices}
+    return Verdict(said == {'yes'}, _reason_before(text, choices[0].start())) if len(said) == 1 else None
+
+
+def _reason_before(text: str, end: int) -> str:
+    """What is called the reason in front of a choice, in what was meant to be JSON."""
+    found = _REASON.search(text, 0, end)
+    return bounded_text(text[found.end() : end].strip(' \t\r\n,"\'')) if found else ''
 
 
 # Trajectories
@@ -200,7 +209,7 @@ def _judgement(file: Path, name: str, row: Any) -> Judgement:
         raise DataError(file, f"'status' is none of {', '.join(STATUSES)}", record_id)
     if (status == JUDGED) != isinstance(success, bool):
         raise DataError(file, "'success' must be true or false where it is judged, and nowhere else", record_id)
-    return Judgement(record_id, status, success, str(row.get('why') or ''))
+    return Judgement(record_id, status, success, bounded_text(row.get('why')))
 
 
 def load_judgements(file: Path) -> list[Judgement]:
@@ -244,7 +253,22 @@ def clean(answer: str) -> Answer:
 # Scores
 
 
-def score_success(trajectory: Trajectory, answer: str, judgement: Judgement | None) -> SampleScore:
+@dataclass(frozen=True)
+class SuccessScore(SampleScore):
+    """The score of one final answer, which is ``parsed``; there is no gold answer.
+
+    Attributes:
+        why: The judge's reason.
+    """
+
+    why: str = ''
+
+    def to_detail(self) -> dict[str, Any]:
+        """See :meth:`SampleScore.to_detail`."""
+        return {**super().to_detail(), 'why': to_jsonable(self.why)}
+
+
+def score_success(trajectory: Trajectory, answer: str, judgement: Judgement | None) -> SuccessScore:
     """Scores one final answer.
 
     Args:
@@ -262,13 +286,13 @@ def score_success(trajectory: Trajectory, answer: str, judgement: Judgement | No
         value, reason = None, UNJUDGED
     elif not reason and judgement is not None:
         value, reason = float(bool(judgement.success)), OK if judgement.success else NOT_SUCCESSFUL
-    parsed = {'answer': answer, 'why': judgement.why if judgement else ''}
-    return SampleScore(trajectory.id, {'success_rate': value}, reason, parsed, 'value', trajectory.query)
+    why = judgement.why if judgement else ''
+    return SuccessScore(trajectory.id, {'success_rate': value}, reason, str(answer), 'value', why=why)
 
 
 def score_trajectories(
     trajectories: Sequence[Trajectory], answers: Sequence[str], judgements: Sequence[Judgement]
-) -> list[SampleScore]:
+) -> list[SuccessScore]:
     """Scores final answers: one score per trajectory, in the same order.
 
     Raises:
@@ -290,9 +314,9 @@ def score_trajectories(
     return scores
 
 
-def judgement_rows(scores: Sequence[SampleScore]) -> Iterator[dict[str, Any]]:
+def judgement_rows(scores: Sequence[SuccessScore]) -> Iterator[dict[str, Any]]:
     """Scored answers as rows of a file of judgements, which :func:`load_judgements` reads."""
     for score in scores:
         status = {OK: JUDGED, NOT_SUCCESSFUL: JUDGED, UNJUDGED: FAILED}.get(score.reason, MISSING)
         success = score.reason == OK if status == JUDGED else None
-        yield {'id': score.id, 'status': status, 'success': success, 'why': score.parsed['why']}
+        yield {'id': score.id, 'status': status, 'success': success, 'why': score.why}

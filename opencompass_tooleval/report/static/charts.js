@@ -50,13 +50,16 @@ async function draw(figure) {
   Plotly.react(box, fresh.data, merge(colours(), fresh.layout), {
     displaylogo: false,
     responsive: true,
-    modeBarButtonsToRemove: ['sendDataToCloud', 'lasso2d', 'select2d'],
+    showSendToCloud: false, // nothing leaves the page
+    plotlyServerURL: '',
+    modeBarButtonsToRemove: ['lasso2d', 'select2d'],
   });
   box.removeAllListeners?.('plotly_click');
   if (chart.links.length) {
     box.on('plotly_click', (event) => {
       const point = event.points[0];
-      location.href = `samples.html#${chart.links[point.curveNumber][point.pointIndex]}`;
+      const link = chart.links[point.curveNumber][point.pointIndex];
+      if (link) location.href = `samples.html#${link}`;
     });
   }
 }

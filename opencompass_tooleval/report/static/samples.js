@@ -2,7 +2,9 @@
 'use strict';
 
 const PAGE = 50;
-const FIELDS = ['model', 'other', 'dataset', 'reason', 'domain', 'from', 'to', 'text'];
+const FIELDS = ['model', 'other', 'dataset', 'reason', 'domain', 'metric', 'from', 'to', 'text'];
+const TICKS = ['differ', 'talk'];
+const LATE = ['reason', 'domain', 'metric']; // their choices are known once the index is there
 const tooleval = {
   pairs: [],
   size: 100,
@@ -16,15 +18,23 @@ const form = document.getElementById('filters');
 const list = document.getElementById('list');
 const status = document.getElementById('status');
 const panel = document.getElementById('sample');
+const pager = document.getElementById('pager');
 let page = 0;
+let opened = null; // number of the sample that is shown
 let asked = 0; // the latest view: an older one that is still loading gives up
+let sought = 0; // the latest sample, likewise
 
 function load(name) {
   if (tooleval.loaded.has(name)) return Promise.resolve(tooleval.loaded.get(name));
   if (!waiting.has(name)) {
     waiting.set(name, new Promise((resolve, reject) => {
       const script = element('script', { src: `samples/${name}.js` });
-      script.onload = () => { script.remove(); waiting.delete(name); resolve(tooleval.loaded.get(name)); };
+      script.onload = () => {
+        script.remove();
+        waiting.delete(name);
+        if (tooleval.loaded.has(name)) resolve(tooleval.loaded.get(name));
+        else reject(new Error(`samples/${name}.js is damaged`));
+      };
       script.onerror = () => { waiting.delete(name); reject(new Error(`samples/${name}.js cannot be loaded`)); };
       document.head.append(script);
     }));
@@ -42,9 +52,18 @@ function options(name, values, all) {
   select.value = values.includes(kept) || (all !== undefined && !kept) ? kept : select.options[0]?.value ?? '';
 }
 
-function scoreOf(index, i) {
-  const values = index.values.map((column) => column[i]).filter((value) => typeof value === 'number');
-  return values.length ? 100 * values.reduce((a, b) => a + b, 0) / values.length : null;
+// Sample -> its score by a metric, or by what stands for the whole if none is named.
+function scorer(index, metric) {
+  const columns = (metric ? [metric] : index.main).map((name) => index.values[index.metrics.indexOf(name)] ?? []);
+  return (i) => {
+    const values = columns.map((column) => column[i]).filter((value) => typeof value === 'number');
+    return values.length ? Math.round(1e4 * values.reduce((a, b) => a + b, 0) / values.length) / 100 : null;
+  };
+}
+
+function mainLabel(index) {
+  const names = index.main.join(', ');
+  return index.main.length > 1 ? `mean of ${names}` : names || 'none';
 }
 
 const shownScore = (score) => (score === null ? '–' : score.toFixed(1));
@@ -64,26 +83,28 @@ function differ(a, i, b, j) {
   return a.metrics.some((metric, m) => a.values[m][i] !== b.values[b.metrics.indexOf(metric)]?.[j]);
 }
 
-async function searched(pair, rows, text, view) {
+async function searched(pair, rows, text, talk, view) {
   const wanted = text.toLowerCase();
   const found = [];
   const index = tooleval.loaded.get(`${pair.folder}/index`);
   for (const i of rows) {
     const chunk = await chunkOf(pair, i);
     if (view !== asked) return [];
-    if (index.ids[i].toLowerCase().includes(wanted) || chunk[i % tooleval.size].answer.toLowerCase().includes(wanted)) found.push(i);
+    const row = chunk[i % tooleval.size];
+    const said = [index.ids[i], row.answer, ...(talk ? (await conversation(pair, i, row)).map(([, turn]) => turn) : [])];
+    if (said.some((one) => one.toLowerCase().includes(wanted))) found.push(i);
   }
   return found;
 }
 
 function state() {
-  const wanted = Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].value]));
-  return { ...wanted, differ: form.elements.differ.checked };
+  const fields = FIELDS.map((name) => [name, form.elements[name].value]);
+  return Object.fromEntries([...fields, ...TICKS.map((name) => [name, form.elements[name].checked])]);
 }
 
-function remember(sample) {
-  const now = state();
-  const kept = Object.entries({ ...now, differ: now.differ ? '1' : '', page: page || '', sample: sample ?? '' });
+function remember() {
+  const ticks = TICKS.map((name) => [name, form.elements[name].checked ? '1' : '']);
+  const kept = Object.entries({ ...state(), ...Object.fromEntries(ticks), page: page || '', sample: opened ?? '' });
   history.replaceState(null, '', `#${new URLSearchParams(kept.filter(([, value]) => value !== ''))}`);
 }
 
@@ -92,24 +113,31 @@ async function show() {
   const now = state();
   const pair = pairOf(now.model, now.dataset);
   const other = now.other && pairOf(now.other, now.dataset);
-  if (!pair) { status.textContent = 'There are no samples of this model and data set.'; list.replaceChildren(); return; }
+  if (!pair) {
+    status.textContent = 'There are no samples of this model and data set.';
+    list.replaceChildren();
+    pager.replaceChildren();
+    return;
+  }
   status.textContent = 'Loading…';
   const index = await load(`${pair.folder}/index`);
   const beside = other ? await load(`${other.folder}/index`) : null;
   if (view !== asked) return;
   options('reason', index.reasons, 'all reasons');
   options('domain', index.domains.filter(Boolean), 'all domains');
+  options('metric', index.metrics, mainLabel(index));
   const filter = state();
+  const scoreOf = scorer(index, filter.metric);
   const twin = beside ? matches(index, beside) : [];
   let rows = index.ids.map((_, i) => i).filter((i) => {
-    const score = scoreOf(index, i);
+    const score = scoreOf(i);
     return (!filter.reason || index.reasons[index.reason[i]] === filter.reason)
       && (!filter.domain || index.domains[index.domain[i]] === filter.domain)
       && (filter.from === '' || (score !== null && score >= Number(filter.from)))
       && (filter.to === '' || (score !== null && score <= Number(filter.to)))
       && (!beside || !filter.differ || (twin[i] !== undefined && differ(index, i, beside, twin[i])));
   });
-  if (filter.text) rows = await searched(pair, rows, filter.text, view);
+  if (filter.text) rows = await searched(pair, rows, filter.text, filter.talk, view);
   if (view !== asked) return;
   status.textContent = `${rows.length} of ${index.ids.length} samples`;
   fill(pair, index, rows, other, beside, twin);
@@ -118,6 +146,8 @@ async function show() {
 function fill(pair, index, rows, other, beside, twin) {
   page = Math.max(0, Math.min(page, Math.ceil(rows.length / PAGE) - 1));
   list.replaceChildren();
+  const { metric } = state();
+  const [scoreOf, otherScoreOf] = [scorer(index, metric), beside && scorer(beside, metric)];
   const titles = ['record', 'reason', 'score', ...(beside ? [`${other.model}: reason`, 'its score'] : [])];
   const head = list.createTHead().insertRow();
   for (const title of titles) head.append(element('th', { scope: 'col', textContent: title }));
@@ -125,23 +155,30 @@ function fill(pair, index, rows, other, beside, twin) {
   for (const i of rows.slice(page * PAGE, (page + 1) * PAGE)) {
     const row = body.insertRow();
     const open = element('button', { type: 'button', textContent: index.ids[i] });
-    open.addEventListener('click', () => openSample(pair, i, other, twin[i]));
+    open.addEventListener('click', told(() => openSample(pair, i, other, twin[i])));
     row.insertCell().append(open);
     row.insertCell().textContent = index.reasons[index.reason[i]];
-    row.insertCell().textContent = shownScore(scoreOf(index, i));
+    row.insertCell().textContent = shownScore(scoreOf(i));
     if (beside) {
       const j = twin[i];
       row.insertCell().textContent = j === undefined ? 'not there' : beside.reasons[beside.reason[j]];
-      row.insertCell().textContent = j === undefined ? '' : shownScore(scoreOf(beside, j));
+      row.insertCell().textContent = j === undefined ? '' : shownScore(otherScoreOf(j));
     }
   }
   const pages = Math.max(1, Math.ceil(rows.length / PAGE));
   const turn = (by, text) => {
     const button = element('button', { type: 'button', textContent: text, disabled: page + by < 0 || page + by >= pages });
-    button.addEventListener('click', () => { page += by; fill(pair, index, rows, other, beside, twin); });
+    button.addEventListener('click', () => {
+      page += by;
+      fill(pair, index, rows, other, beside, twin);
+      remember();
+      const [before, after] = pager.querySelectorAll('button');
+      const same = by < 0 ? before : after;
+      (same.disabled ? (by < 0 ? after : before) : same).focus();
+    });
     return button;
   };
-  document.getElementById('pager').replaceChildren(turn(-1, 'Before'), ` page ${page + 1} of ${pages} `, turn(1, 'After'));
+  pager.replaceChildren(turn(-1, 'Before'), ` page ${page + 1} of ${pages} `, turn(1, 'After'));
 }
 
 async function conversation(pair, i, row) {
@@ -176,44 +213,70 @@ async function answerOf(pair, i) {
   return box;
 }
 
-async function openSample(pair, i, other, j) {
+async function sidesOf(pair, i, other, j) {
   const index = await load(`${pair.folder}/index`);
   const sides = [await answerOf(pair, i)];
   if (other && j !== undefined) sides.push(await answerOf(other, j));
   const name = `${pair.dataset} · ${index.ids[i]} · ${index.domains[index.domain[i]]}`.replace(/ · $/, '');
   sides[0].querySelector('details').open = sides.length === 1;
-  panel.replaceChildren(element('h2', { textContent: name }), element('div', { className: 'sides' }, ...sides));
-  panel.focus({ preventScroll: true });
-  panel.scrollIntoView({ block: 'start' });
-  remember(i);
+  return [element('h2', { textContent: name }), element('div', { className: 'sides' }, ...sides)];
 }
 
-async function changed(event) {
-  if (event?.target.name === 'other') form.elements.differ.checked = Boolean(event.target.value);
+async function openSample(pair, i, other, j) {
+  const view = ++sought;
+  opened = i;
+  remember();
+  try {
+    const shown = await sidesOf(pair, i, other, j);
+    if (view !== sought) return;
+    panel.replaceChildren(...shown);
+    panel.focus({ preventScroll: true });
+    panel.scrollIntoView({ block: 'start' });
+  } catch (error) {
+    if (view !== sought) return;
+    panel.replaceChildren(element('p', { className: 'warning', textContent: error.message }));
+    throw error;
+  }
+}
+
+function closeSample() {
+  sought += 1;
+  opened = null;
+  panel.replaceChildren();
+}
+
+async function changed({ target }) {
+  if (target.name === 'other') form.elements.differ.checked = Boolean(target.value);
+  if (['model', 'other', 'dataset'].includes(target.name)) closeSample();
   page = 0;
+  remember();
   await show();
   remember();
 }
 
 async function restore() {
-  const wanted = new URLSearchParams(location.hash.slice(1));
+  const { hash } = location;
+  const wanted = new URLSearchParams(hash.slice(1));
   const unique = (name) => [...new Set(tooleval.pairs.map((pair) => pair[name]))].sort();
+  clearTimeout(pause);
+  closeSample();
   options('model', unique('model'));
   options('other', unique('model'), 'nobody');
   options('dataset', unique('dataset'));
   for (const name of FIELDS) {
-    const value = wanted.get(name);
-    if (value === null) continue;
-    // Reasons and domains are known once the index is there; until then the wish itself is the only choice.
-    if (name === 'reason' || name === 'domain') form.elements[name].replaceChildren(new Option(value, value));
-    form.elements[name].value = value;
+    const field = form.elements[name];
+    const value = wanted.get(name) ?? '';
+    // Until the index is there the wish itself is the only choice.
+    if (LATE.includes(name)) field.replaceChildren(new Option(value, value));
+    field.value = wanted.has(name) || !['model', 'dataset'].includes(name) ? value : field.options[0]?.value ?? '';
   }
-  form.elements.differ.checked = wanted.get('differ') === '1';
-  page = Number(wanted.get('page')) || 0;
+  for (const name of TICKS) form.elements[name].checked = wanted.get(name) === '1';
+  page = Math.trunc(Number(wanted.get('page'))) || 0;
   if (!tooleval.pairs.length) { status.textContent = 'There are no samples: nothing has been scored yet.'; return; }
   await show();
+  if (location.hash !== hash) return; // something else is wanted by now
   const [pair, sample] = [pairOf(form.elements.model.value, form.elements.dataset.value), wanted.get('sample')];
-  if (pair && sample !== null && Number(sample) < pair.samples) {
+  if (pair && /^\d+$/.test(sample ?? '') && Number(sample) < pair.samples) {
     const other = pairOf(form.elements.other.value, form.elements.dataset.value);
     const twin = other && matches(await load(`${pair.folder}/index`), await load(`${other.folder}/index`));
     await openSample(pair, Number(sample), other, twin?.[Number(sample)]);
@@ -223,8 +286,18 @@ async function restore() {
 const told = (work) => (event) => work(event).catch((error) => { status.textContent = String(error.message ?? error); });
 let pause = 0;
 form.addEventListener('submit', (event) => event.preventDefault());
-for (const kind of ['input', 'change']) {
-  form.addEventListener(kind, (event) => { clearTimeout(pause); pause = setTimeout(told(changed), 200, event); });
-}
-addEventListener('hashchange', told(restore));
+// What is typed counts as it is typed, what is chosen once it is chosen: the other event of each would come again later.
+const isTyped = (field) => field.matches('input:not([type=checkbox])');
+form.addEventListener('input', (event) => {
+  if (!isTyped(event.target)) return;
+  clearTimeout(pause);
+  pause = setTimeout(told(changed), 200, event);
+});
+form.addEventListener('change', (event) => {
+  if (!isTyped(event.target)) told(changed)(event);
+});
+addEventListener('hashchange', (event) => {
+  if (location.hash === '#main') remember(); // the link that skips to the content; the view stays
+  else told(restore)(event);
+});
 document.addEventListener('DOMContentLoaded', told(restore));

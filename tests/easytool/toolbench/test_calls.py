@@ -97,6 +97,17 @@ def test_an_error_counts_once_per_call(wrong: Any, code: str, name: int, paramet
     assert [call.codes for call in score.calls] == [(), (code,)]
 
 
+def test_calls_and_gold_have_one_shape() -> None:
+    """Parameters have no gold answer: they are held against the documentation, call by call."""
+    said = [{'tool_name': ' '.join(['Harbour ', ' Tides']), 'api_name': 'High Tide'}, {'api': 'x'}, 'High Tide']
+    detail = score_calls(REQUEST, json.dumps(said)).to_detail()
+    names = [list(pair) for pair in REQUEST.relevant]
+    assert detail['gold'] == names
+    assert detail['parsed'] == [['Harbour Tides', 'High Tide'], [None, 'x'], [None, None]]
+    assert ['Harbour Tides', 'High Tide'] in names
+    assert [step['said'] for step in detail['steps']] == said
+
+
 def test_several_faults_of_parameters_are_one_error_with_all_codes() -> None:
     score = score_calls(REQUEST, json.dumps([{**STOPS, 'parameters': {'latitude': 'north', 'height': 3}}]))
     assert score.values['parameter_error_rate'] == 1.0

@@ -102,7 +102,10 @@ def test_what_is_missed_is_said() -> None:
     texts = tuple('' if key in wanted else record.query for key in keys)
     (score,) = retrieve([record], Corpus('documentation', keys, texts), Words())
     assert (score.reason, set(score.values.values())) == ('retrieval:missed', {0.0})
-    assert len(score.parsed) == 5
+    assert score.parsed == [list(key) for key in keys[:5]]  # all texts are the same, and names are what gold is
+    assert score.gold == [list(key) for key in keys if key in wanted]
+    assert score.to_detail()['similarities'] == sorted(score.similarities, reverse=True)
+    assert len(score.similarities) == 5
 
 
 def test_the_packaged_encoder_finds_tools_of_real_requests() -> None:

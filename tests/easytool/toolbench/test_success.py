@@ -64,8 +64,13 @@ def test_what_is_filled_in_is_no_placeholder() -> None:
         ('<think>{"Choice": "No"}</think>{"Reason": "x", "Choice": "Yes"}', True, 'x'),
         ('YES', True, ''),
         ('No.', False, ''),
-        ('{"Reason": "It says "done" and is.", "Choice": "Yes"}', True, ''),  # quotes that are not escaped
-        ('{"Reason": "cut off, "Choice": "No"', False, ''),
+        (
+            '{"Reason": "It says "done" and is.", "Choice": "Yes"}',
+            True,
+            'It says "done" and is.',
+        ),  # quotes that are not escaped
+        ('{"Reason": "cut off, "Choice": "No"', False, 'cut off'),
+        ('{"Choice": "No", "Reason": "behind it', False, ''),
         ('{"Reason": "The text says \\"Choice\\": \\"No\\".", "Choice": "Yes"}', True, 'The text says "Choice": "No".'),
     ],
 )
@@ -174,7 +179,8 @@ def test_scores_and_their_reasons() -> None:
     assert scored('x' * 200_001, yes) == (0.0, 'answer:too_long')
     assert scored(Answer('', 'infra:timeout'), None) == (0.0, 'infra:timeout')
     assert scored(clean('<think>never ends'), None) == (0.0, 'answer:truncated_reasoning')
-    assert score_success(one, 'a', yes).parsed == {'answer': 'a', 'why': 'w'}
+    detail = score_success(one, 'a', yes).to_detail()
+    assert (detail['parsed'], detail['gold'], detail['why']) == ('a', None, 'w')  # the request is no gold answer
 
 
 def many(count: int) -> tuple[list[Trajectory], list[str]]:
@@ -204,6 +210,16 @@ def test_judgements_survive_a_file(tmp_path: Path) -> None:
     assert [judgement.status for judgement in loaded[:3]] == ['unjudged', 'missing', 'judged']
     assert loaded[2:] == judgements
     assert score_trajectories(trajectories, [one.answer for one in trajectories], loaded) == scores
+
+
+def test_reasons_are_bounded_text(tmp_path: Path) -> None:
+    verdict = parse_verdict(json.dumps({'Reason': 'x' * 100_000, 'Choice': 'Yes'}))
+    assert verdict and len(verdict.why) == 4_000 and verdict.why.endswith('x…')
+    assert parse_verdict('{"Reason": {"tone": ["ok", 1]}, "Choice": "No"}') == Verdict(False, '{"tone": ["ok", 1]}')
+    file = write_rows(
+        tmp_path / 'own.jsonl', [{'id': '1', 'success': True}, {'id': '2', 'success': False, 'why': 'x' * 5_000}]
+    )
+    assert [len(judgement.why) for judgement in load_judgements(file)] == [0, 4_000]
 
 
 def test_judgements_may_be_replies(tmp_path: Path) -> None:

@@ -1,0 +1,54 @@
+"""host/plan on data sets that are split over several jobs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mmengine.config import Config
+from opencompass.registry import PARTITIONERS
+
+from opencompass_tooleval.host.plan import ModelPlan, make_plan
+
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.host.fixed_models import OracleModel
+from opencompass_tooleval.host.partitioner import ToolEvalNumWorkerPartitioner
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer
+
+wanted = ['tooleval-teval-review_str_v2', 'tooleval-teval-retrieve_str_v2']
+datasets = [row for row in datasets if row['abbr'] in wanted]
+models = [dict(type=OracleModel, abbr='m', path='x', max_out_len=9, batch_size=2)]
+infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker=2, min_task_size=1)
+"""
+
+
+def plan_of(config: Path, run: Path) -> ModelPlan:
+    (model,) = make_plan(config, run).models
+    return model
+
+
+def test_a_data_set_is_done_when_all_its_parts_are(tmp_path: Path) -> None:
+    config, run = tmp_path / 'mine.py', tmp_path / 'run'
+    config.write_text(CONFIG)
+    first = plan_of(config, run)
+    assert (first.jobs, first.datasets, first.done) == (2, 2, 0)
+
+    cfg = Config.fromfile(config, format_python_code=False)
+    cfg['work_dir'] = str(run)
+    partitioner = PARTITIONERS.build({**cfg['infer']['partitioner'], 'out_dir': str(run / 'predictions')})
+    parts = {row['abbr']: partitioner.get_size(row) for task in partitioner(cfg) for rows in task['datasets']
+             for row in rows}  # fmt: skip
+    assert len(parts) == 4 and first.samples == sum(parts.values())
+    seen = []
+    for number, (abbr, size) in enumerate(sorted(parts.items())):
+        file = run / 'predictions' / 'm' / f'{abbr}.json'
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({str(index): {} for index in range(size)}))
+        if number != 2:
+            model = plan_of(config, run)
+            seen.append((model.datasets, model.done))
+    assert seen == [(2, 0), (1, 1), (0, 2)]
+    assert (model.jobs, model.samples) == (0, 0)
