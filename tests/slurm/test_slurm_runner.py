@@ -282,8 +282,10 @@ def test_what_a_node_cannot_start_is_submitted_again(
         testbed.tell('scontrol', 'update', 'NodeName=testbed', 'State=RESUME')
         assert codes(future.result()) == [0]
     finally:
+        broken.unlink(missing_ok=True)
         settings.write_text(before)
         testbed.tell('scontrol', 'reconfigure')
+        testbed.tell('scancel', f'--user={os.getuid()}')  # what it waits for if it fails
 
 
 def test_what_someone_holds_is_waited_for(

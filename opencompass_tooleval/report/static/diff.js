@@ -111,7 +111,7 @@ function differences(answered, gold) {
       table.createCaption().textContent = `only the first ${MOST_PATHS} arguments are shown`;
       break;
     }
-    const [kind, sign] = mine === undefined ? ['lacking', '− lacking'] : wanted === undefined ? ['extra', '+ extra']
+    const [kind, sign] = sought === undefined ? ['same', ''] : mine === undefined ? ['lacking', '− lacking'] : wanted === undefined ? ['extra', '+ extra']
       : typed(mine) === typed(wanted) ? ['same', '='] : ['other', '≠ differs'];
     const row = body.insertRow();
     row.className = kind;
