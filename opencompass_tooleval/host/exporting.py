@@ -15,13 +15,13 @@ from opencompass_tooleval.host.work_dir import WorkDir
 
 Row = dict[str, Any]
 
-TEXT_COLUMNS = ('model', 'dataset', 'record_id', 'infra', 'reason')
+TEXT_COLUMNS = ('model', 'dataset', 'record_id', 'infra', 'asked', 'reason')
 """Columns that are text or null; the others hold any JSON, which parquet has as text."""
 COLUMNS = {
     'results': (
         'model', 'dataset', 'metrics', 'standard_errors', 'reasons', 'samples', 'provenance', 'breakdown', 'runs',
     ),
-    'predictions': ('model', 'dataset', 'record_id', 'prediction', 'infra'),
+    'predictions': ('model', 'dataset', 'record_id', 'prediction', 'infra', 'asked'),
     'details': ('model', 'dataset', 'record_id', 'reason', 'details'),
 }  # fmt: skip
 """Name of a file, without its ending -> its columns."""

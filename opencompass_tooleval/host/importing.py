@@ -104,7 +104,7 @@ def _fault(row: Any) -> str:
     """What is wrong with a row; '' if nothing is."""
     if not isinstance(row, dict):
         return 'it is no object'
-    missing = [column for column in COLUMNS['predictions'] if column not in row]
+    missing = [column for column in COLUMNS['predictions'] if column not in row and column != 'asked']
     if missing:
         return f'it has no {", ".join(missing)}'
     for column in ('model', 'dataset'):
@@ -119,6 +119,8 @@ def _fault(row: Any) -> str:
         return 'its prediction is neither text nor a list of texts'
     if not isinstance(row['record_id'], (str, type(None))):
         return 'its record_id is neither text nor null'
+    if not isinstance(row.get('asked'), (str, type(None))):
+        return 'its asked is neither text nor null'
     infra = row['infra']
     if infra is not None and not (isinstance(infra, str) and infra.startswith(INFRA)):
         return f'its infra is neither null nor a reason that begins with {INFRA!r}'
@@ -145,8 +147,8 @@ def _find(folder: Path) -> Path:
 
 def _answer(row: dict[str, Any]) -> dict[str, Any]:
     """A row of a predictions file, as :class:`~opencompass_tooleval.host.inferencer.ToolEvalGenInferencer` has it."""
-    prompt = {'origin_prompt': row[PROMPT]} if PROMPT in row else {}
-    return {**prompt, **{column: row[column] for column in ('prediction', 'record_id', 'infra')}}
+    columns = {PROMPT: 'origin_prompt', **{name: name for name in ('prediction', 'record_id', 'asked', 'infra')}}
+    return {name: row[column] for column, name in columns.items() if column in row}
 
 
 def _new_run(work_dir: Path) -> Path:
