@@ -83,8 +83,8 @@ class ToolEvalConversationTemplate:
 
     def asked(self, text: str) -> str:
         """32 hex digits that stand for the prompt made of a column's text: another text or role gives others."""
-        whole = json.dumps([self._role_map, text])
-        return hashlib.blake2b(whole.encode('ascii'), digest_size=16).hexdigest()
+        roles = json.dumps(self._role_map).encode('ascii')
+        return hashlib.blake2b(roles + text.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()
 
     def asked_of(self, rows: Dataset) -> list[str]:
         """The same for every row of a data set."""
