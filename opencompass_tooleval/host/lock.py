@@ -87,16 +87,21 @@ def holder_of(path: Path) -> Holder | None:
         return None
 
 
-def is_held(path: Path) -> bool:
-    """Whether a process holds the lock now."""
+def probe(path: Path) -> bool | None:
+    """Whether a process holds the lock now; None if the file system does not tell."""
     try:
         with path.open('r', encoding='utf-8') as stream:
             fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False
     except OSError as error:
-        return error.errno in {errno.EWOULDBLOCK, errno.EACCES}
+        return True if error.errno in {errno.EWOULDBLOCK, errno.EACCES} else None
     return False
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process is known to hold the lock now."""
+    return probe(path) is True
 
 
 @contextmanager

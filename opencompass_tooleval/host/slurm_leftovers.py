@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import logging
 import shlex
@@ -11,10 +10,9 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from errno import EACCES, EWOULDBLOCK
 from pathlib import Path
 
-from opencompass_tooleval.host.lock import exclusive, holder_of
+from opencompass_tooleval.host.lock import exclusive, holder_of, probe
 from opencompass_tooleval.host.slurm_client import Slurm, SlurmError
 
 logger = logging.getLogger(__name__)
@@ -98,13 +96,9 @@ def _is_gone(folder: Path, job_id: str) -> bool:
 
 def _lives(lock: Path) -> bool | None:
     """Whether a runner holds its lock; None if unknown: not all file systems lock, or tell other hosts of it."""
-    try:
-        with lock.open(encoding='utf-8') as stream:
-            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        return True if error.errno in {EWOULDBLOCK, EACCES} else None
+    held = probe(lock)
+    if held is not False:
+        return held
     holder = holder_of(lock)
     return False if holder is None or holder.host == socket.gethostname() else None
 
