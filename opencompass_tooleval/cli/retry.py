@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from opencompass_tooleval.host.retry import accepting, find_unanswered, reopen
+from opencompass_tooleval.host.retry import accepting, find_unanswered, in_config, reopen
 from opencompass_tooleval.host.work_dir import WorkDir
 
 
@@ -29,6 +29,7 @@ def retry(path: Path, dry_run: bool) -> int:
         return 0
     config = work.path / 'tmp' / 'retry.py'
     known = accepting(work.config(), config)
+    unanswered = in_config(unanswered, known)
     for one in unanswered:
         what = 'not finished' if one.samples is None else f'{one.samples} samples in {one.file.name}'
         left = '' if (one.model, one.dataset) in known else '; left alone: not in the config of the last run'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from opencompass.utils import (
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.prompt_tokens import choose_counter
+from opencompass_tooleval.host.shards import whole_name
 
 _SAMPLED = 200
 """So many prompts of a data set are counted; the mean stands for the others."""
@@ -87,12 +88,6 @@ class _Sizes:
             rows = build_dataset_from_cfg(dataset).test
             self._known[key] = len(rows), _texts(rows)
         return self._known[key]
-
-
-def _whole(part: str, datasets: Collection[str]) -> str:
-    """The abbr of a data set or of a part of one -> that of the data set."""
-    whole, _, number = part.rpartition('_')
-    return whole if part not in datasets and number.isdecimal() and whole in datasets else part
 
 
 def _wanted(cfg: Config, model: str) -> set[str]:
@@ -169,7 +164,7 @@ def _model_plan(
         size, texts = sizes.of(dataset)
         tokens += size * sum(counter.count(texts)) / max(1, len(texts))
     wanted = _wanted(cfg, abbr)
-    left = {_whole(dataset_abbr_from_cfg(part), wanted) for part in todo[abbr]}
+    left = {whole_name(dataset_abbr_from_cfg(part), wanted) for part in todo[abbr]}
     return ModelPlan(
         model=abbr,
         jobs=jobs[abbr],

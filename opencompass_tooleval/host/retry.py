@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mmengine.config import Config
@@ -11,7 +11,7 @@ from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from opencompass_tooleval.host.journal import Journal
 from opencompass_tooleval.host.lock import InUseError, exclusive, is_held, lock_path, sweep_lock
-from opencompass_tooleval.host.shards import read_predictions
+from opencompass_tooleval.host.shards import read_predictions, whole_name
 from opencompass_tooleval.host.work_dir import WorkDir
 
 
@@ -21,7 +21,7 @@ class Unanswered:
 
     Attributes:
         model: Its abbr.
-        dataset: Its abbr.
+        dataset: Its abbr; of a shard, see :func:`in_config`.
         file: The predictions, whole or a shard.
         samples: How many have no answer; None if the file is not finished, such as where too many had none.
     """
@@ -42,17 +42,11 @@ def find_unanswered(work: WorkDir) -> Iterator[Unanswered]:
         for file in sorted(folder.glob('[!.]*.json')):
             count = sum(bool(row.get('infra')) for row in read_predictions(file))
             if count:
-                yield Unanswered(folder.name, _dataset(work, file), file, count)
+                yield Unanswered(folder.name, file.stem, file, count)
         for journal in sorted(folder.glob('tmp_*.jsonl')):
             file = folder / f'{journal.stem.removeprefix("tmp_")}.json'
             if not file.exists():
-                yield Unanswered(folder.name, _dataset(work, file), file, None)
-
-
-def _dataset(work: WorkDir, file: Path) -> str:
-    base, _, number = file.stem.rpartition('_')
-    shard = number.isdecimal() and not (work.path / 'results' / file.parent.name / file.name).exists()
-    return base if shard else file.stem
+                yield Unanswered(folder.name, file.stem, file, None)
 
 
 def accepting(config: Path, out: Path) -> set[tuple[str, str]]:
@@ -70,6 +64,12 @@ def accepting(config: Path, out: Path) -> set[tuple[str, str]]:
     content.dump(str(out))
     datasets = [dataset_abbr_from_cfg(dataset) for dataset in content['datasets']]
     return {(model_abbr_from_cfg(model), dataset) for model in content['models'] for dataset in datasets}
+
+
+def in_config(unanswered: Sequence[Unanswered], known: set[tuple[str, str]]) -> list[Unanswered]:
+    """The same, each under the data set of the config that it is, or is a shard of."""
+    datasets = {dataset for _, dataset in known}
+    return [replace(one, dataset=whole_name(one.file.stem, datasets)) for one in unanswered]
 
 
 def reopen(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +72,9 @@ def check_shards(files: Sequence[Path], record_ids: Sequence[str]) -> None:
     if start != len(record_ids):
         what = f'the shards end here with {start} of {len(record_ids)} records'
         raise DataError(files[-1], what, cure='opencompass ... -r')
+
+
+def whole_name(name: str, datasets: Collection[str]) -> str:
+    """The abbr of the data set that ``name`` is, or is a shard of; ``name`` itself if none of ``datasets`` fits."""
+    whole, _, number = name.rpartition('_')
+    return whole if name not in datasets and number.isdecimal() and whole in datasets else name

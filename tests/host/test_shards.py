@@ -13,7 +13,7 @@ from mmengine.config import ConfigDict
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.partitioner import ToolEvalNumWorkerPartitioner
-from opencompass_tooleval.host.shards import check_shards, shard_files
+from opencompass_tooleval.host.shards import check_shards, shard_files, whole_name
 
 IDS = [f'r{number}' for number in range(7)]
 PARTS = [IDS[:3], IDS[3:6], IDS[6:]]
@@ -59,6 +59,12 @@ def test_a_cut_shard_is_named(tmp_path: Path) -> None:
     (tmp_path / 'data_1.json').write_text('{"0": {"record_')
     with pytest.raises(DataError, match=r'data_1\.json: the predictions cannot be read'):
         check_shards(shard_files(whole), IDS)
+
+
+def test_a_name_that_ends_in_a_number_need_not_be_a_shard() -> None:
+    datasets = {'x', 'x_1', 'y_2'}
+    names = {'x': 'x', 'x_0': 'x', 'x_1': 'x_1', 'x_1_3': 'x_1', 'y_2': 'y_2', 'y_2_0': 'y_2', 'z_0': 'z_0'}
+    assert {name: whole_name(name, datasets) for name in names} == names
 
 
 def demo_dataset(**changes: Any) -> ConfigDict:
