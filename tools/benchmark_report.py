@@ -1,6 +1,6 @@
 """The report of a sweep of ten models over all of T-Eval: what building it costs, and how soon a browser shows it.
 
-Part of ``benchmark.py``. The sweep is made up (``synthetic_sweep.py``, some twelve minutes at full size); the
+Part of ``benchmark.py``. The sweep is made up (``synthetic_sweep.py``, some minutes at full size); the
 browser is headless Chromium (``install_chromium.sh``), and what it takes is seen from outside, driver included.
 """
 

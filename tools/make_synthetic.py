@@ -6,11 +6,11 @@ Writes ``OUT/data/teval/EN/{subset}_v1.json`` for the eight subsets, so that ``C
 ``OUT/predictions/model_00/{subset}_v1.jsonl`` for ``ReplayModel(path='OUT/predictions/model_00/{dataset}.jsonl')``.
 The same seed writes the same bytes.
 
-Sizes are those of T-Eval v1. For reason_retrieve_understand_json none is published; here it has the 6,426 calls of
-reason_str. Steps per plan, arguments per call, repeated APIs, and the lengths of arguments, queries, documentation and
-responses follow the real plan_json_v1 and review_str_v1. The real thoughts could not be measured; here they are one
-sentence or two, 150 characters in English, and 99% are distinct. A query is solved in two or three dialogues with the
-same arguments and other thoughts, since 553 plans of 4.8 steps are too few for 6,753 calls.
+Sizes are those of T-Eval v1, 17,432 records in all. Steps per plan, arguments per call, repeated APIs, and the lengths
+of arguments, queries, documentation and responses follow the real plan_json_v1 and review_str_v1. The real thoughts
+could not be measured; here they are one sentence or two, 150 characters in English, and 99% are distinct. A query is
+solved in one dialogue or two with the same arguments and other thoughts, since 553 plans of 4.8 steps are too few for
+3,540 calls.
 
 The first model answers right most of the time, the last one rarely: noise from 1/(N+1) to N/(N+1), or ``--noise``.
 """
@@ -33,7 +33,6 @@ from opencompass_tooleval.teval.prompts import gold_answer
 from opencompass_tooleval.teval.records import FINISH, PARTS, TABLE, Subset, file_stem, load_samples
 
 VERSION = 'v1'
-UNPUBLISHED = {'reason_retrieve_understand_json': 6426}
 QUERIES = 553
 
 # The shape of plan_json_v1: plans by number of steps, and steps by number of arguments.
@@ -332,8 +331,7 @@ def review_records(world: World, count: int) -> Iterator[tuple[str, Record]]:
 
 def records_of(subset: Subset, language: Language, seed: int, scale: float) -> Iterator[tuple[str, Record]]:
     """The records of one subset as id and record; the subsets of one seed share queries and calls."""
-    published = subset.counts.get(VERSION) or UNPUBLISHED[subset.name]
-    count = max(1, round(published * scale))
+    count = max(1, round(subset.counts[VERSION] * scale))
     world = World(language, seed, max(1, round(QUERIES * scale)))
     if subset.kind == 'instruct':
         return instruct_records(world, count)

@@ -37,7 +37,8 @@ def test_list_without_data(tooleval: Command) -> None:
     rows = [line for line in outcome.out.splitlines() if 'v1' in line or 'v2' in line]
     assert len(rows) == 8 * 3 * 2
     assert outcome.out.count('v2_subset') == 16
-    assert sum('6426' in row for row in rows) == 4
+    assert sum('3213' in row for row in rows) == 6
+    assert sum('3540' in row for row in rows) == 2
 
 
 def test_list_with_data(tooleval: Command, tmp_path: Path) -> None:

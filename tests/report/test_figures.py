@@ -145,6 +145,22 @@ def test_fewer_errors_are_better() -> None:
             '7 of 487 records',
         ),
         *(
+            (
+                {
+                    'provenance': {'benchmark': 'teval', 'subset': subset, 'data_version': 'v1'},
+                    'samples': {'all': count},
+                },
+                said,
+            )
+            for subset, count, said in (
+                ('reason_str', 3213, None),
+                ('retrieve_str', 3213, None),
+                ('understand_str', 3540, None),
+                ('understand_str', 3213, '3213 of 3540 records'),
+                ('reason_retrieve_understand_json', 3213, None),
+            )
+        ),
+        *(
             ({'provenance': {'benchmark': 'teval', 'subset': 'plan_str', 'data_version': 'v2'}, **size}, said)
             for size, said in (
                 ({'samples': {'all': 6}}, 'fewer than 100 records'),

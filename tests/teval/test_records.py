@@ -175,6 +175,13 @@ def test_another_count_than_the_published_one_is_said(tmp_path: Path, caplog: py
     assert 'has 1 records; the published v1 of review_str has 487' in caplog.text
 
 
+def test_each_step_of_a_plan_is_a_record_of_the_steps() -> None:
+    steps = [step for sample in real_samples('plan_json') for step in sample.record.gold]
+    counts = {name: find_subset(name).counts['v1'] for name in ('instruct', 'reason_str', 'retrieve_str')}
+    assert counts['instruct'] == sum(step.name != 'FinishAction' for step in steps)
+    assert counts['reason_str'] == counts['retrieve_str'] == len(steps)
+
+
 def test_names_of_files() -> None:
     assert file_stem('plan_json', 'v2_subset', 'ZH') == 'plan_json_v2_subset_zh'
     assert split_stem('plan_json_v2_subset_zh') == ('plan_json', 'v2_subset', 'ZH')
