@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opencompass_tooleval.core.answer import strip_reasoning, unfence
+from opencompass_tooleval.core.answer import MAX_CHARS, strip_reasoning, unfence
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.parse import parse_enclosed
 from opencompass_tooleval.ultratool import judge_prompts
@@ -45,6 +45,16 @@ _PROMPTS = {
     ('tool_creation', 'zh'): judge_prompts.TOOL_CREATION_ZH,
     ('tool_creation', 'en'): judge_prompts.TOOL_CREATION_EN,
 }
+_SCORE = r'(\d{1,3}(?:\.\d+)?)(?![\d.]|\s*[-–~]\s*\d)'
+_QUOTED = re.compile(r'["\']([^"\'{}\[\]:]{1,60}?)["\']\s*[:：]\s*["\']?' + _SCORE)
+_SCORE_BEHIND = re.compile(r'[\s*]*' + _SCORE)
+_WHOLE_SCORE = re.compile(r'(\d{1,3}(?:\.\d+)?)\s*(?:/\s*10|分)?')
+_MAX_SCORE_CHARS = 40
+_COLON = re.compile('[:：]')
+_LINE_MARKS = ' \t\r\f\v>*#-'
+_NO_LABEL = re.compile(r'[{}\[\]"]')
+_MAX_LABEL_CHARS = 60
+
 _PLACEHOLDER = re.compile(r'\{(question|reference|answer)\}')
 _LETTERS = re.compile(r'[\W_]+')
 
@@ -97,7 +107,8 @@ def _number(value: Any) -> float | None:
             return float(value)
         except OverflowError:  # an integer of thousands of digits
             return None
-    match = re.match(r'\s*(\d{1,3}(?:\.\d+)?)\s*(?:/\s*10|分)?\s*$', value) if isinstance(value, str) else None
+    text = value.strip() if isinstance(value, str) else ''
+    match = _WHOLE_SCORE.fullmatch(text) if len(text) <= _MAX_SCORE_CHARS else None
     return float(match.group(1)) if match else None
 
 
@@ -120,9 +131,38 @@ def _collect(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-_SCORE = r'(\d{1,3}(?:\.\d+)?)(?![\d.]|\s*[-–~]\s*\d)'
-_QUOTED = re.compile(r'["\']([^"\'{}\[\]:]{1,60}?)["\']\s*[:：]\s*["\']?' + _SCORE)
-_LINE = re.compile(r'^[\s>*#-]*([^\n:：{}\[\]"]{1,60}?)\s*[:：][\s*]*' + _SCORE, re.MULTILINE)
+@dataclass(frozen=True)
+class _Scored:
+    """A label with its score, and where both stand in a reply."""
+
+    label: str
+    score: str
+    start: int
+    end: int
+
+
+def _quoted_scores(text: str) -> list[_Scored]:
+    """``"label": 7`` anywhere in a text."""
+    return [_Scored(match.group(1), match.group(2), match.start(), match.end()) for match in _QUOTED.finditer(text)]
+
+
+def _line_scores(text: str) -> list[_Scored]:
+    """Lines ``Label: 7``, with the marks of lists and headings; the score may stand on the next line.
+
+    A line is cut at its first colon by hand: one pattern for marks, label and blanks tries every split of 200,000
+    blanks.
+    """
+    scores = []
+    start = 0
+    for line in text.split('\n'):
+        colon = _COLON.search(line)
+        label = line[: colon.start()].strip().lstrip(_LINE_MARKS) if colon else ''
+        if colon and 0 < len(label) <= _MAX_LABEL_CHARS and not _NO_LABEL.search(label):
+            match = _SCORE_BEHIND.match(text, start + colon.end())
+            if match:
+                scores.append(_Scored(label, match.group(1), start, match.end()))
+        start += len(line) + 1
+    return scores
 
 
 _REASON_WORDS = ('Reasoning', 'Scoring Reason', 'Reason', '打分理由', '评分理由', '理由')
@@ -145,16 +185,16 @@ def _reasons(items: Iterable[Mapping[Any, Any]]) -> dict[str, str]:
     return reasons
 
 
-def _reasons_between(text: str, matches: Sequence[re.Match[str]]) -> dict[str, str]:
+def _reasons_between(text: str, scores: Sequence[_Scored]) -> dict[str, str]:
     """The same of a reply that is no JSON: what is called a reason, in front of a score and behind the last one."""
     reasons: dict[str, str] = {}
     place = 0
-    for match in matches:
-        found = _REASON.search(text, place, match.start())
-        if found:
-            said = text[found.end() : match.start()].strip(_AROUND_REASON)
-            reasons.setdefault(_plain(match.group(1)), bounded_text(said))
-        place = match.end()
+    for scored in scores:
+        reason = _REASON.search(text, place, scored.start)
+        if reason:
+            reason_text = text[reason.end() : scored.start].strip(_AROUND_REASON)
+            reasons.setdefault(_plain(scored.label), bounded_text(reason_text))
+        place = scored.end
     return reasons
 
 
@@ -170,8 +210,8 @@ def _read(text: str) -> tuple[dict[str, Any], dict[str, str]]:
         fields = _fields(items)
         if fields:
             return fields, _reasons(items)
-    matches = list(_QUOTED.finditer(text)) or list(_LINE.finditer(text))
-    return _collect((match.group(1), match.group(2)) for match in matches), _reasons_between(text, matches)
+    scores = _quoted_scores(text) or _line_scores(text)
+    return _collect((scored.label, scored.score) for scored in scores), _reasons_between(text, scores)
 
 
 def parse_judgement(reply: Any, task: str, lowest: float = LOWEST) -> Judgement:
@@ -187,6 +227,8 @@ def parse_judgement(reply: Any, task: str, lowest: float = LOWEST) -> Judgement:
         A score from ``lowest`` to 10 for every dimension, with its reason where there is one, or the fault. Labels of
         either language are read in either.
     """
+    if isinstance(reply, str) and len(reply) > MAX_CHARS:
+        return Judgement({}, 'too_long')
     if isinstance(reply, str):
         fields, reasons = _read(unfence(strip_reasoning(reply)))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,35 @@ def test_no_score_is_made_up(text: str, fault: str) -> None:
 def test_lines_are_read(mark: str) -> None:
     text = 'As of [1], I say:\n' + '\n'.join(mark.format(label) for _, label in LABELS['planning'].values())
     assert parse_judgement(text, 'planning').scores == dict.fromkeys(LABELS['planning'], 7.0)
+
+
+def test_a_score_may_stand_on_the_next_line() -> None:
+    text = '\n'.join(f'## {label}:\n\n  **7**' for _, label in LABELS['planning'].values())
+    assert parse_judgement(text, 'planning').scores == dict.fromkeys(LABELS['planning'], 7.0)
+
+
+@pytest.mark.parametrize('front', ['', '[', 'Accuracy Score: 7', '"Accuracy Score"', 'Reason'])
+@pytest.mark.parametrize(
+    'unit', [' ', '\t', '\n', ' \n', '*', '"', '[', '{', '}', 'a', '1', '1.', ':', 'a: 1\n', '"a":']
+)
+def test_long_replies_are_read_in_no_time(unit: str, front: str) -> None:
+    """20,000 blanks took five minutes, once: the pattern of a line tried every split of them."""
+    text = (front + unit * 200_000)[:199_999] + 'x'
+    started = time.process_time()
+    assert parse_judgement(text, 'planning').fault
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize('score', [' ' * 200_000, '1' + ' ' * 200_000 + 'x', '1/' + ' ' * 200_000, '1' * 200_000])
+def test_long_scores_are_no_scores(score: str) -> None:
+    started = time.process_time()
+    assert parse_judgement(reply('planning', 1, score), 'planning').fault == 'missing:accuracy'
+    assert time.process_time() - started < 1
+
+
+def test_a_reply_beyond_all_bounds_is_not_read() -> None:
+    text = json.dumps(reply('planning', 1)) + ' ' * 200_000
+    assert parse_judgement(text, 'planning').fault == 'too_long'
 
 
 @given(st.text() | st.recursive(st.none() | st.text() | st.integers(), st.lists))
