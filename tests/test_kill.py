@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -120,6 +121,16 @@ def check(sweep: Sweep, baseline: Baseline) -> None:
     assert baseline.requests <= sweep.requests() <= baseline.requests + BATCH
 
 
+def _group_lives(group: int) -> bool:
+    """Whether a process of the group is more than a zombie, which in a container nobody may bury."""
+    for stat in Path('/proc').glob('[0-9]*/stat'):
+        with suppress(OSError):  # it has ended meanwhile
+            state, _, of = stat.read_text().rpartition(')')[2].split()[:3]
+            if int(of) == group and state != 'Z':
+                return True
+    return False
+
+
 @pytest.mark.parametrize(
     ('point', 'debug'),
     [
@@ -140,6 +151,26 @@ def test_a_killed_sweep_ends_as_a_whole_one(
     }[point]
     assert sweep.kill_when(reached), 'it ended before it could be killed'
     check(sweep, baseline)
+
+
+def test_a_task_does_not_outlive_its_runner(server: ModelServer, tmp_path: Path) -> None:
+    """It would go on asking, and writing into a log that the next run cuts."""
+    server.reset(latency=1.0)
+    sweep = Sweep(tmp_path / 'sweep', server, debug=False)
+    runner = sweep.start()
+    while sweep.requests() < BATCH and runner.poll() is None:
+        time.sleep(0.1)
+    try:
+        runner.kill()
+        runner.wait()
+        deadline = time.monotonic() + 60
+        while _group_lives(runner.pid) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert not _group_lives(runner.pid)
+        assert 'which started this task, is gone' in ''.join(log.read_text() for log in sweep.folder.glob('**/*.out'))
+    finally:
+        if _group_lives(runner.pid):
+            os.killpg(runner.pid, signal.SIGKILL)
 
 
 @pytest.mark.long

@@ -18,7 +18,7 @@ from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.host.going_on import Failures
 from opencompass_tooleval.host.lock import hold, sweep_lock
 from opencompass_tooleval.host.shards import check_shards, read_predictions, shard_files
-from opencompass_tooleval.host.task_process import as_module
+from opencompass_tooleval.host.task_process import as_module, shell_word
 
 
 def to_json(result: Mapping[str, Any]) -> str:
@@ -48,7 +48,8 @@ class ToolEvalEvalTask(OpenICLEvalTask):
             InUseError: Another sweep is at work there.
         """
         hold(sweep_lock(Path(self.work_dir)))
-        return as_module(super().get_command(cfg_path, template), openicl_eval.__file__, 'eval')
+        command = super().get_command(shell_word(cfg_path), '{task_cmd}')
+        return template.format(task_cmd=as_module(command, openicl_eval.__file__, 'eval'))
 
     def run(self) -> None:
         """Evaluates every data set.

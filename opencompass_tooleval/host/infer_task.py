@@ -20,7 +20,7 @@ from opencompass.utils import (
 
 from opencompass_tooleval.host.going_on import Failures
 from opencompass_tooleval.host.lock import exclusive, hold, lock_path, sweep_lock
-from opencompass_tooleval.host.task_process import as_module
+from opencompass_tooleval.host.task_process import as_module, shell_word
 
 
 def warn_of_scoring(dataset_cfgs: Iterable[Mapping[str, Any]]) -> None:
@@ -52,7 +52,8 @@ class ToolEvalInferTask(OpenICLInferTask):
             InUseError: Another sweep is at work there.
         """
         hold(sweep_lock(Path(self.work_dir)))
-        return as_module(super().get_command(cfg_path, template), openicl_infer.__file__, 'infer')
+        command = super().get_command(shell_word(cfg_path), '{task_cmd}')
+        return template.format(task_cmd=as_module(command, openicl_infer.__file__, 'infer'))
 
     def run(self, cur_model: Any = None, cur_model_abbr: str | None = None) -> None:
         """Runs the data sets one by one, each model loaded once.

@@ -1,4 +1,4 @@
-"""The process of one task: ``python -m opencompass_tooleval.host.task_process infer|eval CONFIG``.
+"""The process of one task: ``python -m opencompass_tooleval.host.task_process infer|eval CONFIG [STARTER]``.
 
 A task holds what OpenCompass imports and all samples of a data set, a million objects and hardly a cycle. Looking for
 cycles among them again and again took a fifth of importing, a fifth of evaluation, and 1.5 s at exit.
@@ -7,9 +7,13 @@ cycles among them again and again took a fifth of importing, a fifth of evaluati
 from __future__ import annotations
 
 import gc
+import os
+import shlex
 import sys
 import time
 from importlib import import_module
+
+from opencompass_tooleval.host.starter import end_with
 
 MODULE = 'opencompass_tooleval.host.task_process'
 TASKS = {'infer': 'ToolEvalInferTask', 'eval': 'ToolEvalEvalTask'}
@@ -18,20 +22,43 @@ _THRESHOLDS = 50_000, 20, 100
 """Allocations between looks for cycles; Python's own are 700, 10, 10."""
 
 
+def shell_word(path: str) -> str:
+    """A path as one word of a shell; left alone if it is quoted already, as runners for Slurm do."""
+    try:
+        words = shlex.split(path)
+    except ValueError:
+        words = []
+    return path if len(words) == 1 and shlex.quote(words[0]) == path else shlex.quote(path)
+
+
 def as_module(command: str, script: str, stage: str) -> str:
-    """Replaces the script of OpenCompass in a task's command by this module."""
-    if f' {script} ' not in command:
+    """The command of a task, of this module instead of OpenCompass's script, which ends with the process that asks.
+
+    Args:
+        command: OpenCompass's, for a config that is one word of a shell, in no template yet.
+        script: OpenCompass's script in it.
+        stage: ``infer`` or ``eval``.
+
+    Raises:
+        ValueError: The script is not in the command.
+    """
+    interpreter, found, config = command.partition(f' {script} ')
+    if not found:
         raise ValueError(f'{script} is not in the command {command!r}')
-    return command.replace(f' {script} ', f' -m {MODULE} {stage} ', 1)
+    if interpreter.startswith(sys.executable):  # OpenCompass quotes nothing
+        interpreter = shlex.quote(sys.executable) + interpreter.removeprefix(sys.executable)
+    return f'{interpreter} -m {MODULE} {stage} {config} {os.getpid()}'
 
 
-def main(stage: str, config: str) -> None:
+def main(stage: str, config: str, starter: str = '0') -> None:
     """Runs the task of a config to its end.
 
     Args:
         stage: ``infer`` or ``eval``.
         config: A file as OpenCompass's runners write it.
+        starter: Id of the process without which nobody wants the answers.
     """
+    end_with(int(starter))
     started = time.perf_counter()
     gc.disable()
     from mmengine.config import Config

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from opencompass_tooleval.host.eval_task import ToolEvalEvalTask
+from opencompass_tooleval.host.infer_task import ToolEvalInferTask
 from opencompass_tooleval.host.lock import exclusive, sweep_lock
 from opencompass_tooleval.host.task_process import MODULE, as_module
 from opencompass_tooleval.report.provenance import runs_table
@@ -33,18 +36,23 @@ models = [dict(type=ReplayModel, abbr='replay', path='PATH/{dataset}.jsonl', bat
 
 @pytest.fixture(scope='module')
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
-    """review_str and instruct are answered; plan_str has no data, retrieve_str no file of answers."""
+    """review_str and instruct are answered; plan_str has no data, retrieve_str no file of answers.
+
+    All paths hold a blank: the working directory's, the model's and the interpreter's.
+    """
     from opencompass_tooleval.teval.prompts import gold_answer
     from opencompass_tooleval.teval.records import load_samples
 
-    folder = tmp_path_factory.mktemp('tasks')
+    folder = tmp_path_factory.mktemp('my tasks')
+    (folder / 'environment').symlink_to(sys.prefix)
+    interpreter = folder / 'environment' / 'bin' / Path(sys.executable).name
     demo = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'demo' / 'teval' / 'EN'
     for subset in ('review_str', 'instruct'):
         samples = load_samples(demo / f'{subset}_v2.json', subset)
         rows = ({'id': sample.record.id, 'prediction': gold_answer(sample.record)} for sample in samples)
         (folder / f'{subset}_v2.jsonl').write_text(''.join(json.dumps(row) + '\n' for row in rows))
     (folder / 'mine.py').write_text(CONFIG.replace('PATH', str(folder)))
-    command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out']
+    command = [str(interpreter), '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out']
     return subprocess.run(command, cwd=folder, capture_output=True, text=True), folder
 
 
@@ -109,8 +117,35 @@ def test_predictions_of_other_prompts_are_refused() -> None:
         task._check_asked(data, rows)
 
 
+@pytest.mark.parametrize('task_type', [ToolEvalInferTask, ToolEvalEvalTask])
+@pytest.mark.parametrize(('gpus', 'launcher'), [(1, []), (2, ['-m', 'torch.distributed.run'])])
+def test_a_command_is_quoted_once(
+    task_type: type[ToolEvalInferTask | ToolEvalEvalTask],
+    gpus: int,
+    launcher: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    task = object.__new__(task_type)
+    task.work_dir, task.num_gpus, task.num_procs, task.model_cfgs = str(tmp_path), gpus, gpus, [{}]
+    monkeypatch.setattr(sys, 'executable', '/my python/bin/python3')
+    for path in ('/a b/it\'s "$HOME".py', '/plain.py'):
+        commands = {task.get_command(given, 'GPUS=0 {task_cmd}') for given in (path, shlex.quote(path))}
+        for command in commands:
+            words = shlex.split(command)
+            assert words[:2] == ['GPUS=0', '/my python/bin/python3']
+            assert words[2 : 2 + len(launcher)] == launcher
+            assert words[-5:] == [
+                '-m',
+                MODULE,
+                'infer' if task_type is ToolEvalInferTask else 'eval',
+                path,
+                str(os.getpid()),
+            ]
+
+
 def test_a_command_without_the_script_is_refused() -> None:
-    assert as_module('python a.py cfg', 'a.py', 'eval') == f'python -m {MODULE} eval cfg'
+    assert as_module('python a.py cfg', 'a.py', 'eval') == f'python -m {MODULE} eval cfg {os.getpid()}'
     with pytest.raises(ValueError, match='is not in the command'):
         as_module('python b.py cfg', 'a.py', 'eval')
 
