@@ -112,7 +112,7 @@ def _load_authors(predictions: Path, request: UltraToolRequest, subset: Subset, 
         if len(records) != len(rows):
             raise DataError(predictions, 'the answers come without their records: say --data FILE', cure=CURE)
     shapes = {row.shape for row in rows}
-    return _Loaded(records, [row.answer for row in rows], 'span' if shapes == {'gpt'} else 'last')
+    return _Loaded(records, [clean(row.answer) for row in rows], 'span' if shapes == {'gpt'} else 'last')
 
 
 def _load(request: UltraToolRequest, subset: Subset, language: str) -> _Loaded:

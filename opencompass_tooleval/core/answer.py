@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from opencompass_tooleval.core.harmony import is_harmony, read_harmony
+
 TRUNCATED_REASONING = 'answer:truncated_reasoning'
 EMPTY = 'answer:empty'
 TOO_LONG = 'answer:too_long'
@@ -11,7 +13,7 @@ TOO_LONG = 'answer:too_long'
 MAX_CHARS = 200_000
 """Longer answers are not read: about 50,000 tokens, a hundred times the official limit of 512."""
 
-_OPEN, _CLOSE = '<think>', '</think>'
+_THOUGHT = re.compile(r'<(?P<close>/?)[Tt][Hh][Ii][Nn][Kk](?:[Ii][Nn][Gg])?>')
 
 
 class Answer(str):
@@ -29,26 +31,32 @@ class Answer(str):
 
 
 def strip_reasoning(text: str) -> Answer:
-    """Drops a reasoning model's thoughts.
+    """Drops a reasoning model's thoughts: in ``<think>`` or ``<thinking>``, in any case, or in channels of harmony.
 
     Args:
         text: Raw model output.
 
     Returns:
         The text in front of the first ``<think>`` and the text after the last ``</think>``. A closing tag that comes
-        first closes thoughts that the prompt opened (chat templates do so), and nothing in front of it stays. Thoughts
-        that never end are cut off; if nothing else is left, the answer is empty, with reason
-        ``answer:truncated_reasoning``.
+        first closes thoughts that the prompt opened (chat templates do so), and nothing in front of it stays. Of
+        channels, what :func:`~opencompass_tooleval.core.harmony.read_harmony` says. Thoughts that never end are cut
+        off; if nothing else is left, the answer is empty, with reason ``answer:truncated_reasoning``.
     """
-    opened, closed = text.find(_OPEN), text.find(_CLOSE)
-    if closed < 0:
-        before, tail = '', text
+    unfinished = False
+    if is_harmony(text):
+        spoken = read_harmony(text)
+        text, unfinished = spoken.answer, spoken.unfinished
+    marks = list(_THOUGHT.finditer(text))
+    closes = [number for number, mark in enumerate(marks) if mark['close']]
+    if closes:
+        last = closes[-1]
+        before = '' if closes[0] == 0 else text[: marks[0].start()]
+        start, marks = marks[last].end(), marks[last + 1 :]
     else:
-        before = text[:opened] if 0 <= opened < closed else ''
-        tail = text[text.rfind(_CLOSE) + len(_CLOSE) :]
-    answer, unclosed, _ = tail.partition(_OPEN)
-    answer = before + answer
-    return Answer('', TRUNCATED_REASONING) if unclosed and not answer.strip() else Answer(answer)
+        before, start = '', 0
+    unfinished = unfinished or bool(marks)
+    answer = before + text[start : marks[0].start() if marks else len(text)]
+    return Answer('', TRUNCATED_REASONING) if unfinished and not answer.strip() else Answer(answer)
 
 
 def cut_at(text: str, marks: tuple[str, ...]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG
+from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, TRUNCATED_REASONING
 from opencompass_tooleval.core.parse import Parsed
 from opencompass_tooleval.core.result import INFRA, OK, SampleScore
 from opencompass_tooleval.core.similarity import Batchwise, ExactSimilarity, Similarity
@@ -41,9 +41,9 @@ _SCORERS = {
 
 
 def _unread(answer: str) -> str:
-    """Why an answer is not read at all: ``infra:...``, ``answer:too_long``, or ``''``."""
+    """Why an answer is not read at all: it failed, is unfinished thoughts or too long; ``''`` if it is read."""
     reason = getattr(answer, 'reason', None) or ''
-    if reason.startswith(INFRA):
+    if reason.startswith(INFRA) or reason == TRUNCATED_REASONING:
         return str(reason)
     return TOO_LONG if len(answer) > MAX_CHARS else ''
 

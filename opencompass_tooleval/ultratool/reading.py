@@ -39,7 +39,7 @@ def clean(answer: Any) -> Any:
     """An answer without a reasoning model's thoughts; a list, and an answer that has a reason to be empty, stay."""
     if not isinstance(answer, str) or getattr(answer, 'reason', None):
         return answer
-    return strip_reasoning(answer) if '<think>' in answer or '</think>' in answer else answer
+    return strip_reasoning(answer)
 
 
 def read(answer: Any, reading: str, protocol: Protocol) -> Parsed:

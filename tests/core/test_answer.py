@@ -8,6 +8,10 @@ from hypothesis import strategies as st
 
 from opencompass_tooleval.core.answer import TRUNCATED_REASONING, Answer, cut_at, strip_reasoning, unfence
 
+ANALYSIS = '<|channel|>analysis<|message|>'
+FINAL = '<|start|>assistant<|channel|>final<|message|>'
+CALL = '<|start|>assistant<|channel|>commentary to=functions.find <|constrain|>json<|message|>'
+
 
 @pytest.mark.parametrize(
     ('text', 'answer', 'reason'),
@@ -27,7 +31,25 @@ from opencompass_tooleval.core.answer import TRUNCATED_REASONING, Answer, cut_at
         pytest.param('<think>a<think>b</think>c</think>B', 'B', None, id='nested'),
         pytest.param('<think>a</think><think>b', '', TRUNCATED_REASONING, id='closed, then unclosed'),
         pytest.param('<think>a</think>B<think>b', 'B', None, id='closed, text, then unclosed'),
-        pytest.param('<THINK>a</THINK>B', '<THINK>a</THINK>B', None, id='other tags are text'),
+        pytest.param('<THINK>a</THINK>B', 'B', None, id='capitals'),
+        pytest.param('<thinking>a</thinking>B', 'B', None, id='thinking'),
+        pytest.param('a</Thinking>B', 'B', None, id='closing tag only, of another spelling'),
+        pytest.param('<Thinking>a', '', TRUNCATED_REASONING, id='unclosed, of another spelling'),
+        pytest.param('<rethink>a</rethink>B', '<rethink>a</rethink>B', None, id='other tags are text'),
+        pytest.param(f'{ANALYSIS}hm<|end|>{FINAL}B<|return|>', 'B', None, id='channels'),
+        pytest.param(f'<|start|>assistant{ANALYSIS}hm<|end|>{FINAL}B', 'B', None, id="channels, with the prompt's end"),
+        pytest.param(f'hm<|end|>{FINAL}B<|return|>', 'B', None, id='channels, the first of which the prompt opened'),
+        pytest.param(f'{ANALYSIS}a<|end|>{ANALYSIS}b<|end|>{FINAL}B', 'B', None, id='thoughts in two messages'),
+        pytest.param('<|channel|>final <|constrain|>JSON<|message|>[1]<|return|>', '[1]', None, id='a longer header'),
+        pytest.param(f'{ANALYSIS}hm<|end|>{CALL}{{"a": 1}}<|call|>', '{"a": 1}', None, id='a call is no thought'),
+        pytest.param(f'{CALL}{{}}<|end|>{FINAL}B', 'B', None, id='the answer goes before what was said on the way'),
+        pytest.param(f'{ANALYSIS}<think>hm</think><|end|>{FINAL}<think>so</think>B', 'B', None, id='both marks'),
+        pytest.param(f'{ANALYSIS}B, or', '', TRUNCATED_REASONING, id='unfinished channel'),
+        pytest.param(f'{ANALYSIS}hm<|end|><|start|>assistant<|chan', '', None, id='channels, closed, nothing after'),
+        pytest.param('<|channel|>ana', '', TRUNCATED_REASONING, id='unfinished header'),
+        pytest.param(f'{FINAL}B<|end|>{ANALYSIS}but', 'B', None, id='unfinished channel after the answer'),
+        pytest.param('analysisWe need a letter.assistantfinalB', 'B', None, id='channels without special tokens'),
+        pytest.param('analysis.run', 'analysis.run', None, id='a name that begins like a channel'),
     ],
 )
 def test_strip_reasoning(text: str, answer: str, reason: str | None) -> None:
@@ -36,11 +58,24 @@ def test_strip_reasoning(text: str, answer: str, reason: str | None) -> None:
     assert isinstance(stripped, Answer)
 
 
-@given(st.lists(st.sampled_from(['<think>', '</think>', 'a', ' '])).map(''.join))
+MARKS = [
+    '<think>',
+    '</think>',
+    '<THINKING>',
+    '</thinking>',
+    '<|channel|>',
+    'analysis',
+    'final',
+    '<|message|>',
+    '<|end|>',
+]
+
+
+@given(st.lists(st.sampled_from([*MARKS, 'a', ' '])).map(''.join))
 def test_no_tag_is_left(text: str) -> None:
     stripped = strip_reasoning(text)
-    assert '<think>' not in stripped
-    assert '</think>' not in stripped
+    for mark in (*MARKS[:4], '<|channel|>'):
+        assert mark not in stripped
     assert stripped.reason in {None, TRUNCATED_REASONING}
     assert stripped.reason is None or stripped == ''
 

@@ -71,6 +71,17 @@ def test_unclosed_reasoning_is_counted_under_its_name() -> None:
     assert score_answer(sample.record, finished, Protocol('v2'), ExactSimilarity()).reason == 'ok'
 
 
+@pytest.mark.parametrize('scoring', SCORINGS)
+@pytest.mark.parametrize('subset', [subset.name for subset in TABLE])
+def test_unfinished_thoughts_are_no_answer_in_any_subset(subset: str, scoring: str) -> None:
+    sample = load_samples(DEMO / 'EN' / f'{subset}_v2.json', subset)[0]
+    for text in ('<think>' + gold_answer(sample.record), '<|channel|>analysis<|message|>' + gold_answer(sample.record)):
+        answer = POSTPROCESSORS['v2'](text)
+        score = score_answer(sample.record, answer, Protocol('v2', scoring), ExactSimilarity())
+        assert score.reason == 'answer:truncated_reasoning'
+        assert {value for value in score.values.values() if value is not None} == {0.0}
+
+
 def test_an_empty_thought_scores_its_cosine_officially_and_nothing_when_strict() -> None:
     raw = {'template': '', 'ground_truth': {'thought': 'Go.', 'name': 'a.b', 'args': {}}}
     record = make_record('reason_str', raw)

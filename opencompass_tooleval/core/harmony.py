@@ -1,0 +1,62 @@
+"""Harmony, the raw output of gpt-oss: messages in channels; ``analysis`` holds thoughts, ``final`` the answer.
+
+``<|channel|>analysis<|message|>...<|end|><|start|>assistant<|channel|>final<|message|>...<|return|>`` (openai/harmony,
+docs/format.md). A header may say more than the channel: ``commentary to=functions.find <|constrain|>json``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+CHANNEL = '<|channel|>'
+
+_MESSAGE = '<|message|>'
+_END = re.compile(r'<\|(?:end|return|call|start)\|>')
+_NAME = re.compile(r'\s*([a-z]*)')
+
+_BARE_START, _BARE_FINAL = 'analysis', 'assistantfinal'
+"""What is left of the marks where a tokenizer dropped all special tokens."""
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """What a model said in channels.
+
+    Attributes:
+        answer: The text of the last ``final`` message, behind what stands in front of all messages; without a ``final``
+            one the other messages that are no thoughts, such as a call in ``commentary``.
+        unfinished: Whether it ends within thoughts, or before it says in which channel.
+    """
+
+    answer: str
+    unfinished: bool
+
+
+def is_harmony(text: str) -> bool:
+    """Whether a text has channels, with their marks or with what is left of these without special tokens."""
+    return CHANNEL in text or (text.startswith(_BARE_START) and _BARE_FINAL in text)
+
+
+def read_harmony(text: str) -> Spoken:
+    """Reads a text that :func:`is_harmony`; takes linear time, whatever it holds."""
+    if CHANNEL not in text:
+        return Spoken(text.rpartition(_BARE_FINAL)[2], unfinished=False)
+    front, *messages = text.split(CHANNEL)
+    if _END.search(front):  # '<|start|>assistant', or thoughts that the prompt opened
+        front = ''
+    finals: list[str] = []
+    others: list[str] = []
+    thinking = False
+    for message in messages:
+        header, opened, content = message.partition(_MESSAGE)
+        name = _NAME.match(header)
+        channel = name[1] if name and opened else 'analysis'
+        end = _END.search(content)
+        content = content[: end.start()] if end else content
+        thinking = channel == 'analysis' and not end
+        if channel == 'final':
+            finals.append(content)
+        elif channel != 'analysis':
+            others.append(content)
+    return Spoken(front + (finals[-1] if finals else ''.join(others)), thinking)
