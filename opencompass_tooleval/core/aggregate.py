@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from opencompass_tooleval.core.result import INFRA, SampleScore
@@ -16,7 +16,8 @@ class Aggregate:
 
     Attributes:
         metrics: Metric -> mean over all samples it applies to, 0-100; None if it applies to none.
-        standard_errors: Metric -> standard error of that mean, 0-100; None for fewer than two samples.
+        standard_errors: Metric -> standard error of that mean, 0-100; None for fewer than two records. Samples of one
+            record, in several runs, hang together: the error is clustered by record.
         reasons: Reason -> number of samples, most frequent first. They add up to ``samples``.
         samples: Number of samples: the denominator, whatever went wrong with them.
         infra: How many of them got no answer through no fault of the model.
@@ -29,11 +30,33 @@ class Aggregate:
     infra: int
 
 
-def _standard_error(values: Sequence[float], mean: float) -> float | None:
-    if len(values) < 2:
-        return None
-    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-    return math.sqrt(variance / len(values))
+def clustered_mean(groups: Iterable[tuple[str, Sequence[float]]]) -> tuple[float | None, float | None]:
+    """The mean of all values and its standard error: that of a ratio of sums over records, whose values hang together.
+
+    Args:
+        groups: Record id -> values, such as one per sample, or one per step of it; an id may come several times, once
+            per run. A record without values counts as one that might have had some.
+
+    Returns:
+        Both in the values' unit; the mean is None without values, the error None for fewer than two records.
+    """
+    clusters: dict[str, list[float]] = {}
+    for record_id, values in groups:
+        clusters.setdefault(record_id, []).extend(values)
+    count = sum(map(len, clusters.values()))
+    if not count:
+        return None, None
+    mean = math.fsum(value for values in clusters.values() for value in values) / count
+    size = len(clusters)
+    if size < 2:
+        return mean, None
+    squares = math.fsum(math.fsum(value - mean for value in values) ** 2 for values in clusters.values())
+    return mean, math.sqrt(squares * size / (size - 1)) / count
+
+
+def in_percent(value: float | None) -> float | None:
+    """0-1 -> 0-100."""
+    return None if value is None else 100 * value
 
 
 def aggregate(scores: Sequence[SampleScore], metrics: Sequence[str]) -> Aggregate:
@@ -50,11 +73,9 @@ def aggregate(scores: Sequence[SampleScore], metrics: Sequence[str]) -> Aggregat
         missing = [score.id for score in scores if metric not in score.values]
         if missing:
             raise ValueError(f'metric {metric!r} is missing in record {missing[0]!r}')
-        values = [value for score in scores if (value := score.values[metric]) is not None]
-        mean = math.fsum(values) / len(values) if values else None
-        error = None if mean is None else _standard_error(values, mean)
-        means[metric] = None if mean is None else 100 * mean
-        errors[metric] = None if error is None else 100 * error
+        values = ((score.id, value) for score in scores if (value := score.values[metric]) is not None)
+        mean, error = clustered_mean((record_id, (value,)) for record_id, value in values)
+        means[metric], errors[metric] = in_percent(mean), in_percent(error)
     reasons = Counter(score.reason for score in scores)
     infra = sum(count for reason, count in reasons.items() if reason.startswith(INFRA))
     ordered = dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))

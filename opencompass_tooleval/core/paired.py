@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.core.bootstrap import Interval, paired_bootstrap
+from opencompass_tooleval.core.runs import with_runs
 
 Result = Mapping[str, Any]
 Reading = Callable[[Mapping[str, Any], str], Iterator[float]]
@@ -152,13 +152,7 @@ class Difference:
 
 
 def _by_sample(details: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int], Mapping[str, Any]]:
-    seen: Counter[str] = Counter()
-    samples = {}
-    for detail in details:
-        record = str(detail['id'])
-        samples[record, seen[record]] = detail
-        seen[record] += 1
-    return samples
+    return dict(with_runs(details, lambda detail: str(detail['id'])))
 
 
 def _apart(a: float | None, b: float | None) -> float:

@@ -49,17 +49,11 @@ def columns_of(groups: Iterable[Mapping[str, Any]]) -> dict[Score, dict[Score, f
 def errors_of(result: Mapping[str, Any]) -> dict[str, float]:
     """Standard errors of a result's scores, 0-100, without those that are not known.
 
-    Several runs ask the same records: their errors are taken to move together, so that the mean of them is the most
-    that the error of their mean can be.
+    An old result of several runs has a list, of the error of each run: it does not say that of their mean.
     """
-    found = result.get('standard_errors')
-    runs = [run for run in (found if isinstance(found, list) else [found]) if isinstance(run, Mapping)]
-    errors: dict[str, list[float]] = {}
-    for run in runs:
-        for metric, error in run.items():
-            if isinstance(error, (int, float)):
-                errors.setdefault(metric, []).append(error)
-    return {metric: math.fsum(mine) / len(runs) for metric, mine in errors.items() if len(mine) == len(runs)}
+    errors = result.get('standard_errors')
+    known = errors.items() if isinstance(errors, Mapping) else ()
+    return {metric: float(error) for metric, error in known if isinstance(error, (int, float))}
 
 
 def column_error(shares: Mapping[Score, float], errors: Mapping[Score, float]) -> float | None:

@@ -18,6 +18,7 @@ from opencompass_tooleval import __version__
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.runs import split_runs
 
 _DIGESTS = {'record': 'records_sha256', 'messages': 'prompts_sha256'}
 """Column of a data set -> what the provenance calls its digest."""
@@ -65,6 +66,7 @@ def digest(texts: Iterable[str]) -> str:
 class _Run:
     """One run of a data set."""
 
+    scores: list[SampleScore]
     total: Aggregate
     breakdown: dict[str, Any]
     details: list[dict[str, Any]]
@@ -103,20 +105,23 @@ class ToolEvalEvaluator(BaseEvaluator):
 
         Args:
             k: Unused; kept for OpenCompass's interface.
-            n: Number of runs; the data set holds each record ``n`` times, run after run.
+            n: Number of runs; the data set holds each record ``n`` times.
             original_dataset: The rows, with ``record_id``.
             columns: What :meth:`score` takes.
 
         Returns:
             Metrics as floats on 0-100 (the mean over runs), then nested dicts that OpenCompass's summarizer passes
             over: ``standard_errors``, ``reasons``, ``samples``, ``provenance``, ``breakdown``, ``runs`` if there are
-            several, and ``details``.
+            several, and ``details``, run after run.
+
+        Raises:
+            ValueError: Predictions are of other records, or a record is not there ``n`` times.
         """
-        size = len(original_dataset) // n
         check_record_ids(original_dataset['record_id'], columns['record_id'])
-        runs = [self._run({key: _part(value, run * size, size) for key, value in columns.items()}) for run in range(n)]
+        positions = split_runs(columns['record_id'], n)
+        runs = [self._run({key: _part(value, rows) for key, value in columns.items()}) for rows in positions]
         result = self._result(runs)
-        rows = original_dataset.select(range(size))
+        rows = original_dataset.select(positions[0])
         for column, name in _DIGESTS.items():
             if column in rows.column_names:
                 result['provenance'][name] = digest(rows[column])
@@ -139,7 +144,7 @@ class ToolEvalEvaluator(BaseEvaluator):
         scores = self.score(**columns)
         details = [score.to_detail() for score in scores]
         check_details(details, columns['record_id'])
-        return _Run(self.total(scores), self.breakdown(scores), details)
+        return _Run(scores, self.total(scores), self.breakdown(scores), details)
 
     def _result(self, runs: list[_Run]) -> dict[str, Any]:
         totals = [run.total for run in runs]
@@ -152,10 +157,9 @@ class ToolEvalEvaluator(BaseEvaluator):
             result[metric] = sum(values) / len(values) if values else None
             if not values:
                 get_logger().warning(f'{metric}: no sample has this format; it is not measured')
-        result['standard_errors'] = totals[0].standard_errors
+        result['standard_errors'] = self.total([score for run in runs for score in run.scores]).standard_errors
         if len(totals) > 1:
             result['runs'] = [total.metrics for total in totals]
-            result['standard_errors'] = [total.standard_errors for total in totals]
         result['reasons'] = dict(reasons.most_common())
         result['samples'] = {
             'all': sum(total.samples for total in totals),
@@ -173,7 +177,7 @@ class ToolEvalEvaluator(BaseEvaluator):
         return result
 
 
-def _part(column: Any, start: int, size: int) -> Any:
+def _part(column: Any, positions: Sequence[int]) -> Any:
     if isinstance(column, Dataset):
-        return column.select(range(start, start + size))
-    return column[start : start + size] if isinstance(column, Sequence) else column
+        return column.select(positions)
+    return [column[position] for position in positions] if isinstance(column, Sequence) else column

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.host.work_dir import WorkDir
 
 Row = dict[str, Any]
@@ -21,8 +22,8 @@ COLUMNS = {
     'results': (
         'model', 'dataset', 'metrics', 'standard_errors', 'reasons', 'samples', 'provenance', 'breakdown', 'runs',
     ),
-    'predictions': ('model', 'dataset', 'record_id', 'prediction', 'infra', 'asked'),
-    'details': ('model', 'dataset', 'record_id', 'reason', 'details'),
+    'predictions': ('model', 'dataset', 'record_id', 'run', 'prediction', 'infra', 'asked'),
+    'details': ('model', 'dataset', 'record_id', 'run', 'reason', 'details'),
 }  # fmt: skip
 """Name of a file, without its ending -> its columns."""
 PROMPT = 'prompt'
@@ -111,18 +112,27 @@ def _result_row(model: str, dataset: str, result: Row) -> Row:
     return {column: row.get(column, result.get(column)) for column in COLUMNS['results']}
 
 
+def _text_of(row: Any, key: str) -> str | None:
+    value = row.get(key) if isinstance(row, dict) else None
+    return None if value is None else str(value)
+
+
+def _numbered(rows: Iterable[Any], key: str) -> Iterator[tuple[Row, Any]]:
+    """Columns that say record and run, from 0, before each row; null where the row names no record."""
+    for (record, run), row in with_runs(rows, lambda row: _text_of(row, key) or ''):
+        yield {'record_id': _text_of(row, key), 'run': run if record else None}, row
+
+
 def _detail_rows(model: str, dataset: str, result: Row) -> Iterator[Row]:
     details = result.get('details') or ()
-    for details_row in details.values() if isinstance(details, dict) else details:
-        known = details_row if isinstance(details_row, dict) else {}
-        record, reason = (None if known.get(key) is None else str(known[key]) for key in ('id', 'reason'))
-        yield {'model': model, 'dataset': dataset, 'record_id': record, 'reason': reason, 'details': details_row}
+    for columns, row in _numbered(details.values() if isinstance(details, dict) else details, 'id'):
+        yield {'model': model, 'dataset': dataset, **columns, 'reason': _text_of(row, 'reason'), 'details': row}
 
 
 def _prediction_rows(work: WorkDir, model: str, dataset: str, prompts: bool) -> Iterator[Row]:
-    for answer in work.prediction_rows(model, dataset):
-        row: Row = {'model': model, 'dataset': dataset}
-        row.update((column, answer.get(column)) for column in COLUMNS['predictions'][2:])
+    for columns, answer in _numbered(work.prediction_rows(model, dataset), 'record_id'):
+        row: Row = {'model': model, 'dataset': dataset, **columns}
+        row.update((column, answer.get(column)) for column in COLUMNS['predictions'][4:])
         yield {**row, PROMPT: answer.get('origin_prompt')} if prompts else row
 
 

@@ -25,6 +25,8 @@ MAX_LINE = 1 << 26
 """Bytes of one line: far beyond any answer."""
 _MAX_NAME = 200
 _BATCH = 256
+_OPTIONAL = ('run', 'asked')
+"""Columns that may be missing; the run follows from the order of the rows."""
 _UNSAFE = re.compile(r'[/\\\x00-\x1f\ud800-\udfff]')
 
 
@@ -104,7 +106,7 @@ def _fault(row: Any) -> str:
     """What is wrong with a row; '' if nothing is."""
     if not isinstance(row, dict):
         return 'it is no object'
-    missing = [column for column in COLUMNS['predictions'] if column not in row and column != 'asked']
+    missing = [column for column in COLUMNS['predictions'] if column not in row and column not in _OPTIONAL]
     if missing:
         return f'it has no {", ".join(missing)}'
     for column in ('model', 'dataset'):

@@ -20,6 +20,7 @@ from opencompass.utils import (
 
 from opencompass_tooleval.host.going_on import Failures
 from opencompass_tooleval.host.lock import exclusive, hold, lock_path, sweep_lock
+from opencompass_tooleval.host.shards import check_runs
 from opencompass_tooleval.host.task_process import as_module, shell_word
 
 
@@ -75,7 +76,13 @@ class ToolEvalInferTask(OpenICLInferTask):
         failures.check()
 
     def _inference(self) -> None:
-        """Asks the model, unless another process is at it: two would ask everything twice."""
+        """Asks the model, unless another process is at it: two would ask everything twice.
+
+        Raises:
+            ValueError: ``n`` and ``test_range`` do not fit.
+        """
+        if 'record_id' in self.dataset.test.column_names:
+            check_runs(self.dataset_cfg, self.dataset.test['record_id'])
         folder = str(Path(self.work_dir, 'predictions'))
         file = Path(get_infer_output_path(self.model_cfg, self.dataset_cfg, folder))
         if int(os.environ.get('RANK', 0)):

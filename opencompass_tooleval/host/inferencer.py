@@ -70,7 +70,9 @@ class ToolEvalGenInferencer(GenInferencer):
         super().__init__(model=model, max_out_len=max_out_len, **kwargs)
         self.max_infra_share = max_infra_share
         if getattr(model, 'generation_kwargs', {}).get('num_return_sequences', 1) != 1:
-            raise ValueError('num_return_sequences must be 1; for several runs of a data set use --dataset-num-runs')
+            raise ValueError(
+                'num_return_sequences must be 1; for several runs, put n=3 or so into the config of the data set'
+            )
 
     def inference(
         self,

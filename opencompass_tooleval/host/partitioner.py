@@ -11,7 +11,7 @@ from opencompass.utils import build_dataset_from_cfg, get_infer_output_path
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.inferencer import MAX_INFRA_SHARE
-from opencompass_tooleval.host.shards import CURE, numbered_shards, read_predictions
+from opencompass_tooleval.host.shards import CURE, check_runs, numbered_shards, read_predictions
 
 
 @PARTITIONERS.register_module()
@@ -52,12 +52,19 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
 
         Raises:
             DataError: A shard of an earlier run has another size: it was made with another ``num_worker``.
+            ValueError: ``n`` and ``test_range`` of a data set do not fit.
         """
         for combination in model_dataset_combinations:
             for model in combination['models']:
                 for dataset in combination['datasets']:
+                    self._check_runs(dataset)
                     self._check_earlier(Path(get_infer_output_path(model, dataset, out_dir)), dataset)
         return super().partition(model_dataset_combinations, work_dir, out_dir, add_cfg or {})
+
+    def _check_runs(self, dataset: Any) -> None:
+        rows = build_dataset_from_cfg(dataset).test if dataset.get('n', 1) > 1 else None
+        if rows is not None and 'record_id' in rows.column_names:
+            check_runs(dataset, rows['record_id'])
 
     def _check_earlier(self, whole: Path, dataset: Any) -> None:
         if whole.exists() or not whole.parent.is_dir() or self.num_split <= 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -11,6 +10,7 @@ from opencompass.registry import ICL_INFERENCERS
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.rounds import Rounds
+from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.inferencer import Questions, ToolEvalGenInferencer
 from opencompass_tooleval.host.journal import Journal, Row
@@ -80,10 +80,5 @@ class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
 
 def _keys(prompts: Sequence[Conversation]) -> list[str]:
     """The records' ids, made unique: in several runs of a data set each occurs several times."""
-    seen: Counter[str] = Counter()
-    keys = []
-    for prompt in prompts:
-        seen[prompt.record_id] += 1
-        number = seen[prompt.record_id]
-        keys.append(prompt.record_id if number == 1 else f'{prompt.record_id}#{number}')
-    return keys
+    keys = (key for key, _ in with_runs(prompts, lambda prompt: prompt.record_id))
+    return [f'{record_id}#{run + 1}' if run else record_id for record_id, run in keys]

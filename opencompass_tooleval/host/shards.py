@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.runs import split_runs
 
 _SHOWN = 3
+_SHARD_RANGE = re.compile(r'\[\d{1,9}:\d{1,9}\]$')
 CURE = 'delete the file and run the sweep again with -r'
 
 
@@ -72,6 +75,22 @@ def check_shards(files: Sequence[Path], record_ids: Sequence[str]) -> None:
     if start != len(record_ids):
         what = f'the shards end here with {start} of {len(record_ids)} records'
         raise DataError(files[-1], what, cure='opencompass ... -r')
+
+
+def check_runs(dataset_cfg: Mapping[str, Any], record_ids: Sequence[str]) -> None:
+    """Checks that a data set that is asked ``n`` times holds whole runs; what a partitioner cut off is no data set.
+
+    Args:
+        dataset_cfg: Its config.
+        record_ids: Of all its rows.
+
+    Raises:
+        ValueError: A record is not there once per run.
+    """
+    cut = str(dataset_cfg.get('reader_cfg', {}).get('test_range') or '')
+    is_shard = str(dataset_cfg.get('abbr')).rpartition('_')[2].isdecimal() and _SHARD_RANGE.search(cut)
+    if cut and not is_shard:
+        split_runs(record_ids, dataset_cfg.get('n', 1))
 
 
 def whole_name(name: str, datasets: Collection[str]) -> str:

@@ -102,8 +102,8 @@ class ToolEvalSummarizer(DefaultSummarizer):
         yield 'Standard errors and reasons (samples):'
         for (model, dataset), result in ours.items():
             shown = _shown(errors_of(result))
-            if isinstance(result['standard_errors'], list):
-                shown += f' ({len(result["standard_errors"])} runs)'
+            if isinstance(result.get('runs'), list):
+                shown += f' ({len(result["runs"])} runs)'
             reasons = ', '.join(
                 f'{reason} {count}' for reason, count in list(result['reasons'].items())[:_REASONS_SHOWN]
             )

@@ -44,8 +44,7 @@ class Scored:
     def part(self, name: str) -> Mapping[str, Any]:
         """A nested dict of the result, such as ``provenance``; empty if there is none.
 
-        Of a data set that was asked in several runs, numbers are their mean. So a standard error is what it would be if
-        the runs' errors moved together, which is the most that it can be: all runs ask the same records.
+        Of a data set that was asked in several runs, numbers that are given for each are their mean.
         """
         part = self.result.get(name)
         if isinstance(part, list):

@@ -8,7 +8,7 @@ kept per data set in ``dN/M.js``, each text of a hundred samples once, and besid
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.paired import details_of
+from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.easytool.funcqa.trajectory import parse_trajectory
 from opencompass_tooleval.host.prompt_tokens import estimate_tokens
 from opencompass_tooleval.report.provenance import Spent
@@ -90,11 +91,7 @@ def _rounded(value: Any) -> Any:
 
 def _keyed(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[tuple[tuple[str, int], Mapping[str, Any]]]:
     """Rows by record and by how often that record has come before: a data set may be asked in several runs."""
-    seen: Counter[str] = Counter()
-    for row in rows:
-        record = str(row.get(name))
-        yield (record, seen[record]), row
-        seen[record] += 1
+    return with_runs(rows, lambda row: str(row.get(name)))
 
 
 @dataclass

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from opencompass_tooleval.core.aggregate import Aggregate, aggregate
+from opencompass_tooleval.core.aggregate import Aggregate, aggregate, clustered_mean, in_percent
 from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG
 from opencompass_tooleval.core.parse import Parsed
 from opencompass_tooleval.core.result import INFRA, OK
@@ -190,15 +189,8 @@ def _flat(scores: Sequence[StepsScore], metric: str) -> tuple[float | None, floa
 
     Steps of one sample hang together: the error is that of a ratio of sums over samples.
     """
-    values = [score.flat.get(metric, ()) for score in scores]
-    steps = sum(map(len, values))
-    if not steps:
-        return None, None
-    mean = math.fsum(math.fsum(mine) for mine in values) / steps
-    if len(values) < 2:
-        return 100 * mean, None
-    residual = math.fsum((math.fsum(mine) - mean * len(mine)) ** 2 for mine in values)
-    return 100 * mean, 100 * math.sqrt(residual * len(values) / (len(values) - 1)) / steps
+    mean, error = clustered_mean((score.id, score.flat.get(metric, ())) for score in scores)
+    return in_percent(mean), in_percent(error)
 
 
 def aggregate_scores(scores: Sequence[StepsScore], metrics: Sequence[str]) -> Aggregate:

@@ -164,13 +164,32 @@ def test_rows(tooleval: Command, run: Path, tmp_path: Path) -> None:
     assert [(row['dataset'], row['record_id']) for row in predictions] == [
         *(('split', f'r{i}') for i in range(6)), ('whole', 'r0'), ('whole', 'r1'), ('whole_2', 'r0')
     ]  # fmt: skip
+    assert {row['run'] for row in predictions} == {0}
     assert predictions[6]['prediction'] == HALF
     assert predictions[7]['infra'] == 'infra:timeout'
     details = read_lines(tmp_path / 'x' / 'details.jsonl')
-    assert [(row['dataset'], row['record_id'], row['reason']) for row in details] == [
-        ('split', 'r0', 'args:wrong'), ('whole', 'r0', 'args:wrong'), ('gsm8k', None, None), ('gsm8k', None, None)
+    assert [(row['dataset'], row['record_id'], row['run'], row['reason']) for row in details] == [
+        ('split', 'r0', 0, 'args:wrong'), ('whole', 'r0', 0, 'args:wrong'),
+        ('gsm8k', None, None, None), ('gsm8k', None, None, None),
     ]  # fmt: skip
     assert details[0]['details']['parsed'] == 'x\\ud83d'
+
+
+def test_rows_say_their_run(tooleval: Command, run: Path, tmp_path: Path) -> None:
+    details = [{'id': name, 'values': {}, 'reason': 'ok'} for name in ('r0', 'r1')] * 3
+    rows = [row for _ in range(3) for row in answers(['a', 'b']).values()]
+    write(run, 'predictions', 'm1', 'whole', dict(enumerate(rows)))
+    write(run, 'results', 'm1', 'whole', {'f1': 1.0, 'details': details})
+    assert tooleval('export', run, '--out', tmp_path / 'x', '--dataset', 'whole').code == 0
+    expected = [(name, number) for number in range(3) for name in ('r0', 'r1')]
+    for name in ('predictions', 'details'):
+        lines = read_lines(tmp_path / 'x' / f'{name}.jsonl')
+        assert [(row['record_id'], row['run']) for row in lines] == expected
+    older = tmp_path / 'older'
+    older.mkdir()
+    lines = [{k: v for k, v in row.items() if k != 'run'} for row in read_lines(tmp_path / 'x' / 'predictions.jsonl')]
+    (older / 'predictions.jsonl').write_text(''.join(json.dumps(line) + '\n' for line in lines))
+    assert tooleval('import', older, '--work-dir', tmp_path / 'back').code == 0
 
 
 def test_parquet_has_the_same_columns_and_values(tooleval: Command, run: Path, tmp_path: Path) -> None:

@@ -45,6 +45,13 @@ def test_mean_and_standard_error_are_those_of_numpy(values: list[float]) -> None
     assert total.standard_errors['m'] == pytest.approx(100 * np.std(values, ddof=1) / np.sqrt(len(values)), abs=1e-9)
 
 
+@given(st.lists(UNIT, min_size=2, max_size=20), st.integers(2, 4))
+def test_samples_of_one_record_are_clustered(values: list[float], runs: int) -> None:
+    once, several = (aggregate(scores_of(*values) * count, ['m']) for count in (1, runs))
+    assert several.metrics['m'] == pytest.approx(once.metrics['m'], abs=1e-9)
+    assert several.standard_errors['m'] == pytest.approx(once.standard_errors['m'], abs=1e-9)
+
+
 @given(st.lists(UNIT | st.none(), min_size=1, max_size=30))
 def test_none_is_left_out_of_the_metric_but_not_of_the_samples(values: list[float | None]) -> None:
     total = aggregate(scores_of(*values), ['m'])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import opencompass
@@ -15,6 +17,8 @@ from opencompass_tooleval import __version__
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator, check_details, check_record_ids, digest
 from opencompass_tooleval.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalEvaluator
+from opencompass_tooleval.ultratool.score_steps import StepsScore
+from opencompass_tooleval.ultratool.scoring import aggregate_scores
 
 DEMO = 'tooleval:demo/teval/EN'
 
@@ -32,6 +36,15 @@ class Equality(ToolEvalEvaluator):
 
     def provenance(self) -> dict[str, Any]:
         return {'benchmark': 'test'}
+
+
+class ById(Equality):
+    """The same, whose records are named by their gold."""
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        scores = super().score_samples(references, answers)
+        names = {'w': 'r0', 'x': 'r1', 'y': 'r2', 'z': 'r3'}
+        return [replace(score, id=names[gold]) for score, gold in zip(scores, references, strict=True)]
 
 
 def evaluate(evaluator: ToolEvalEvaluator, dataset: Dataset, answers: list[str], **changes: Any) -> dict[str, Any]:
@@ -123,11 +136,50 @@ def test_two_runs_are_averaged() -> None:
     result = evaluate(Equality(), numbered('x', 'y'), ['x', 'y', 'no', 'y'])
     assert result['right'] == 75.0
     assert result['runs'] == [{'right': 100.0}, {'right': 50.0}]
-    assert result['standard_errors'] == [{'right': 0.0}, {'right': pytest.approx(50.0)}]
+    assert result['standard_errors'] == {'right': pytest.approx(25.0)}  # the records have 50 and 100
     assert result['reasons'] == {'ok': 3, 'x:wrong': 1}
     assert result['samples'] == {'all': 4, 'infra': 0}
     assert [detail['id'] for detail in result['details']] == ['r0', 'r1', 'r0', 'r1']
     assert [detail['values']['right'] for detail in result['details']] == [1.0, 1.0, 0.0, 1.0]
+
+
+def test_runs_are_told_by_the_ids_of_records() -> None:
+    """Three runs of four records, cut in the middle of the second, and rows of all runs mixed."""
+    rows = concatenate_datasets([numbered('w', 'x', 'y', 'z')] * 3)
+    answers = ['w', 'x', 'no', 'no', 'w', 'no', 'no', 'no', 'w', 'no', 'no', 'z']
+
+    def evaluated(positions: Sequence[int], n: int) -> dict[str, Any]:
+        chosen = rows.select(positions)
+        columns = {
+            'predictions': [answers[position] for position in positions],
+            'references': chosen['record'],
+            'record_id': list(chosen['record_id']),
+            'infra': [None] * len(positions),
+        }
+        return ById().evaluate(1, n, chosen, **columns)
+
+    whole = evaluated(range(12), 3)
+    assert whole['runs'] == [{'right': 50.0}, {'right': 25.0}, {'right': 50.0}]
+    means = [1, 1 / 3, 0, 1 / 3]
+    assert whole['standard_errors']['right'] == pytest.approx(100 * statistics.stdev(means) / 2)
+    mixed = evaluated([8, 3, 0, 2, 1, 7, 4, 6, 5, 11, 10, 9], 3)
+    assert sorted(run['right'] for run in mixed['runs']) == [25.0, 50.0, 50.0]
+    assert mixed['standard_errors'] == whole['standard_errors']
+    assert [detail['id'] for detail in mixed['details']] == ['r0', 'r3', 'r2', 'r1'] * 3
+    assert mixed['samples'] == {'all': 12, 'infra': 0}
+    for positions, n, count in ((range(10), 3, 2), (range(4), 2, 4), (range(3), 3, 3)):
+        with pytest.raises(ValueError, match=rf'^n={n} asks for every record {n} times, but {count} of \d are not'):
+            evaluated(positions, n)
+
+
+def test_the_error_of_a_mean_over_steps_is_clustered_by_record() -> None:
+    def total(*scores: tuple[str, tuple[float, ...]]) -> float | None:
+        given = [StepsScore(id=name, values={'m': None}, reason='ok', flat={'m': values}) for name, values in scores]
+        return aggregate_scores(given, ['m']).standard_errors['m']
+
+    once = (('a', (1.0, 0.0)), ('b', (1.0,)), ('c', (0.0,)))
+    assert total(*once, *once) == pytest.approx(total(*once))  # the same again says nothing new
+    assert total(*once, ('a', (0.0, 1.0)), ('b', (0.0,)), ('c', (1.0,))) == pytest.approx(0)
 
 
 def test_wrong_order_is_not_scored() -> None:

@@ -367,5 +367,5 @@ def test_a_lone_surrogate_in_a_prompt(tmp_path: Path) -> None:
 def test_several_answers_per_prompt_are_refused() -> None:
     model = StubModel()
     model.generation_kwargs = {'num_return_sequences': 3}
-    with pytest.raises(ValueError, match='num_return_sequences'):
+    with pytest.raises(ValueError, match=r'num_return_sequences must be 1; .* n=3 .* config'):
         ToolEvalGenInferencer(model=model, max_out_len=16)

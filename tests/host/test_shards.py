@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 from mmengine.config import ConfigDict
+from opencompass.utils import build_dataset_from_cfg
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.host.infer_task import ToolEvalInferTask
 from opencompass_tooleval.host.partitioner import ToolEvalNumWorkerPartitioner
-from opencompass_tooleval.host.shards import check_shards, shard_files, whole_name
+from opencompass_tooleval.host.shards import check_runs, check_shards, shard_files, whole_name
 
 IDS = [f'r{number}' for number in range(7)]
 PARTS = [IDS[:3], IDS[3:6], IDS[6:]]
@@ -94,6 +96,38 @@ def test_sizes_are_counted_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ranges = [part['reader_cfg']['test_range'] for part in partitioner.split_dataset(demo_dataset())]
     assert ranges[0].startswith('[0:') and int(ranges[-1].partition(':')[2][:-1]) >= size
     assert stale.read_text() == '{"data": 2}'
+
+
+@pytest.mark.parametrize(
+    ('test_range', 'n', 'fits'),
+    [
+        pytest.param('', 3, True, id='no range'),
+        pytest.param('[1:3]', 1, True, id='one run'),
+        pytest.param('[1:3]', 3, False, id='cut after it was repeated'),
+        pytest.param('[::6]', 3, True, id='the same record of every run'),
+        pytest.param(0.5, 3, False, id='at random'),
+    ],
+)
+def test_runs_that_do_not_fit_are_refused_before_inference(test_range: Any, n: int, fits: bool, tmp_path: Path) -> None:
+    dataset = demo_dataset(test_range=test_range)
+    dataset['n'] = n
+    rows = build_dataset_from_cfg(dataset).test
+    partitioner = ToolEvalNumWorkerPartitioner(str(tmp_path), num_worker=2, min_task_size=1)
+    combination = {'models': [ConfigDict(abbr='model', type='M')], 'datasets': [dataset]}
+    if fits:
+        parts = [
+            part for job in partitioner.partition([combination], 'w', str(tmp_path)) for part in job['datasets'][0]
+        ]
+        assert sum(len(build_dataset_from_cfg(part).test) for part in parts) == len(rows)
+        for part in parts:
+            check_runs(part, build_dataset_from_cfg(part).test['record_id'])
+        return
+    with pytest.raises(ValueError, match=f'^n={n} asks for every record {n} times'):
+        partitioner.partition([combination], 'w', str(tmp_path))
+    task = object.__new__(ToolEvalInferTask)
+    task.dataset_cfg, task.dataset = dataset, build_dataset_from_cfg(dataset)
+    with pytest.raises(ValueError, match=f'^n={n} asks for every record {n} times'):
+        task._inference()
 
 
 def test_a_part_may_lack_as_many_answers_as_the_whole(tmp_path: Path) -> None:

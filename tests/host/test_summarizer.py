@@ -204,7 +204,7 @@ def test_foreign_encoder(run: Run, encoder: str | None, language: str, foreign: 
 def test_several_runs_and_many_reasons(run: Run) -> None:
     reasons = {f'x:{i}': 10 - i for i in range(8)}
     run.fill().write(
-        'm1', 'd1', result(standard_errors=[{'review_quality': error} for error in (1.0, 2.0, 3.0)], reasons=reasons)
+        'm1', 'd1', result(standard_errors={'review_quality': 2.0}, runs=[{'review_quality': 1.0}] * 3, reasons=reasons)
     )
     run.summarizer().summarize(time_str=TIME)
     shown = ', '.join(f'x:{i} {10 - i}' for i in range(6))

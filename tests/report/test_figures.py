@@ -280,12 +280,14 @@ def test_charts_with_published_models_say_what_does_not_compare() -> None:
 
 
 def test_several_runs_are_combined() -> None:
-    errors = [{'x': 3.0, 'y': None}, {'x': 5.0, 'y': 2.0}]
+    errors = {'x': 4.0, 'y': 2.0}
     domains = [{'domains': {'Music': {'overall': 80.0}}}, {'domains': {'Music': {'overall': 60.0}}}]
     entry = scored('m', 'd', x=10.0, runs=[{}, {}], standard_errors=errors, breakdown=domains)
     assert entry.part('standard_errors') == {'x': 4.0, 'y': 2.0}
     assert entry.part('breakdown') == {'domains': {'Music': {'overall': 70.0}}}
     assert cell_of('m', {('d', 'x'): 1.0}, {('m', 'd'): entry}).error == pytest.approx(4.0)
+    old = scored('m', 'd', x=10.0, runs=[{}, {}], standard_errors=[errors, errors])
+    assert cell_of('m', {('d', 'x'): 1.0}, {('m', 'd'): old}).error is None  # errors of runs are not that of their mean
 
 
 def test_retrieval_golden() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from opencompass_tooleval.core.aggregate import Aggregate, aggregate
+from opencompass_tooleval.core.aggregate import Aggregate, aggregate, clustered_mean, in_percent
 from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.core.result import OK, SampleScore
 from opencompass_tooleval.easytool.instruction import Parameter
@@ -185,15 +185,9 @@ def _per_call(scores: Sequence[CallsScore], metric: str) -> tuple[float, float |
 
     Without any call it is 0: OpenCompass's summarizer stops where a model has no number that another has.
     """
-    values = [[call.values[metric] for call in score.calls] for score in scores if score.calls]
-    count = sum(map(len, values))
-    if not count:
-        return 0.0, None
-    mean = math.fsum(map(math.fsum, values)) / count
-    if len(values) < 2:
-        return 100 * mean, None
-    spread = math.fsum((math.fsum(mine) - mean * len(mine)) ** 2 for mine in values)
-    return 100 * mean, 100 * math.sqrt(spread * len(values) / (len(values) - 1)) / count
+    groups = ((score.id, [call.values[metric] for call in score.calls]) for score in scores if score.calls)
+    mean, error = clustered_mean(groups)
+    return 100 * (mean or 0.0), in_percent(error)
 
 
 def total(scores: Sequence[CallsScore], metrics: Sequence[str]) -> Aggregate:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ def test_rates_are_over_all_calls() -> None:
     """One answer of four calls with one error and one of a single call with one: 2 of 5, not the mean of 1/4 and 1."""
     bad = {**TIDE, 'api': 'Low Tide'}
     answers = [json.dumps([TIDE, STOPS, POEM, bad]), json.dumps([bad]), 'no calls']
-    scores = score_requests([REQUEST] * 3, answers)
+    scores = score_requests([replace(REQUEST, id=name) for name in 'abc'], answers)
     whole = total(scores, METRICS)
     assert whole.metrics == {'error_free_rate': 0.0, 'tool_name_error_rate': 40.0, 'parameter_error_rate': 0.0}
     assert whole.reasons == {'name:unknown_api': 2, 'parse:no_calls': 1}

@@ -1,0 +1,49 @@
+"""Several runs of one data set, told apart by the ids of their records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+T = TypeVar('T')
+
+
+def with_runs(rows: Iterable[T], id_of: Callable[[T], str]) -> Iterator[tuple[tuple[str, int], T]]:
+    """Each row with the id of its record and its run, from 0: how often that record has come before."""
+    seen: Counter[str] = Counter()
+    for row in rows:
+        record_id = id_of(row)
+        yield (record_id, seen[record_id]), row
+        seen[record_id] += 1
+
+
+def split_runs(record_ids: Sequence[str], runs: int) -> list[list[int]]:
+    """Where the records of each run stand.
+
+    OpenCompass repeats a data set ``n`` times and cuts it by ``test_range`` then, so that what is left of ``n=3`` and
+    ``test_range='[:10]'`` is one run of ten records.
+
+    Args:
+        record_ids: Ids of the rows of a data set that was repeated.
+        runs: How often, 1 or more: ``n`` of its config.
+
+    Returns:
+        One list of positions per run, each in the data's order.
+
+    Raises:
+        ValueError: A record is not there once per run.
+    """
+    if runs == 1:
+        return [list(range(len(record_ids)))]
+    counts = Counter(record_ids)
+    other = [record_id for record_id, count in counts.items() if count != runs]
+    if other:
+        raise ValueError(
+            f'n={runs} asks for every record {runs} times, but {len(other)} of {len(counts)} are not there as often '
+            f'({other[0]!r}: {counts[other[0]]}): test_range cuts what is repeated already; leave out n or test_range'
+        )
+    positions: list[list[int]] = [[] for _ in range(runs)]
+    for (_, run), position in with_runs(range(len(record_ids)), record_ids.__getitem__):
+        positions[run].append(position)
+    return positions
