@@ -64,6 +64,13 @@ class GoldName(str, Enum):
     REPAIRED = 'repaired'
 
 
+class RestBenchMethod(str, Enum):
+    """How an answer names the tools of RestBench."""
+
+    NAMES = 'names'
+    EASYTOOL = 'easytool'
+
+
 class PostprocessorName(str, Enum):
     """How answers are cut from model outputs."""
 
@@ -284,17 +291,23 @@ def score_ultratool_command(
 @score_app.command('restbench')
 def score_restbench_command(
     subset: str = typer.Argument(help='tmdb or spotify.'),
-    data: Path = typer.Option(..., help="RestBench's data file."),
-    specs: Path = typer.Option(..., help="The service's OpenAPI document."),
-    predictions: Path = typer.Option(..., help='Recorded answers.'),
+    data: Path | None = typer.Option(None, help="RestBench's data file; by default where OpenCompass looks for data."),
+    specs: Path | None = typer.Option(None, help="The service's OpenAPI document; by default as the data."),
+    predictions: Path = typer.Option(..., help="Recorded answers, or a log of EasyTool's own script."),
     gold: GoldName = typer.Option(GoldName.OFFICIAL, help='As published, or with its errata mended.'),
+    method: RestBenchMethod = typer.Option(
+        RestBenchMethod.NAMES, help="How answers name tools; easytool: by the number of EasyTool's own prompt."
+    ),
+    instructions: Path | None = typer.Option(None, help='For easytool: the instructions; by default as the data.'),
     json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
     details: Path | None = typer.Option(None, help='Write one JSON line per sample there.'),
 ) -> None:
     """Score recorded answers to one service of RestBench."""
     from opencompass_tooleval.cli.score_restbench import RestBenchRequest, score_restbench
 
-    score_restbench(RestBenchRequest(subset, data, specs, predictions, gold.value, json_out, details))
+    score_restbench(
+        RestBenchRequest(subset, data, specs, predictions, gold.value, method.value, instructions, json_out, details)
+    )
 
 
 @score_app.command('funcqa')

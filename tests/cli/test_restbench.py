@@ -11,7 +11,7 @@ import pytest
 
 from opencompass_tooleval.easytool.restbench.records import gold_answer
 from tests.cli.conftest import Command
-from tests.easytool.restbench.support import DEMO, loaded
+from tests.easytool.restbench.support import DEMO, SHARED, loaded
 from tests.easytool.shared_data import real
 
 SPECS = DEMO / 'specs' / 'tmdb_oas.json'
@@ -98,3 +98,75 @@ def test_prepare_refuses_other_records(tooleval: Command) -> None:
 def test_prepare_says_where_the_files_come_from(tooleval: Command) -> None:
     done = tooleval('prepare', 'restbench')
     assert done.code == 1 and 'RestGPT' in done.out
+
+
+def log_line(question: str, path: list[str]) -> dict[str, Any]:
+    return {'ID': 1, 'question': question, 'task_path': ['as text'], 'tool_choice_ls': path}
+
+
+def write_log(folder: Path, rows: list[Any]) -> Path:
+    file = folder / 'log.jsonl'
+    file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
+    return file
+
+
+def demo_log() -> list[dict[str, Any]]:
+    rows = json.loads((DEMO / 'tmdb.json').read_text(encoding='utf-8'))
+    return [log_line(row['query'], row['solution']) for row in reversed(rows)]
+
+
+def test_log_of_the_authors_script(tooleval: Command, tmp_path: Path) -> None:
+    log = demo_log()
+    log[0]['tool_choice_ls'] = [*log[0]['tool_choice_ls'], 'GET /search/plant']  # more than the gold, and still right
+    log[1]['tool_choice_ls'] = []
+    result = json.loads(score(tooleval, write_log(tmp_path, log), '--json', '-').out)
+    assert result['metrics'] == {'correct_path_rate': 80.0, 'tool_name_error_rate': 0.0}
+    assert (result['exact_paths'], result['method']) == (3, 'easytool')
+    assert 'exact paths: 3 of 5' in score(tooleval, write_log(tmp_path, log)).out
+
+
+@pytest.mark.parametrize(
+    ('change', 'fault'),
+    [
+        ({'question': 'another'}, "line 2': its question is none of the data"),
+        ({'question': 5}, "line 2': 'question' is no text"),
+        ({'tool_choice_ls': 'GET /x'}, "line 2': 'tool_choice_ls' is no list of texts"),
+        ({'tool_choice_ls': ['GET /x'] * 101}, "line 2': 'tool_choice_ls' has more than 100 steps"),
+        ({'question': demo_log()[0]['question']}, "line 2': its question has a line already"),
+    ],
+)
+def test_damaged_log(change: dict[str, Any], fault: str, tooleval: Command, tmp_path: Path) -> None:
+    log = demo_log()
+    log[1] |= change
+    done = score(tooleval, write_log(tmp_path, log))
+    assert done.code == 1 and fault in done.err and done.err.count('\n') == 1
+
+
+def test_log_that_lacks_a_question(tooleval: Command, tmp_path: Path) -> None:
+    done = score(tooleval, write_log(tmp_path, demo_log()[1:]))
+    assert done.code == 1 and "record '4': no line has its question, nor that of 0 more" in done.err
+    done = score(tooleval, write_log(tmp_path, [demo_log()[0], 'x']))
+    assert done.code == 1 and "line 2': 'question' is no text" in done.err
+
+
+def test_published_log_of_chatgpt(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    real('restbench/tmdb.json')
+    log = SHARED / 'expected' / 'easytool' / 'restbench_tmdb_chatgpt.jsonl'
+    if not log.exists():
+        pytest.skip('the published log is not in ../shared/expected beside the repository')
+    monkeypatch.setenv('COMPASS_DATA_CACHE', str(SHARED))
+    done = tooleval('score', 'restbench', 'tmdb', '--predictions', log, '--json', '-')
+    assert done.code == 0, done.err
+    result = json.loads(done.out)
+    assert result['metrics'] == {'correct_path_rate': 70.0, 'tool_name_error_rate': 0.0}
+    assert (result['exact_paths'], result['samples']) == (55, 100)
+
+
+def test_answers_by_number(tooleval: Command, tmp_path: Path) -> None:
+    numbers = {tool['tool_usage']: tool['ID'] for tool in json.loads((DEMO / 'tmdb_tool.json').read_text('utf-8'))}
+    answers = [json.dumps([{'Task': step, 'ID': numbers[step]} for step in path]) for path in golds()]
+    answers[0] = '[{"Task": "x", "ID": "1"}]'
+    chosen = ('--method', 'easytool', '--instructions', DEMO / 'tmdb_tool.json', '--json', '-')
+    result = json.loads(score(tooleval, write(tmp_path, answers), *chosen).out)
+    assert result['metrics'] == {'correct_path_rate': 80.0, 'tool_name_error_rate': 0.0}
+    assert result['reasons'] == {'ok': 4, 'id:quoted': 1}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, cast
 
 from datasets import Dataset
@@ -11,21 +12,34 @@ from opencompass.datasets.base import BaseDataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
+from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.easytool.compare import SUFFIX
 from opencompass_tooleval.easytool.restbench import VERSION
-from opencompass_tooleval.easytool.restbench.prompts import build_prompt
+from opencompass_tooleval.easytool.restbench.choices import TRIES, parse_choices
+from opencompass_tooleval.easytool.restbench.prompts import build_prompt, published_prompt
 from opencompass_tooleval.easytool.restbench.records import (
     CURE,
     find_subset,
     gold_answer,
+    gold_choices,
     load_records,
     parse_payload,
 )
 from opencompass_tooleval.easytool.restbench.scoring import PathScore, breakdown, score_answers
-from opencompass_tooleval.easytool.restbench.tools import generate_command, open_toolbox
+from opencompass_tooleval.easytool.restbench.tools import Toolbox, generate_command, open_toolbox
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
+
+IDS = '-ids'
+"""What the name of recorded answers ends in where tools are chosen by number."""
+
+
+def _messages(tools: Toolbox, query: str) -> tuple[Message, ...]:
+    if tools.entries:
+        return published_prompt(tools.entries, query)
+    return (Message('user', build_prompt(tools.texts, query)),)
 
 
 @LOAD_DATASET.register_module()
@@ -33,7 +47,9 @@ class ToolEvalRestBenchDataset(BaseDataset):
     """One service of RestBench."""
 
     @staticmethod
-    def load(path: str, name: str, gold: str = 'official', instructions: str | None = None) -> Dataset:
+    def load(
+        path: str, name: str, gold: str = 'official', instructions: str | None = None, method: str = 'names'
+    ) -> Dataset:
         """Loads it.
 
         Args:
@@ -41,29 +57,55 @@ class ToolEvalRestBenchDataset(BaseDataset):
             name: Row of the table: ``tmdb`` or ``spotify``.
             gold: ``official`` (as published) or ``repaired``; what is asked is the same.
             instructions: A file of EasyTool instructions, which the model gets in place of the documentation.
+            method: ``names``: our prompt, answered with tools' names. ``easytool``: EasyTool's own, answered with
+                their numbers; for instructions only.
 
         Raises:
             DataError: A file is missing or damaged, or a tool has no instruction.
+            ValueError: There is no such method, gold or subset.
         """
         subset, root = find_subset(name), resolve_data_path(path, CURE)
         document = root / subset.document
         made = resolve_data_path(instructions, generate_command(document, instructions)) if instructions else None
-        tools = open_toolbox(document, made)
-        records, errata = load_records(root / subset.file, name, tools.inventory, gold)
+        tools = open_toolbox(document, made, method)
+        records, errata = load_records(root / subset.file, name, tools.inventory, gold, tools.ids)
         get_logger().info(f'data: {(root / subset.file).resolve()}: {len(records)} records, {len(errata)} errata')
         return Dataset.from_list(
             [
                 {
                     'record_id': record.id,
-                    'messages': json.dumps([{'role': 'user', 'content': build_prompt(tools.texts, record.query)}]),
+                    'messages': json.dumps([asdict(message) for message in _messages(tools, record.query)]),
                     'record': record.to_payload(),
-                    'gold_answer': gold_answer(record.path),
-                    'source': f'restbench_{name}' + (SUFFIX if instructions else ''),
+                    'gold_answer': gold_choices(record) if record.ids else gold_answer(record.path),
+                    'source': f'restbench_{name}' + (SUFFIX if instructions else '') + (IDS if record.ids else ''),
                     'shown': json.dumps(tools.shown),
                 }
                 for record in records
             ]
         )
+
+
+class RestBenchDialogues:
+    """Asks as EasyTool's own script does: again, until an answer can be read; the prediction is the last answer.
+
+    Args:
+        tries: Requests per question at most; for recorded answers 1.
+    """
+
+    def __init__(self, tries: int = TRIES) -> None:
+        if tries < 1:
+            raise ValueError(f'tries must be at least 1, not {tries}')
+        self.tries = tries
+
+    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+        """Begins the dialogue about one row."""
+        turn = Turn(tuple(Message(**message) for message in json.loads(row['messages'])), row['gold_answer'])
+        answer = ''
+        for _ in range(self.tries):
+            answer = yield turn
+            if parse_choices(answer).ok:
+                break
+        return answer
 
 
 @ICL_EVALUATORS.register_module()

@@ -1,13 +1,16 @@
-"""The prompt: the tools, by their documentation or by their EasyTool instructions, and the request.
+"""The prompts: the tools, by their documentation or by their EasyTool instructions, and the request.
 
-The frame is ours, and the same for both: the paper's prompt is not published in full (see the room's README).
+``FRAME`` is ours, and the same for documentation and instructions. ``PUBLISHED`` is what EasyTool's own runs asked with,
+word for word: ``spotify`` for either service, and one example where two are announced.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.easytool.instruction import ABSENT, Parameter
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc
 
@@ -19,6 +22,21 @@ Which tools have to be called, and in which order, to fulfil the request below? 
 
 Request: {query}
 Answer:"""
+
+PUBLISHED_SYSTEM = 'You are a helpful assistant.'
+
+PUBLISHED = """We have spotify database and the following tools:
+{tools}You need to decompose a complex user's question into some simple subtasks and let the model execute it step by step with these tools.
+Please note that:\x20
+1. you should break down tasks into appropriate subtasks to use the tools mentioned above.
+2. You should not only list the subtask, but also list the ID of the tool used to solve this subtask.
+3. If you think you do not need to use the tool to solve the subtask, just leave it as {{"ID": -1}}
+4. You must consider the logical connections, order and constraints among the tools to achieve a correct tool path.5. You must ONLY output the ID of the tool you chose in a parsible JSON format. Two examples output look like:
+'''
+Question: Pause the playerExample 1: [{{"Task":"Get information about the user’s current playback state", "ID":15}}, {{"Task":"Pause playback on the user's account", "ID":19}}]
+'''
+This is the user's question: {query}
+Output:"""
 
 
 def _parameter(parameter: Parameter, required: bool) -> str:
@@ -51,3 +69,14 @@ def build_prompt(tools: Iterable[str], query: str) -> str:
         query: The request, as published.
     """
     return FRAME.format(tools='\n\n'.join(tools), query=query)
+
+
+def published_prompt(tools: Sequence[Mapping[str, Any]], query: str) -> tuple[Message, ...]:
+    """Writes the prompt of EasyTool's own runs.
+
+    Args:
+        tools: The entries of ``tmdb_tool.json``, whole: the prompt has their list as Python writes it.
+        query: The request, as published.
+    """
+    text = PUBLISHED.format(tools=[dict(tool) for tool in tools], query=query)
+    return (Message('system', PUBLISHED_SYSTEM), Message('user', text))

@@ -50,6 +50,7 @@ class Record:
         repaired: The gold path with its errata mended.
         gold: Which of the two counts: one of ``GOLDS``.
         tools: Names of all tools of the service, in the document's order.
+        ids: The number of each of ``tools``, where answers choose tools by number; else empty.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Record:
     repaired: tuple[str, ...]
     gold: str
     tools: tuple[str, ...] = field(repr=False)
+    ids: tuple[int, ...] = field(default=(), repr=False)
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -89,7 +91,7 @@ def find_subset(name: str) -> Subset:
 def parse_payload(payload: str) -> Record:
     """Gives back the record of :meth:`Record.to_payload`."""
     raw: dict[str, Any] = json.loads(payload)
-    return Record(**{**raw, **{key: tuple(raw[key]) for key in ('published', 'repaired', 'tools')}})
+    return Record(**{**raw, **{key: tuple(raw[key]) for key in ('published', 'repaired', 'tools', 'ids')}})
 
 
 def _read_row(file: Path, number: int, raw: Any) -> tuple[str, tuple[str, ...]]:
@@ -110,7 +112,7 @@ def _check_counts(file: Path, subset: Subset, found: Mapping[str, int]) -> None:
 
 
 def load_records(
-    file: Path, subset: str, inventory: Inventory, gold: str = 'official'
+    file: Path, subset: str, inventory: Inventory, gold: str = 'official', ids: Sequence[int] = ()
 ) -> tuple[list[Record], list[Erratum]]:
     """Reads a data file.
 
@@ -119,6 +121,7 @@ def load_records(
         subset: Name of the row in the table.
         inventory: The service's tools.
         gold: ``official``: the gold paths as published. ``repaired``: with their errata mended.
+        ids: The tools' numbers, where answers choose by number.
 
     Returns:
         One record per row, in the file's order, and the errata of all their published paths. Other counts than the
@@ -140,7 +143,7 @@ def load_records(
         except ValueError as error:
             raise DataError(file, str(error), str(number), CURE) from error
         repaired = repair(solution, mine)
-        records.append(Record(str(number), query, solution, repaired, gold, inventory.names))
+        records.append(Record(str(number), query, solution, repaired, gold, inventory.names, tuple(ids)))
         errata += mine
     steps = sum(len(record.published) for record in records)
     found = {'records': len(records), 'steps': steps, 'tools': len(inventory.names), 'errata': len(errata)}
@@ -151,3 +154,9 @@ def load_records(
 def gold_answer(path: Sequence[str]) -> str:
     """What a perfect model answers: a JSON list."""
     return json.dumps(list(path), ensure_ascii=False)
+
+
+def gold_choices(record: Record) -> str:
+    """What a perfect model answers where tools are chosen by number: the tools that are meant, errata mended."""
+    number = dict(zip(record.tools, record.ids, strict=True))
+    return json.dumps([{'Task': step, 'ID': number[step]} for step in record.repaired], ensure_ascii=False)

@@ -10,6 +10,7 @@ from typing import Any
 from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.core.result import OK, SampleScore
 from opencompass_tooleval.easytool.restbench.answers import read_path
+from opencompass_tooleval.easytool.restbench.choices import read_choices
 from opencompass_tooleval.easytool.restbench.paths import Inventory, normalise
 from opencompass_tooleval.easytool.restbench.records import Record
 
@@ -26,7 +27,8 @@ class PathScore(SampleScore):
     Attributes:
         said: The steps as the answer has them, one for each of ``parsed``.
         unknown: Those that no tool is meant by.
-        rules: What had to be done to read the steps (:class:`~.paths.Step`), in order of first use.
+        rules: What had to be done to read the steps (:class:`~.paths.Step`, :class:`~.choices.ChosenPath`), in order
+            of first use.
     """
 
     said: tuple[str, ...] = ()
@@ -43,6 +45,24 @@ def is_subsequence(gold: Sequence[str], path: Sequence[str]) -> bool:
     """Whether all of ``gold`` stands in ``path``, in this order; between and around may be more."""
     rest = iter(path)
     return all(any(step == other for other in rest) for step in gold)
+
+
+def _score_choices(record: Record, answer: Any) -> PathScore:
+    """Scores an answer that chooses tools by number (EasyTool's own prompt)."""
+    chosen = read_choices(answer, dict(zip(record.ids, record.tools, strict=True)))
+    right = not chosen.reason and is_subsequence(record.path, chosen.path)
+    reason = chosen.reason or (UNKNOWN_TOOL if chosen.unknown else '')
+    return PathScore(
+        id=record.id,
+        values={'correct_path_rate': float(right), 'tool_name_error_rate': float(bool(chosen.unknown))},
+        reason=reason or (OK if right else _path_reason(record, chosen.path)),
+        parsed=None if chosen.reason else list(chosen.path),
+        rung=chosen.rung,
+        gold=list(record.path),
+        said=chosen.path,
+        unknown=chosen.unknown,
+        rules=chosen.rules,
+    )
 
 
 def _path_reason(record: Record, path: Sequence[str]) -> str:
@@ -62,8 +82,11 @@ def score_answer(record: Record, answer: Any, inventory: Inventory | None = None
 
     Returns:
         ``correct_path_rate``: 1 if the gold path is a subsequence of the answered one. ``tool_name_error_rate``: 1 if
-        at least one step names no tool (lower is better). An answer that cannot be read has neither.
+        at least one step names no tool (lower is better). An answer that cannot be read has neither. Where the record
+        has ``ids``, steps are numbers.
     """
+    if record.ids:
+        return _score_choices(record, answer)
     inventory = inventory or Inventory(record.tools)
     read = read_path(answer)
     said: tuple[str, ...] = tuple(read.value or ())
@@ -113,9 +136,10 @@ def breakdown(scores: Sequence[PathScore]) -> dict[str, Any]:
     """What a result says beside its metrics, as JSON values.
 
     Returns:
-        ``steps`` (of all gold and of all answered paths), ``unknown_tools`` (steps that name no tool), ``rungs`` (way
-        of reading -> samples), ``rules`` (what had to be done to read steps -> samples), ``lengths`` (steps of the gold
-        path -> ``samples`` and ``correct_path_rate``).
+        ``steps`` (of all gold and of all answered paths), ``exact_paths`` (samples whose path is the gold one, with
+        nothing more), ``unknown_tools`` (steps that name no tool), ``rungs`` (way of reading -> samples), ``rules``
+        (what had to be done to read steps -> samples), ``lengths`` (steps of the gold path -> ``samples`` and
+        ``correct_path_rate``).
     """
     lengths: dict[str, dict[str, Any]] = {}
     for length in sorted({len(score.gold) for score in scores}):
@@ -123,6 +147,7 @@ def breakdown(scores: Sequence[PathScore]) -> dict[str, Any]:
         lengths[str(length)] = {'samples': len(mine), 'correct_path_rate': 100 * sum(mine) / len(mine)}
     return {
         'steps': {'gold': sum(len(s.gold) for s in scores), 'answered': sum(len(s.said) for s in scores)},
+        'exact_paths': sum(score.parsed == score.gold for score in scores),
         'unknown_tools': sum(len(score.unknown) for score in scores),
         'rungs': dict(Counter(score.rung for score in scores).most_common()),
         'rules': dict(Counter(rule for score in scores for rule in score.rules).most_common()),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.easytool.files import sha256_of
@@ -12,7 +14,7 @@ from opencompass_tooleval.easytool.render import render_instruction
 from opencompass_tooleval.easytool.restbench.paths import Inventory
 from opencompass_tooleval.easytool.restbench.prompts import documentation_text
 from opencompass_tooleval.easytool.restbench.records import CURE
-from opencompass_tooleval.easytool.shapes import load_instructions
+from opencompass_tooleval.easytool.shapes import load_instructions, to_entry
 from opencompass_tooleval.easytool.sources import load_docs
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc
 
@@ -25,11 +27,20 @@ class Toolbox:
         inventory: Their names, in the document's order.
         texts: What the prompt says of them, in the same order.
         shown: ``tools`` (``documentation`` or ``instructions``), and names and SHA-256 of the files, for provenance.
+        entries: The instructions whole, as EasyTool's own prompt lists them, in their file's order; only where tools
+            are chosen by number.
     """
 
     inventory: Inventory
     texts: tuple[str, ...]
     shown: dict[str, str]
+    entries: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The number of each tool of the inventory; empty where tools are not chosen by number."""
+        number = {entry['tool_usage']: int(entry['ID']) for entry in self.entries}
+        return tuple(number[name] for name in self.inventory.names) if number else ()
 
 
 def generate_command(document: Path, out: object) -> str:
@@ -74,12 +85,43 @@ def match_instructions(file: Path, inventory: Inventory, cure: str = '') -> list
     return list({found[name].name: found[name] for name in inventory.names}.values())
 
 
-def open_toolbox(document: Path, instructions: Path | None = None) -> Toolbox:
+def _numbered(file: Path) -> tuple[Mapping[str, Any], ...]:
+    """The entries of a file of instructions, in its order, with their ``ID``; a file without any is counted from 1."""
+    tools = list(load_instructions(file).values())
+    bare = all(tool.id is None for tool in tools)
+    entries: list[Mapping[str, Any]] = []
+    for place, tool in enumerate(tools, start=1):
+        if not bare and (not isinstance(tool.id, int) or tool.id < 0):
+            raise DataError(file, "'ID' is no number from 0, and tools are chosen by it", tool.name)
+        try:
+            entries.append({'ID': place if bare else tool.id, **to_entry(tool, 'restbench')})
+        except ValueError as error:
+            raise DataError(file, str(error), tool.name) from error
+    if len({entry['ID'] for entry in entries}) < len(entries):
+        raise DataError(file, "two tools have one 'ID'")
+    return tuple(entries)
+
+
+METHODS = ('names', 'easytool')
+"""How a path is answered: by the tools' names (our prompt), or by their numbers (EasyTool's own)."""
+
+
+def open_toolbox(document: Path, instructions: Path | None = None, method: str = 'names') -> Toolbox:
     """Reads a service's OpenAPI document, and the instructions that stand in for it if there are any.
+
+    Args:
+        document: Its path.
+        instructions: A file of instructions.
+        method: One of ``METHODS``; ``easytool`` needs instructions of one function each.
 
     Raises:
         DataError: A file is missing or damaged, or the instructions are not those of the document's tools.
+        ValueError: There is no such method, or it needs instructions.
     """
+    if method not in METHODS:
+        raise ValueError(f'RestBench has methods {" and ".join(METHODS)}, not {method!r}')
+    if method == 'easytool' and instructions is None:
+        raise ValueError("method 'easytool' shows instructions: give the file of instructions too")
     if not document.is_file():
         raise DataError(document, 'the OpenAPI document is missing', cure=CURE)
     functions = load_functions(document)
@@ -96,4 +138,7 @@ def open_toolbox(document: Path, instructions: Path | None = None) -> Toolbox:
         'instructions': instructions.name,
         'instructions_sha256': sha256_of(instructions),
     }
-    return Toolbox(inventory, tuple(map(render_instruction, matched)), shown)
+    texts = tuple(map(render_instruction, matched))
+    if method == 'names':
+        return Toolbox(inventory, texts, shown)
+    return Toolbox(inventory, texts, shown | {'method': method}, _numbered(instructions))

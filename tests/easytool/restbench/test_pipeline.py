@@ -60,6 +60,16 @@ datasets = [
 for row in datasets:
     row['gold'] = 'repaired'
 """
+METHOD_IMPORTS = """
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_tmdb_easytool_ids_gen import (
+        tooleval_restbench_tmdb_easytool_ids_datasets,
+    )
+
+datasets = tooleval_restbench_tmdb_easytool_ids_datasets
+for row in datasets:
+    row['path'] = 'tooleval:demo/restbench'
+    row['instructions'] = 'tooleval:demo/restbench/tmdb_tool.json'
+"""
 VARIANTS = ('', '-easytool')
 
 
@@ -114,6 +124,31 @@ def test_demo_records(tmp_path: Path) -> None:
         assert documented['records_sha256'] == instructed['records_sha256']
         assert documented['prompts_sha256'] != instructed['prompts_sha256']
     assert 'Documentation against instructions' in printed
+
+
+def test_published_method(tmp_path: Path) -> None:
+    """EasyTool's own prompt: numbers are chosen, and what cannot be read is asked for again."""
+    entries = json.loads((DEMO / 'tmdb_tool.json').read_text(encoding='utf-8'))
+    numbers = {entry['tool_usage']: entry['ID'] for entry in entries}
+    rows = json.loads((DEMO / 'tmdb.json').read_text(encoding='utf-8'))
+    chosen = [repr([{'Task': step, 'ID': numbers[step]} for step in row['solution']]) for row in rows]
+    recorded = dict(enumerate(chosen)) | {0: 'Let me see.', '0/1': '```', '0/2': chosen[0], 1: repr([{'ID': '1'}])}
+    lines = [json.dumps({'id': str(record_id), 'prediction': answer}) for record_id, answer in recorded.items()]
+    (tmp_path / 'restbench_tmdb-easytool-ids.jsonl').write_text('\n'.join(lines), encoding='utf-8')
+    run(tmp_path, METHOD_IMPORTS)
+    said = result(tmp_path, 'oracle', 'tmdb-easytool-ids')
+    assert rates(said) == (100.0, 0.0)
+    assert said['provenance']['method'] == 'easytool'
+    assert said['provenance']['tools'] == 'instructions'
+    said = result(tmp_path, 'replay', 'tmdb-easytool-ids')
+    assert rates(said) == (80.0, 0.0)
+    assert said['reasons'] == {'ok': 4, 'id:quoted': 1}
+    (file,) = tmp_path.glob('out/*/predictions/replay/tooleval-restbench-tmdb-easytool-ids.json')
+    predictions = json.loads(file.read_text(encoding='utf-8'))
+    asked = predictions['0']['origin_prompt']
+    assert [turn['role'] for turn in asked] == ['SYSTEM', 'HUMAN']
+    assert f'following tools:\n{entries}You need' in asked[1]['prompt']
+    assert predictions['0']['prediction'] == chosen[0]
 
 
 def test_real_records(tmp_path: Path) -> None:

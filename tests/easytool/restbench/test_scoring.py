@@ -58,6 +58,7 @@ def test_totals() -> None:
     assert total.infra == 1
     assert breakdown(scores) == {
         'steps': {'gold': 4, 'answered': 3},
+        'exact_paths': 1,
         'unknown_tools': 1,
         'rungs': {'literal': 2, 'none': 1},
         'rules': {},
