@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
+from opencompass_tooleval.host.interrupts import Interrupts
 from opencompass_tooleval.host.retry import accepting, find_unanswered, in_config, reopen
 from opencompass_tooleval.host.work_dir import WorkDir
 
@@ -27,17 +31,30 @@ def retry(path: Path, dry_run: bool) -> int:
     if not unanswered:
         console.print('every sample has an answer')
         return 0
-    config = work.path / 'tmp' / 'retry.py'
-    known = accepting(work.config(), config)
-    unanswered = in_config(unanswered, known)
+    config = accepting(work.config())
+    unanswered = in_config(unanswered, config.pairs)
     for one in unanswered:
         what = 'not finished' if one.samples is None else f'{one.samples} samples in {one.file.name}'
-        left = '' if (one.model, one.dataset) in known else '; left alone: not in the config of the last run'
+        left = '' if (one.model, one.dataset) in config.pairs else '; left alone: not in the config of the last run'
         console.print(f'{one.model} x {one.dataset}: {what}{left}', markup=False)
-    command = [sys.executable, '-m', 'opencompass.cli.main', str(config), '-w', str(work.path.parent)]
+    command = [sys.executable, '-m', 'opencompass.cli.main', 'CONFIG', '-w', str(work.path.parent)]
     command += ['-r', work.path.name]
     if dry_run:
-        console.print(f'would ask them again with: {" ".join(command)}', markup=False)
+        shown = f'{shlex.join(command)} (CONFIG: as in the last run, and max_infra_share=1)'
+        console.print(f'would ask them again with: {shown}', markup=False)
         return 0
-    reopen(work, [one for one in unanswered if (one.model, one.dataset) in known])
-    return subprocess.run(command, check=False).returncode
+    with Interrupts() as interrupts, tempfile.TemporaryDirectory(prefix='tooleval-retry-') as folder:
+        file = Path(folder, 'retry.py')
+        config.write(file)
+        reopen(work, [one for one in unanswered if (one.model, one.dataset) in config.pairs])
+        return _run([str(file) if word == 'CONFIG' else word for word in command], interrupts)
+
+
+def _run(command: Sequence[str], interrupts: Interrupts) -> int:
+    with subprocess.Popen(command) as process:
+        try:
+            while process.poll() is None:
+                interrupts.sleep(0.1)
+        finally:
+            process.terminate()  # does nothing to one that has ended
+    return process.returncode

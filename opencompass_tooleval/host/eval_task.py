@@ -16,6 +16,7 @@ from opencompass.utils import get_infer_output_path
 
 from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.host.going_on import Failures
+from opencompass_tooleval.host.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.host.lock import hold, sweep_lock
 from opencompass_tooleval.host.shards import check_shards, read_predictions, shard_files
 from opencompass_tooleval.host.task_process import as_module, shell_word
@@ -42,12 +43,14 @@ class ToolEvalEvalTask(OpenICLEvalTask):
     def get_command(self, cfg_path: str, template: str) -> str:
         """The command that runs this task.
 
-        It is asked for by the process that starts the tasks, which thereby keeps other sweeps out of the directory.
+        It is asked for by the process that starts the tasks, which thereby keeps other sweeps out of the directory,
+        and is told of keys in its config.
 
         Raises:
             InUseError: Another sweep is at work there.
         """
         hold(sweep_lock(Path(self.work_dir)))
+        warn_of_literal_keys(self.cfg['models'], self.cfg['datasets'])
         command = super().get_command(shell_word(cfg_path), '{task_cmd}')
         return template.format(task_cmd=as_module(command, openicl_eval.__file__, 'eval'))
 

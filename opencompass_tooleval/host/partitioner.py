@@ -11,6 +11,7 @@ from opencompass.utils import build_dataset_from_cfg, get_infer_output_path
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.inferencer import MAX_INFRA_SHARE
+from opencompass_tooleval.host.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.host.shards import CURE, check_runs, numbered_shards, read_predictions
 
 
@@ -55,6 +56,7 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
             ValueError: ``n`` and ``test_range`` of a data set do not fit.
         """
         for combination in model_dataset_combinations:
+            warn_of_literal_keys(combination['models'], combination['datasets'])
             for model in combination['models']:
                 for dataset in combination['datasets']:
                     self._check_runs(dataset)

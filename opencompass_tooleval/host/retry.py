@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from mmengine.config import Config
-from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
-
+from opencompass_tooleval.host.dumped_config import read_dumped
 from opencompass_tooleval.host.journal import Journal
 from opencompass_tooleval.host.lock import InUseError, exclusive, is_held, lock_path, sweep_lock
 from opencompass_tooleval.host.shards import read_predictions, whole_name
+from opencompass_tooleval.host.status import abbrs_of
 from opencompass_tooleval.host.work_dir import WorkDir
 
 
@@ -49,21 +49,42 @@ def find_unanswered(work: WorkDir) -> Iterator[Unanswered]:
                 yield Unanswered(folder.name, file.stem, file, None)
 
 
-def accepting(config: Path, out: Path) -> set[tuple[str, str]]:
-    """Writes a config like another, under which any number of samples may stay without an answer.
+@dataclass(frozen=True)
+class Again:
+    """A config under which any number of samples may stay without an answer.
 
-    Returns:
-        The models and data sets that it has, by abbr.
+    Attributes:
+        content: Its values.
+        pairs: The models and data sets that it has, by abbr.
     """
-    content = Config.fromfile(str(config), format_python_code=False)
+
+    content: dict[str, Any]
+    pairs: set[tuple[str, str]]
+
+    def write(self, file: Path) -> None:
+        """Writes it, for its owner only: it may hold keys."""
+        file.touch(mode=0o600)
+        # Not as mmengine lays it out, which leaves quotes in a key as they are: a config of somebody else's run could
+        # then hold more than literals.
+        lines = (f'{name} = {value!r}\n' for name, value in self.content.items())
+        file.write_text(''.join(lines), encoding='utf-8')
+
+
+def accepting(config: Path) -> Again:
+    """A config like one that OpenCompass keeps in a run, which is read and not executed.
+
+    Raises:
+        DataError: It cannot be read.
+    """
+    content = read_dumped(config)
+    models, datasets = abbrs_of(content, config)
+    content.pop('_base_', None)  # no dump has it; mmengine would execute what it names
     for dataset in content['datasets']:
-        inferencer = dataset['infer_cfg']['inferencer']
-        if 'opencompass_tooleval.' in str(inferencer['type']):
+        infer_cfg = dataset.get('infer_cfg')
+        inferencer = infer_cfg.get('inferencer') if isinstance(infer_cfg, dict) else None
+        if isinstance(inferencer, dict) and 'opencompass_tooleval.' in str(inferencer.get('type')):
             inferencer['max_infra_share'] = 1.0
-    out.parent.mkdir(exist_ok=True)
-    content.dump(str(out))
-    datasets = [dataset_abbr_from_cfg(dataset) for dataset in content['datasets']]
-    return {(model_abbr_from_cfg(model), dataset) for model in content['models'] for dataset in datasets}
+    return Again(content, {(model, dataset) for model in models for dataset in datasets})
 
 
 def in_config(unanswered: Sequence[Unanswered], known: set[tuple[str, str]]) -> list[Unanswered]:

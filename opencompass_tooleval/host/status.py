@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.host.dumped_config import read_dumped
 from opencompass_tooleval.host.journal import Journal
 from opencompass_tooleval.host.lock import holder_of, is_held, lock_path, sweep_lock
 from opencompass_tooleval.host.shards import numbered_shards, read_predictions
@@ -143,17 +145,27 @@ def look(work: WorkDir, model: str, dataset: str) -> Cell:
 
 
 def abbrs(config: Path) -> tuple[list[str], list[str]]:
-    """Abbrs of the models and of the data sets of a config that OpenCompass keeps in a run.
+    """Abbrs of the models and of the data sets of a config that OpenCompass keeps in a run; it is not executed.
 
     Raises:
         DataError: It cannot be read.
     """
-    from mmengine.config import Config
+    return abbrs_of(read_dumped(config), config)
+
+
+def abbrs_of(content: Mapping[str, Any], config: Path) -> tuple[list[str], list[str]]:
+    """Abbrs of the models and of the data sets of a config's values.
+
+    Raises:
+        DataError: It has none.
+    """
     from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
     try:
-        cfg = Config.fromfile(config, format_python_code=False)
-        models, datasets = cfg['models'], cfg['datasets']
-    except Exception as error:  # a config is a program: it may fail in any way
-        raise DataError(config, f'the config cannot be read ({type(error).__name__}: {error})') from error
-    return [model_abbr_from_cfg(model) for model in models], [dataset_abbr_from_cfg(dataset) for dataset in datasets]
+        models = [model_abbr_from_cfg(model) for model in content['models']]
+        datasets = [dataset_abbr_from_cfg(dataset) for dataset in content['datasets']]
+        if not all(isinstance(abbr, str) for abbr in (*models, *datasets)):
+            raise TypeError('an abbr is no text')
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(config, f'its models and datasets cannot be read ({type(error).__name__}: {error})') from error
+    return models, datasets

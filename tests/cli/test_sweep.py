@@ -104,11 +104,17 @@ def test_retry_asks_only_what_has_no_answer(
     first = {file.name: json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/api/*.json')}
     assert sum(result['samples']['infra'] for result in first.values()) == 3
 
+    said = done.stdout + done.stderr
+    assert said.count('model api: its key stands in the config') == 1 and '$OPENAI_API_KEY' in said
     canned_server.reset()
+    private = tmp_path / 'private'
+    private.mkdir()
+    monkeypatch.setattr('tempfile.tempdir', str(private))
     assert 'would ask them again' in tooleval('retry', 'out', '--dry-run').out
-    assert canned_server.stats()['requests'] == 0
+    assert canned_server.stats()['requests'] == 0 and list(private.iterdir()) == []
     again = tooleval('retry', 'out')
     assert again.code == 0, again.out + again.err
+    assert list(private.iterdir()) == [] and not list(tmp_path.rglob('retry.py'))
     assert canned_server.stats()['requests'] == 3
     second = {file.name: json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/api/*.json')}
     assert second.keys() == first.keys()
@@ -152,6 +158,22 @@ def test_what_failed_is_told_with_its_log(
     assert line.startswith('FAILED   api x tooleval-broken: ') and '/no/such/folder' in line
     log = said.out.splitlines()[said.out.splitlines().index(line) + 1].strip()
     assert Path(log).is_file() or (tmp_path / log).is_file()
+
+
+@pytest.mark.parametrize('command', ['status', 'retry', 'report', 'export'])
+def test_looking_at_a_run_executes_nothing(tooleval: Command, tmp_path: Path, command: str) -> None:
+    run = tmp_path / 'out' / '20260101_000000'
+    (run / 'configs').mkdir(parents=True)
+    (run / 'configs' / 'a.py').write_text(f'open({str(tmp_path / "executed")!r}, "w")\nmodels = []\ndatasets = []\n')
+    (run / 'predictions' / 'm').mkdir(parents=True)
+    (run / 'predictions' / 'm' / 'd.json').write_text('{"0": {"infra": "infra:timeout", "prediction": ""}}')
+    done = tooleval(
+        command, tmp_path / 'out', *(['--out', tmp_path / 'new'] if command in ('report', 'export') else [])
+    )
+    assert not (tmp_path / 'executed').exists()
+    if command in ('status', 'retry'):
+        assert done.code == 1 and 'a.py: the config cannot be read, and is not executed (line 1: ' in done.err
+        assert done.err.count('\n') == 1
 
 
 @pytest.mark.parametrize('command', ['status', 'retry'])

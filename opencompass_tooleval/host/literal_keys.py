@@ -1,0 +1,85 @@
+"""Keys that stand in a config: OpenCompass writes configs into the working directory, for all to read."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from opencompass.utils import get_logger
+
+_NAMES = {
+    'ak', 'access_key', 'accesskey', 'api_key', 'apikey', 'authorization', 'key', 'openai_api_key', 'secret',
+    'secret_id', 'secret_key', 'secretkey', 'sk', 'token', 'x-api-key',
+}  # fmt: skip
+"""Parameters of OpenCompass's models, and headers."""
+_NO_KEYS = {'', 'dummy', 'empty', 'env', 'no-key', 'none', 'not-needed', 'ollama', 'sk-no-key-required'}
+"""What local servers are given, and ``ENV``."""
+_VARIABLES = {
+    'OpenAI': 'OPENAI_API_KEY',
+    'ClaudeSDK': 'ANTHROPIC_API_KEY',
+    'Gemini': 'GEMINI_API_KEY',
+    'SenseTime': 'SENSENOVA_API_KEY',
+}
+"""Part of a class's name -> the variable that it reads for ``key='ENV'``."""
+
+_warned: set[str] = set()
+_lock = threading.Lock()
+
+
+def _is_key(name: object, value: Any) -> bool:
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return str(name).lower() in _NAMES and any(
+        isinstance(text, str) and text.strip().lower() not in _NO_KEYS for text in values
+    )
+
+
+def _has_key(cfg: Any) -> bool:
+    """Whether a key stands in a model's config, such as in its headers."""
+    if isinstance(cfg, Mapping):
+        return any(_is_key(name, value) or _has_key(value) for name, value in cfg.items())
+    return isinstance(cfg, (list, tuple)) and any(map(_has_key, cfg))
+
+
+def _judges(cfg: Any) -> Iterator[Any]:
+    """Configs of models that judge, anywhere in a data set's."""
+    if isinstance(cfg, Mapping):
+        for name, value in cfg.items():
+            if 'judge' in str(name):
+                yield from value if isinstance(value, (list, tuple)) else [value]
+            else:
+                yield from _judges(value)
+    elif isinstance(cfg, (list, tuple)):
+        for value in cfg:
+            yield from _judges(value)
+
+
+def _advice(cfg: Mapping[str, Any]) -> str:
+    name = str(cfg.get('type', 'the model')).rpartition('.')[2]
+    variable = next((variable for part, variable in _VARIABLES.items() if part.lower() in name.lower()), '')
+    if not variable:
+        return f'{name} reads no variable that we know of: keep the working directory to yourself (chmod 700)'
+    return f"write key='ENV' there, and keep the key in ${variable}"
+
+
+def warn_of_literal_keys(models: Iterable[Any], datasets: Iterable[Any]) -> None:
+    """Warns of keys in the configs of models, and of judges in those of data sets; once per model and process.
+
+    Args:
+        models: Configs of models.
+        datasets: Configs of data sets.
+    """
+    judges = (judge for dataset in datasets for judge in _judges(dataset))
+    for role, cfg in chain((('model', model) for model in models), (('judge', judge) for judge in judges)):
+        if not isinstance(cfg, Mapping) or not _has_key(cfg):
+            continue
+        who = f'{role} {cfg.get("abbr", cfg.get("path", ""))}'
+        with _lock:
+            is_new = who not in _warned
+            _warned.add(who)
+        if is_new:
+            get_logger().warning(
+                f'{who}: its key stands in the config, and so in all configs that are written into the working '
+                f'directory, for everybody to read; {_advice(cfg)}'
+            )
