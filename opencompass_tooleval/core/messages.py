@@ -16,7 +16,7 @@ class Message:
     content: str
 
 
-def normalise(messages: Iterable[Message], role_map: Mapping[str, str]) -> list[Message]:
+def normalise(messages: Iterable[Message], role_map: Mapping[str, str], merge: bool = True) -> list[Message]:
     """Renames roles, drops empty messages and merges neighbours of one role with one newline.
 
     Some wrappers of OpenCompass do the last two themselves and some do not; done here, all see the same.
@@ -24,6 +24,7 @@ def normalise(messages: Iterable[Message], role_map: Mapping[str, str]) -> list[
     Args:
         messages: The conversation.
         role_map: Role -> role for those to rename, for example ``{'function': 'user'}``.
+        merge: Whether neighbours of one role become one message.
 
     Raises:
         ValueError: A role is not in ``ROLES`` after renaming, or nothing is left.
@@ -35,7 +36,7 @@ def normalise(messages: Iterable[Message], role_map: Mapping[str, str]) -> list[
             raise ValueError(f'role {role!r} is none of {", ".join(ROLES)}')
         if not message.content:
             continue
-        if merged and merged[-1].role == role:
+        if merge and merged and merged[-1].role == role:
             merged[-1] = Message(role, f'{merged[-1].content}\n{message.content}')
         else:
             merged.append(Message(role, message.content))

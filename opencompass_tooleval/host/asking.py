@@ -9,6 +9,7 @@ import torch
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.host.conversation import Conversation
+from opencompass_tooleval.host.turns import turns_apart
 
 TRUNCATED = 'infra:truncated'
 
@@ -18,7 +19,8 @@ _TOKENS_PER_MESSAGE = 32
 def token_length(model: Any, prompt: Conversation) -> int:
     """Tokens of a prompt; the chat wrappers of HF count a conversation, others only text."""
     try:
-        return int(model.get_token_len(prompt))
+        with turns_apart(model, [prompt]) as (given,):
+            return int(model.get_token_len(given))
     except (AttributeError, KeyError, TypeError, ValueError):
         return int(model.get_token_len(str(prompt)))
 
@@ -50,10 +52,8 @@ def ask(
     answers = {index: Answer('', TRUNCATED) for index, prompt in enumerate(prompts) if exceeds_context(model, prompt)}
     fitting = [index for index in range(len(prompts)) if index not in answers]
     if fitting:
-        with torch.no_grad():
-            generated = model.generate_from_template(
-                [prompts[index] for index in fitting], max_out_len=max_out_len, **(options or {})
-            )
+        with torch.no_grad(), turns_apart(model, [prompts[index] for index in fitting]) as given:
+            generated = model.generate_from_template(list(given), max_out_len=max_out_len, **(options or {}))
         for index, text in zip(fitting, generated, strict=True):
             answers[index] = Answer(str(text), getattr(text, 'reason', None))
     return [answers[index] for index in range(len(prompts))]

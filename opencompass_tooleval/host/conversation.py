@@ -57,7 +57,8 @@ class ToolEvalConversationTemplate:
     Args:
         template: The column in braces, such as ``'{messages}'``. OpenCompass's partitioners read this key.
         function_role: The role that takes a tool's output: ``user`` (default), ``system`` or ``assistant``.
-        system_role: The role of the system prompt; ``user`` is the T-Eval authors' setting for open models.
+        system_role: The role of the system prompt; ``user`` is the T-Eval authors' setting for most open models, in
+            which every message is a turn of its own. Otherwise neighbours of one role are merged.
     """
 
     prompt_type = 'meta'
@@ -67,6 +68,7 @@ class ToolEvalConversationTemplate:
         self.template = template
         self._column = template.strip('{}')
         self._role_map = {'function': function_role, 'tool': function_role, 'system': system_role}
+        self._merge = system_role != 'user'
 
     def generate_item(
         self,
@@ -77,13 +79,14 @@ class ToolEvalConversationTemplate:
     ) -> Conversation:
         """Builds the prompt of one row; the other arguments are OpenCompass's, and nothing is to be replaced here."""
         messages = [Message(**message) for message in json.loads(entry[self._column])]
-        conversation = Conversation.of(normalise(messages, self._role_map), entry)
+        conversation = Conversation.of(normalise(messages, self._role_map, self._merge), entry)
         conversation.asked = self.asked(entry[self._column])
         return conversation
 
     def asked(self, text: str) -> str:
         """32 hex digits that stand for the prompt made of a column's text: another text or role gives others."""
-        roles = json.dumps(self._role_map).encode('ascii')
+        settings = self._role_map if self._merge else {**self._role_map, 'merge': False}
+        roles = json.dumps(settings).encode('ascii')
         return hashlib.blake2b(roles + text.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()
 
     def asked_of(self, rows: Dataset) -> list[str]:

@@ -31,6 +31,11 @@ def test_normalise(messages: list[tuple[str, str]], role_map: dict[str, str], ex
     assert normalise([Message(*message) for message in messages], role_map) == [Message(*item) for item in expected]
 
 
+def test_neighbours_stay_apart_where_they_shall() -> None:
+    messages = [Message('system', 's'), Message('user', 'a'), Message('assistant', ''), Message('user', 'b')]
+    assert normalise(messages, {'system': 'user'}, merge=False) == [Message('user', text) for text in 'sab']
+
+
 @pytest.mark.parametrize(
     ('messages', 'says'),
     [

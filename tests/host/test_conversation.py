@@ -55,8 +55,8 @@ def pairs(conversation: Conversation) -> list[tuple[str, str]]:
         ),
         pytest.param(
             {'system_role': 'user'},
-            [('HUMAN', 's\na\nb\nf'), ('BOT', 'c\u2028'), ('HUMAN', 't')],
-            id='system as user',
+            [('HUMAN', 's'), ('HUMAN', 'a'), ('HUMAN', 'b'), ('HUMAN', 'f'), ('BOT', 'c\u2028'), ('HUMAN', 't')],
+            id='system as user: every message is a turn',
         ),
     ],
 )

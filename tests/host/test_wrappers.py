@@ -13,7 +13,7 @@ import pytest
 from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate, OpenAISDK
 
 from opencompass_tooleval.host.api_model import ToolEvalOpenAI
-from opencompass_tooleval.host.asking import exceeds_context
+from opencompass_tooleval.host.asking import ask, exceeds_context, token_length
 from opencompass_tooleval.host.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.host.fixed_models import OracleModel
 from opencompass_tooleval.teval.adapter import ToolEvalTEvalDataset
@@ -85,7 +85,7 @@ def rendered(model: Any, conversations: list[Conversation], monkeypatch: pytest.
 
     with monkeypatch.context() as patch:
         patch.setattr(model.tokenizer, 'batch_encode_plus', spy)
-        model.generate_from_template(conversations, max_out_len=1)
+        ask(model, conversations, 1)
     return seen
 
 
@@ -115,9 +115,35 @@ def test_chat_wrapper_renders_the_merged_messages(
 def test_chat_wrapper_with_the_system_prompt_as_user(
     chat: HuggingFacewithChatTemplate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    merged = [{'role': 'user', 'content': 'You have tools.\n\nWhat is the weather in 临安?'}, *MERGED[2:]]
-    expected = chat.tokenizer.apply_chat_template(merged, add_generation_prompt=True, tokenize=False)
-    assert rendered(chat, [make_conversation(system_role='user')], monkeypatch) == [expected]
+    """The authors' template gives every message a turn: ``user`` twice in the beginning, and twice in the end."""
+    apart = [{**message, 'role': 'assistant' if message['role'] == 'assistant' else 'user'} for message in MESSAGES]
+    expected = chat.tokenizer.apply_chat_template(apart, add_generation_prompt=True, tokenize=False)
+    assert expected.startswith('<|im_start|>user\nYou have tools.\n<|im_end|>\n<|im_start|>user\nWhat is')
+    assert expected.count('<|im_start|>user') == 4
+    conversations = [make_conversation(), make_conversation(system_role='user')]
+    plain = chat.tokenizer.apply_chat_template(MERGED, add_generation_prompt=True, tokenize=False)
+    assert rendered(chat, conversations, monkeypatch) == [plain, expected]
+    count = len(chat.tokenizer(expected, add_special_tokens=False)['input_ids'])
+    assert token_length(chat, conversations[1]) == count != token_length(chat, conversations[0])
+    assert 'apply_chat_template' not in vars(chat.tokenizer)
+
+
+def test_a_chat_template_that_takes_no_two_user_turns_is_named(
+    chat: HuggingFacewithChatTemplate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusing = (
+        "{% for m in messages %}{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}"
+        "{{ raise_exception('roles must alternate') }}{% endif %}{{ m['content'] }}{% endfor %}"
+    )
+    monkeypatch.setattr(chat.tokenizer, 'chat_template', refusing)
+    with pytest.raises(ValueError, match=r'no two turns of one role \(roles must alternate\): leave out system_role'):
+        ask(chat, [make_conversation(system_role='user')], 1)
+    assert len(ask(chat, [make_conversation(MESSAGES[1:])], 1)) == 1
+
+
+def test_a_base_model_gets_no_marks(base: HuggingFaceBaseModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = '\n'.join(message['content'] for message in MESSAGES)
+    assert rendered(base, [make_conversation(system_role='user')], monkeypatch) == [expected]
 
 
 def test_base_wrapper_sees_every_message(base: HuggingFaceBaseModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +163,8 @@ def test_api_wrappers_send_the_merged_messages(wrapper: type[OpenAISDK], tiny_mo
         temperature=0,
     )
     assert sent(model, make_conversation()) == MERGED
+    roles = [message['role'] for message in sent(model, make_conversation(system_role='user'))]
+    assert roles == ['user', 'user', 'assistant', 'user', 'user']
 
 
 def test_api_wrapper_downloads_no_tokenizer() -> None:
