@@ -327,8 +327,11 @@ def score_funcqa_command(
 
 @score_app.command('toolbench')
 def score_toolbench_command(
-    subset: str = typer.Argument(help='selection_5 (10, 20, 50), calls_g2, calls_g3 or success.'),
-    predictions: Path = typer.Option(..., help='Recorded answers; for success, stored trajectories.'),
+    subset: str = typer.Argument(help='selection_5 (10, 20, 50), calls_g2, calls_g3, success or trajectories.'),
+    file: Path | None = typer.Argument(None, help='The same as --predictions.'),
+    predictions: Path | None = typer.Option(
+        None, help="Recorded answers; for success and trajectories, stored trajectories, such as ToolEval's .json.gz."
+    ),
     data: Path | None = typer.Option(None, help='The test file; for success where trajectories lack their request.'),
     judgements: Path | None = typer.Option(None, help='For success: what the judge said.'),
     encoder: str | None = typer.Option(
@@ -337,10 +340,13 @@ def score_toolbench_command(
     json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
     details: Path | None = typer.Option(None, help='Write one JSON line per sample there.'),
 ) -> None:
-    """Score recorded answers, or judgements of stored trajectories, of one subset of ToolBench."""
+    """Score recorded answers, or stored trajectories with or without judgements, of one subset of ToolBench."""
     from opencompass_tooleval.cli.score_toolbench import ToolBenchRequest, score_toolbench
 
-    score_toolbench(ToolBenchRequest(subset, predictions, data, judgements, encoder, json_out, details))
+    answers = predictions or file
+    if answers is None or (predictions and file):
+        raise ValueError('say one file of answers: FILE, or --predictions FILE')
+    score_toolbench(ToolBenchRequest(subset, answers, data, judgements, encoder, json_out, details))
 
 
 @score_app.command('teval')

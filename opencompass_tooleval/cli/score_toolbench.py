@@ -13,15 +13,19 @@ from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, 
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.easytool.toolbench import VERSION, success
+from opencompass_tooleval.easytool.toolbench import VERSION, score_runs, success
 from opencompass_tooleval.easytool.toolbench.build import load_queries, make_choices, make_requests, open_tools
 from opencompass_tooleval.easytool.toolbench.records import Subset, find_file, find_subset
 from opencompass_tooleval.easytool.toolbench.score_calls import breakdown, score_requests, total
 from opencompass_tooleval.easytool.toolbench.score_selection import score_choices
+from opencompass_tooleval.easytool.toolbench.trajectories import load_runs
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
 from opencompass_tooleval.host.recorded import load_recorded
+
+TRAJECTORIES = 'trajectories'
+"""What stored runs say without a judge; no data set of OpenCompass."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +33,8 @@ class ToolBenchRequest:
     """What ``tooleval score toolbench`` was asked; the fields are its options.
 
     Attributes:
-        subset: Name of the subset, such as ``selection_5``.
-        predictions: Recorded answers; for ``success`` stored trajectories.
+        subset: Name of the subset, such as ``selection_5``, or ``trajectories``.
+        predictions: Recorded answers; for ``success`` and ``trajectories`` stored trajectories.
         data: The test file; for ``success`` only where trajectories do not say their request.
         judgements: For ``success``: what the judge said.
         encoder: For selection: what finds the other candidates.
@@ -88,6 +92,31 @@ def _score_answers(request: ToolBenchRequest, subset: Subset) -> _Scored:
     return _Scored(of_calls, total(of_calls, subset.metrics), breakdown(of_calls), expected)
 
 
+def _score_trajectories(request: ToolBenchRequest) -> _Scored:
+    if request.data is not None or request.judgements is not None:
+        raise ValueError('trajectories are scored by themselves: leave --data and --judgements out')
+    runs = load_runs(request.predictions)
+    scores = score_runs.score_runs(runs)
+    methods = sorted({run.method for run in runs})
+    return _Scored(scores, score_runs.total(scores), {'methods': methods, **score_runs.breakdown(scores)})
+
+
+def _print_trajectories(more: dict[str, Any], console: Console) -> None:
+    console.print(
+        f'{more["calls"]} calls, {more["mean_calls"]:.2f} per run; {more["mean_steps"]:.2f} steps per run as the file '
+        f'counts them; methods: {", ".join(more["methods"])}',
+        markup=False,
+    )
+    console.print(counts_line('codes', more['codes']), markup=False)
+    console.print(counts_line('error responses', more['error_responses']), markup=False)
+    if more['unscored_calls']:
+        console.print(
+            f'NOTE the tools of {more["unscored_calls"]} calls were retrieved, and the file does not say which ones '
+            'were chosen from: name and parameter errors are not known',
+            markup=False,
+        )
+
+
 def score_toolbench(request: ToolBenchRequest) -> None:
     """Scores recorded answers and prints or writes what was asked for.
 
@@ -98,11 +127,14 @@ def score_toolbench(request: ToolBenchRequest) -> None:
         ValueError: The options do not fit the subset, or name what does not exist.
     """
     check_outputs(request.json_out, request.details)
-    subset = find_subset(request.subset)
-    scored = (_score_success if subset.kind == 'success' else _score_answers)(request, subset)
+    if request.subset == TRAJECTORIES:
+        scored = _score_trajectories(request)
+    else:
+        subset = find_subset(request.subset)
+        scored = (_score_success if subset.kind == 'success' else _score_answers)(request, subset)
     result = {
         'benchmark': 'toolbench',
-        'subset': subset.name,
+        'subset': request.subset,
         'version': VERSION,
         'samples': scored.total.samples,
         'metrics': scored.total.metrics,
@@ -114,7 +146,9 @@ def score_toolbench(request: ToolBenchRequest) -> None:
     if request.json_out == STDOUT:
         return
     console = Console()
-    print_metrics(f'ToolBench {subset.name}, {len(scored.scores)} samples', result, console)
+    print_metrics(f'ToolBench {request.subset}, {len(scored.scores)} samples', result, console)
     console.print(counts_line('reasons', scored.total.reasons), markup=False)
+    if request.subset == TRAJECTORIES:
+        _print_trajectories(scored.more, console)
     if scored.expected not in (None, len(scored.scores)):
         console.print(f'NOTE {len(scored.scores)} samples of {scored.expected}: not the published file', markup=False)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
+import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -17,19 +19,35 @@ logger = logging.getLogger(__name__)
 MAX_BYTES = 1 << 28
 """No documentation is larger; a file that is was given by mistake."""
 
+_GZIP = b'\x1f\x8b'
+
+
+def _content(path: Path, most: int) -> bytes:
+    """The bytes of a file, unzipped if it is gzipped: no more than ``most`` and one, so that a bomb does not go off."""
+    with path.open('rb') as file:
+        if file.read(len(_GZIP)) != _GZIP:
+            file.seek(0)
+            return file.read(most + 1)
+    with gzip.open(path) as unzipped:
+        return unzipped.read(most + 1)
+
 
 def read_text(path: Path) -> str:
-    """The text of a file.
+    """The text of a file, which may be gzipped.
 
     Raises:
-        DataError: It is no file, not UTF-8, or larger than ``MAX_BYTES``.
+        DataError: It is no file, not UTF-8, damaged, or larger than ``MAX_BYTES``.
     """
     if not path.is_file():
         raise DataError(path, 'the file is missing')
-    if path.stat().st_size > MAX_BYTES:
+    try:
+        content = _content(path, MAX_BYTES)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(path, f'the file cannot be read ({error})') from error
+    if len(content) > MAX_BYTES:
         raise DataError(path, f'the file has more than {MAX_BYTES} bytes')
     try:
-        return path.read_text(encoding='utf-8')
+        return content.decode('utf-8')
     except ValueError as error:
         raise DataError(path, f'the file is no UTF-8 text ({error})') from error
 

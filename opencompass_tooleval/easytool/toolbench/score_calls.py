@@ -90,7 +90,13 @@ def _is_calls(value: Any) -> bool:
     return value == [] or any(named)
 
 
-def _parameter_codes(signature: Signature, given: Any) -> list[str]:
+def parameter_codes(signature: Signature, given: Any) -> list[str]:
+    """What is wrong with the parameters of a call, one code per parameter.
+
+    Args:
+        signature: The API's.
+        given: What was passed.
+    """
     if not isinstance(given, dict):
         return [NO_OBJECT]
     documented = {parameter.name: parameter for parameter in (*signature.required, *signature.optional)}
@@ -127,7 +133,7 @@ def check_call(request: Request, call: Any) -> Call:
     signature = known.get((plain(tool), plain(api)))
     if signature is None:
         return Call(call, (UNKNOWN_API if plain(tool) in {name for name, _ in known} else UNKNOWN_TOOL,))
-    return Call(call, tuple(dict.fromkeys(_parameter_codes(signature, _first(call, _PARAMETERS, {})))))
+    return Call(call, tuple(dict.fromkeys(parameter_codes(signature, _first(call, _PARAMETERS, {})))))
 
 
 def score_calls(request: Request, answer: Any) -> CallsScore:

@@ -1,0 +1,187 @@
+"""Stored runs in ToolEval's format -> typed runs, with every call and response. Every quirk of the files ends here.
+
+A file is an object by query id, of ``{"query", "available_tools": [JSON schema of a function, ...], "answer":
+{"method", "total_steps", "final_answer", "answer_details": [node, ...]}}``. A node is ``{"role", "message", "next":
+[node, ...]}``; where its role is ``tool``, the message is ``{"name", "arguments", "response"}``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.instruction import ABSENT, Parameter
+from opencompass_tooleval.easytool.sources.reading import read_json
+from opencompass_tooleval.easytool.toolbench.calls import Signature
+
+FINISH = 'Finish'
+GIVE_ANSWER = 'give_answer'
+
+MAX_NODES = 10_000
+"""Of one run: ToolBench's agents ask a model 200 times at most."""
+
+_MAX_HEAD = 200
+_RETURN_TYPE = re.compile(r'"return_type"\s{0,9}:\s{0,9}"(\w{1,40})"')
+
+
+@dataclass(frozen=True)
+class StoredCall:
+    """One call of a tool.
+
+    Attributes:
+        name: The function's name, as it was called.
+        arguments: What was passed: JSON values, or a text that is no JSON.
+        response: What came back, as text.
+    """
+
+    name: str
+    arguments: Any
+    response: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """One stored run.
+
+    Attributes:
+        id: Query id.
+        query: The request; ``''`` if the file does not say it.
+        method: How the file calls the method.
+        total_steps: How many steps the file says it took.
+        final_answer: What the user gets.
+        ending: ``give_answer``, ``give_up_and_restart`` or whatever else the last step passed to ``Finish``; ``''``
+            where the last step is another one.
+        calls: The calls of tools, ``Finish`` aside, in the order of the tree, depth first.
+        inventory: Name -> signature of the tools that the file says were there, ``Finish`` aside.
+    """
+
+    id: str
+    query: str
+    method: str
+    total_steps: int
+    final_answer: str
+    ending: str
+    calls: tuple[StoredCall, ...]
+    inventory: Mapping[str, Signature]
+
+    @property
+    def is_retrieved(self) -> bool:
+        """Whether the tools were retrieved: then those of ``inventory`` are not the ones that were chosen from."""
+        return 'retrieve' in self.method.casefold()
+
+
+class _Fault(ValueError):
+    """What is wrong with a run; the caller adds file and id."""
+
+
+def _need(row: Any, key: str, kind: type) -> Any:
+    if not isinstance(row, dict) or not isinstance(row.get(key), kind) or isinstance(row.get(key), bool):
+        raise _Fault(f'{key!r} is missing or no {kind.__name__}')
+    return row[key]
+
+
+def _parameter(name: str, raw: Any) -> Parameter:
+    if not isinstance(raw, dict):
+        raise _Fault(f'the parameter {name[:_MAX_HEAD]!r} is no object')
+    type_name = raw.get('type')
+    default = raw.get('example_value', ABSENT)
+    return Parameter(name, type_name if isinstance(type_name, str) else '', default=default)
+
+
+def _signature(tool: Any) -> Signature:
+    name, schema = _need(tool, 'name', str), _need(tool, 'parameters', dict)
+    properties = _need(schema, 'properties', dict)
+    required = schema.get('required', [])
+    if not isinstance(required, list) or not all(isinstance(key, str) for key in required):
+        raise _Fault(f"'required' of {name[:_MAX_HEAD]!r} is no list of texts")
+    needed = dict.fromkeys(required)
+    return Signature(
+        '',
+        name,
+        tuple(_parameter(key, properties.get(key, {})) for key in needed),
+        tuple(_parameter(key, raw) for key, raw in properties.items() if key not in needed),
+    )
+
+
+def _tool_messages(details: list[Any]) -> list[Mapping[str, Any]]:
+    """The messages of all tool nodes, depth first; without recursion, since a file may nest as it likes."""
+    found: list[Mapping[str, Any]] = []
+    waiting = list(reversed(details))
+    seen = 0
+    while waiting:
+        node = waiting.pop()
+        seen += 1
+        if seen > MAX_NODES:
+            raise _Fault(f"'answer_details' has more than {MAX_NODES} nodes")
+        role, below = _need(node, 'role', str), node.get('next', [])
+        if not isinstance(below, list):
+            raise _Fault("'next' of a node is no list")
+        if role == 'tool':
+            found.append(_need(node, 'message', dict))
+        waiting += reversed(below)
+    return found
+
+
+def _arguments(raw: Any) -> Any:
+    """What was passed; text is read as JSON where it is JSON."""
+    if not isinstance(raw, str):
+        return raw
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return raw
+
+
+def _ending(message: Mapping[str, Any]) -> str:
+    """What ``Finish`` was called with; the files write its arguments as text that need not be JSON (``\\{...\\}``)."""
+    arguments = message.get('arguments')
+    if isinstance(arguments, dict):
+        return str(arguments.get('return_type', ''))[:_MAX_HEAD]
+    found = _RETURN_TYPE.search(arguments[:_MAX_HEAD]) if isinstance(arguments, str) else None
+    return found[1] if found else ''
+
+
+def _run(run_id: str, row: Any) -> Run:
+    answer = _need(row, 'answer', dict)
+    messages = _tool_messages(_need(answer, 'answer_details', list))
+    called = [(message, _need(message, 'name', str)) for message in messages]
+    final = answer.get('final_answer', '')
+    tools = [_signature(tool) for tool in _need(row, 'available_tools', list)]
+    query = row.get('query', '')
+    return Run(
+        run_id,
+        query if isinstance(query, str) else '',
+        str(answer.get('method', ''))[:_MAX_HEAD],
+        _need(answer, 'total_steps', int),
+        final if isinstance(final, str) else '',
+        _ending(called[-1][0]) if called and called[-1][1] == FINISH else '',
+        tuple(
+            StoredCall(name, _arguments(message.get('arguments')), _need(message, 'response', str))
+            for message, name in called
+            if name != FINISH
+        ),
+        {tool.api: tool for tool in reversed(tools) if tool.api != FINISH},
+    )
+
+
+def load_runs(file: Path) -> list[Run]:
+    """Reads a file of stored runs, gzipped or not.
+
+    Raises:
+        DataError: It is missing or damaged, or is of another format; names the run.
+    """
+    rows = read_json(file)
+    if not isinstance(rows, dict) or not rows:
+        raise DataError(file, "the file is no object of runs by query id, as ToolEval's are")
+    runs = []
+    for run_id, row in rows.items():
+        try:
+            runs.append(_run(run_id, row))
+        except _Fault as fault:
+            raise DataError(file, str(fault), run_id[:_MAX_HEAD]) from fault
+    return runs
