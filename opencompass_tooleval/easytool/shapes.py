@@ -6,17 +6,20 @@ shape              one entry
 ``restbench``      ``ID, tool_name, tool_description, tool_usage, Example {Scenario, Parameters}``; a list of them
 ``funcqa``         ``ID, standardized_name, API_description, Usage {required_parameters, Example}``; an object by ID
 ``funcqa_names``   ``ID, description``; JSON lines (FuncQA's ``tool_dic.jsonl``, what tools are chosen from)
-``toolbench``      ``tool_name, tool_description, tool_guidelines`` (Table 8: a guideline per function); a list, or an
-                   object by ID
+``toolbench``      ``tool_name, tool_description, tool_guidelines {API: {name, description, required_parameters,
+                   optional_parameters, Example}}`` (Table 8); an object by ID, or by name, a list, or one entry
 =================  ===================================================================================================
 
-``toolbench`` holds every instruction; the others hold tools of one function. Keys that a shape does not know go to
-``extra`` and come back behind those that it knows.
+``toolbench`` holds every instruction; the others hold tools of one function. Keys that a shape does not know
+(``standardized_name`` of ToolBench's) go to ``extra`` and come back behind those that it knows. A guideline is called
+as its key says: one without ``name`` or ``description`` comes back with them. Where several tools of ToolBench, told
+apart by ``ID``, have one name, the last counts, as in EasyTool's own script, and a warning says so.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -29,7 +32,12 @@ from opencompass_tooleval.easytool.instruction import ABSENT, Example, FunctionI
 
 Entry = dict[str, Any]
 
+logger = logging.getLogger(__name__)
+
 _QUOTED = re.compile(r"'([^']+)'")
+
+_MOST_SHOWN = 200
+"""Characters of a name in a message."""
 
 
 class _Fault(ValueError):
@@ -63,7 +71,7 @@ def read_parameter(raw: Any) -> Parameter:
         raise _Fault('a parameter is no object')
     for key in ('type', 'description'):
         if not isinstance(raw.get(key, ''), str):
-            raise _Fault(f'{key!r} of parameter {raw.get("name")!r} is no text')
+            raise _Fault(f'{key!r} of parameter {str(raw.get("name"))[:_MOST_SHOWN]!r} is no text')
     return Parameter(
         _need(raw, 'name'),
         raw.get('type', ''),
@@ -195,16 +203,18 @@ def _write_names(instruction: ToolInstruction) -> Entry:
 
 
 def _read_guideline(name: str, raw: Any) -> FunctionInstruction:
-    if not isinstance(raw, dict) or raw.get('name') != name:
-        raise _Fault(f'the guideline of {name!r} is no object of that name')
+    if not isinstance(raw, dict) or raw.get('name', name) != name:
+        raise _Fault(f'the guideline of {name[:_MOST_SHOWN]!r} is no object of that name')
     keys = ('required_parameters', 'optional_parameters')
+    known = ('name', 'description', *keys)
+    has_example = raw.get('Example') not in (None, '', {})  # none could be made
     return FunctionInstruction(
         name,
-        _need(raw, 'description'),
+        _need({'description': '', **raw}, 'description'),
         _parameters(raw, keys[0]),
         _parameters(raw, keys[1]),
-        _example(raw),
-        _rest(raw, 'name', 'description', *keys, 'Example'),
+        _example(raw) if has_example else None,
+        _rest(raw, *known, 'Example') if has_example else _rest(raw, *known),
     )
 
 
@@ -265,7 +275,8 @@ SHAPES: Mapping[str, Shape] = {
 def _unique(pairs: list[tuple[str, Any]]) -> Entry:
     entry = dict(pairs)
     if len(entry) < len(pairs):
-        raise _Fault(f'an object holds one of the keys {", ".join(map(repr, entry))} twice')
+        keys = ', '.join(map(repr, entry))[:_MOST_SHOWN]
+        raise _Fault(f'an object holds one of the keys {keys} twice')
     return entry
 
 
@@ -291,13 +302,21 @@ def _entries(path: Path) -> list[Any]:
     if excess := beyond_bounds(value):
         raise DataError(path, f'the file is nested too deeply or holds too large a number ({excess})')
     if isinstance(value, dict):
-        for key, entry in value.items():
-            if not isinstance(entry, dict) or str(entry.get('ID')) != key:
-                raise DataError(path, "the entry's 'ID' is not the key that it lies under", key)
-        value = list(value.values())
+        value = [value] if _shape_of(value) else [_keyed(path, key, entry) for key, entry in value.items()]
     if not isinstance(value, list) or not value:
         raise DataError(path, 'the file holds no instructions')
     return value
+
+
+def _keyed(path: Path, key: str, entry: Any) -> Entry:
+    """An entry of an object, which lies under its ID or its name; without an ``ID`` the key is it, or the name."""
+    if not isinstance(entry, dict):
+        raise DataError(path, 'the entry is no object', key[:_MOST_SHOWN])
+    if 'ID' not in entry:
+        return entry if key in (entry.get('tool_name'), entry.get('standardized_name')) else {'ID': key, **entry}
+    if str(entry['ID']) != key and key != entry.get('tool_name'):
+        raise DataError(path, "the entry's 'ID' is not the key that it lies under", key[:_MOST_SHOWN])
+    return entry
 
 
 def _shape_of(entry: Any) -> str:
@@ -336,6 +355,7 @@ def load_instructions(path: Path) -> dict[str, ToolInstruction]:
     entries = _entries(path)
     shape = SHAPES[_recognise(path, entries)]
     instructions: dict[str, ToolInstruction] = {}
+    doubled: list[str] = []
     for number, entry in enumerate(entries):
         try:
             if not isinstance(entry, dict):
@@ -343,10 +363,16 @@ def load_instructions(path: Path) -> dict[str, ToolInstruction]:
             instruction = shape.read(entry)
         except _Fault as fault:
             named = entry.get('tool_name', entry.get('standardized_name')) if isinstance(entry, dict) else None
-            raise DataError(path, str(fault), str(named or number)) from fault
+            raise DataError(path, str(fault), str(named or number)[:_MOST_SHOWN]) from fault
         if instruction.name in instructions:
-            raise DataError(path, 'the tool occurs more than once', instruction.name)
+            earlier = instructions.pop(instruction.name)
+            if shape is not SHAPES['toolbench'] or None in (earlier.id, instruction.id) or earlier.id == instruction.id:
+                raise DataError(path, 'the tool occurs more than once', instruction.name[:_MOST_SHOWN])
+            doubled.append(instruction.name)
         instructions[instruction.name] = instruction
+    if doubled:
+        logger.warning('%s: %d tools have the name of an earlier one, such as %r: the last counts',
+                       path, len(doubled), doubled[0][:_MOST_SHOWN])  # fmt: skip
     return instructions
 
 

@@ -137,6 +137,103 @@ def test_any_instruction_fits_the_toolbench_shape(tmp_path: Path) -> None:
         assert load_instructions(write(tmp_path, dump_instructions([one], shape))) == {'b': one}
 
 
+TABLE_8: dict[str, Any] = {  # the two tools of the paper's table, as ToolBench's file has them: by ID
+    '7': {
+        'ID': 7,
+        'tool_name': 'TokopediaApi',
+        'tool_description': "'TokopediaApi' can search and retrieve product details from Tokopedia. This tool has 2 "
+        "APIs: 1. 'Search Product' can search for products on Tokopedia based on a query string and action type. "
+        "2. 'Get Product Detail' can retrieve detailed information about a product on Tokopedia based on its slug.",
+        'tool_guidelines': {
+            'Search Product': {
+                'name': 'Search Product',
+                'description': 'Search The Product',
+                'required_parameters': [
+                    {'name': 'query', 'type': 'STRING', 'description': '', 'default': 'Celana Jeans'},
+                    {'name': 'act', 'type': 'STRING', 'description': '', 'default': 'search'},
+                ],
+                'optional_parameters': [],
+                'Example': {
+                    'Scenario': "if you want to search for a product with the query 'Celana Jeans' using the 'search' "
+                    'action',
+                    'Parameters': {'query': 'Celana Jeans', 'act': 'search'},
+                },
+            },
+            'Get Product Detail': {
+                'name': 'Get Product Detail',
+                'description': 'Get Product Detail',
+                'required_parameters': [{'name': 'slug', 'type': 'STRING', 'description': '', 'default': 'x'}],
+                'optional_parameters': [],
+                'Example': {},
+            },
+        },
+        'standardized_name': 'tokopediaapi',
+    },
+    '12': {
+        'ID': 12,
+        'tool_name': 'Tokopedia Super API',
+        'tool_description': "'Tokopedia Super API' can effortlessly retrieve shop and product information. This tool "
+        "has 1 API: 1. 'sortProductsMaster' can provide the list of available sorting methods.",
+        'tool_guidelines': {
+            'sortProductsMaster': {
+                'name': 'sortProductsMaster',
+                'description': 'the list of available sorting methods',
+                'required_parameters': [],
+                'optional_parameters': [],
+                'Example': {
+                    'Scenario': 'if you want to retrieve the list of available sorting methods for products using '
+                    'Tokopedia Super API',
+                    'Parameters': {},
+                },
+            }
+        },
+        'standardized_name': 'tokopedia_super_api',
+    },
+}
+
+
+def test_table_8_comes_back_key_by_key(tmp_path: Path) -> None:
+    file = write(tmp_path, TABLE_8)
+    tools = load_instructions(file)
+    assert recognise(file) == 'toolbench' and [tool.id for tool in tools.values()] == [7, 12]
+    assert ordered(dump_instructions(tools)) == ordered(file.read_text(encoding='utf-8'))
+    search, detail = tools['TokopediaApi'].functions
+    assert search.example is not None and search.example.parameters == {'query': 'Celana Jeans', 'act': 'search'}
+    assert detail.example is None
+    assert tools['TokopediaApi'].extra == {'standardized_name': 'tokopediaapi'}
+
+
+def test_layouts_of_the_toolbench_shape(tmp_path: Path) -> None:
+    """By ID, by ID that only the key says, by name, as a list, and alone: the same tools."""
+    tools = load_instructions(write(tmp_path, TABLE_8))
+    bare = {key: without(entry, 'ID') for key, entry in TABLE_8.items()}
+    by_key = load_instructions(write(tmp_path, bare))
+    assert [tool.id for tool in by_key.values()] == ['7', '12']
+    assert json.loads(dump_instructions(by_key)) == {key: {'ID': key, **entry} for key, entry in bare.items()}
+    by_name = load_instructions(write(tmp_path, {entry['tool_name']: entry for entry in TABLE_8.values()}))
+    listed = load_instructions(write(tmp_path, list(TABLE_8.values())))
+    alone = load_instructions(write(tmp_path, TABLE_8['12']))
+    assert by_name == listed == tools and alone == {'Tokopedia Super API': tools['Tokopedia Super API']}
+    nameless = load_instructions(write(tmp_path, {e['tool_name']: e for e in bare.values()}))
+    assert [tool.id for tool in nameless.values()] == [None, None]
+
+
+def test_a_guideline_is_called_as_its_key_says(tmp_path: Path) -> None:
+    entry = {**BELLS, 'tool_guidelines': {'Ring': without(without(RING, 'name'), 'description')}}
+    (ring,) = load_instructions(write(tmp_path, [entry]))['Bell Tower'].functions
+    assert (ring.name, ring.description, len(ring.required)) == ('Ring', '', 2)
+    written = json.loads(dump_instructions(load_instructions(write(tmp_path, [entry]))))
+    assert written == [{**BELLS, 'tool_guidelines': {'Ring': RING}}]
+
+
+def test_tools_of_one_name_are_told_apart_by_id(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = write(tmp_path, {'1': {**BELLS, 'ID': 1, 'tool_description': 'x'}, '2': {**BELLS, 'ID': 2}})
+    assert [tool.id for tool in load_instructions(file).values()] == [2]
+    assert "1 tools have the name of an earlier one, such as 'Bell Tower': the last counts" in caplog.text
+    with pytest.raises(DataError, match='more than once'):
+        load_instructions(write(tmp_path, [BELLS, BELLS]))
+
+
 def without(entry: dict[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name != key}
 
@@ -164,6 +261,9 @@ RING = BELLS['tool_guidelines']['Ring']
         ([{**KEY, 'Example': {'Scenario': 'x'}}], '/key/{id}', 'other keys'),
         ([{**KEY, 'Example': {'Scenario': 'x', 'Parameters': []}}], '/key/{id}', "'Parameters'"),
         ({'1': SUM}, '1', 'not the key'),
+        ({'1': BELLS, '2': 5}, '2', 'the entry is no object'),
+        ([{**BELLS, 'tool_guidelines': {'Ring': 5}}], 'Bell Tower', "guideline of 'Ring'"),
+        ([{**BELLS, 'tool_guidelines': {'Ring': {**RING, 'Example': {'Scenario': 'x'}}}}], 'Bell Tower', 'other keys'),
         ([{**SUM, 'Usage': {'required_parameters': {}}}], 'sum_', "'required_parameters'"),
         ([{**SUM, 'Usage': {'required_parameters': [3]}}], 'sum_', 'a parameter is no object'),
         ([{**SUM, 'Usage': {'required_parameters': [{'name': 'x', 'type': 3}]}}], 'sum_', "'type' of parameter 'x'"),
