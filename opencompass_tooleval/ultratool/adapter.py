@@ -194,7 +194,7 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
         items = [
             item
             for record, answer in zip(records, answers, strict=True)
-            for item in items_to_judge(record, read_answer(self.subset, answer, self.rules))
+            for item in items_to_judge(record, read_answer(self.subset, answer, self.rules), self.rules)
         ]
         verdicts = self._judge.judge([JudgeItem(item.id, item.prompt) for item in items if item.prompt])
         self._calls += self._judge.calls

@@ -11,6 +11,7 @@ from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.core.parse import Parsed
 from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.ultratool.judge import Judgement, judge_prompt
+from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.records import Record
 from opencompass_tooleval.ultratool.score_judged import FAILED, JUDGED, MISSING, Judged, created_tools
 
@@ -35,29 +36,33 @@ class Item:
         return f'{self.record}/{self.step}' if self.step else self.record
 
 
-def _text(tool: Any) -> str:
-    return json.dumps(to_jsonable(tool), ensure_ascii=False)
+def _tool_text(tool: Any, protocol: Protocol) -> str:
+    """Officially as Python writes it."""
+    return json.dumps(to_jsonable(tool), ensure_ascii=False) if protocol.strict else str(tool)
 
 
-def items_to_judge(record: Record, parsed: Parsed) -> Iterator[Item]:
-    """The plan of an answer, or each created tool for a gold step.
+def _question(step: str, protocol: Protocol) -> str:
+    """What the judge of a created tool gets as the question: officially the word after the step's number.
 
-    The authors give the judge of a created tool one word of its step as the question (English); it gets the whole step
-    here.
+    Of ``1.2 Query the rate`` that is ``Query``; a Chinese step is one word in most cases.
     """
+    return step if protocol.strict else ''.join(step.split(' ')[1:2])
+
+
+def items_to_judge(record: Record, parsed: Parsed, protocol: Protocol) -> Iterator[Item]:
+    """The plan of an answer, or each created tool for a gold step."""
     if record.subset.kind == 'planning':
         unanswered = parsed.reason.startswith(INFRA)
         shown = str(parsed.value or '')
         prompt = '' if unanswered else judge_prompt('planning', record.language, record.question, record.plan, shown)
         yield Item(record.id, '', prompt)
         return
-    created = created_tools(record, parsed.value if isinstance(parsed.value, list) else ())
+    created = created_tools(record, parsed.value if isinstance(parsed.value, list) else (), protocol)
     for step in record.reference:
         if step.number in created:
-            gold, tool = (
-                json.dumps(to_jsonable(value), ensure_ascii=False) for value in (step.tool, created[step.number])
-            )
-            yield Item(record.id, step.number, judge_prompt('tool_creation', record.language, step.text, gold, tool))
+            gold, tool = (_tool_text(value, protocol) for value in (step.tool, created[step.number]))
+            question = _question(step.text, protocol)
+            yield Item(record.id, step.number, judge_prompt('tool_creation', record.language, question, gold, tool))
 
 
 def judged_of(item: Item, judgement: Judgement | None) -> Judged:

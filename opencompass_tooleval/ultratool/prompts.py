@@ -1,20 +1,19 @@
-"""UltraTool's prompts, word for word (Figures 28 to 33), and how a row is put into them.
+"""UltraTool's prompts as the published runs sent them, and how a row is put into them.
 
-The text of the paper has lost its line breaks. A prompt is: the instruction; the sentence on the format; the example,
-unless zero-shot; ``Let's Begin!``; the query. A blank line stands between each two, and each label on its own line
-before its content. Lists are rendered as Python's ``str`` renders them, as the authors' answers show.
+They differ from the paper's Figures 28 to 33: planning has real line breaks, tool_creation another schema, the English
+labels end in a blank, ``Let’s`` has a typographic apostrophe. Lists are rendered as Python's ``str`` renders them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 PLANNING_ZH = (
     '你是一个专业的计划制定助手，给你一个用户问题，你的任务是充分理解用户问题，并制定一个合理的、'
     '可执行的多步计划以完成用户的任务，具体而言，你制订的计划应像一棵树一样分为多个子任务。输出格式为字符串（'
-    '内容是使用换行符分隔的一系列子任务），例如：1. 任务1 \\n 1.1 任务1.1 \\n 1.2 任务1.2 \\n 1.2.1 任务1.2.1 \\n '
-    '... \\n 2. 任务2 \\n ...'
+    '内容是使用换行符分隔的一系列子任务），例如：1. 任务1 \n 1.1 任务1.1 \n 1.2 任务1.2 \n 1.2.1 任务1.2.1 \n '
+    '... \n 2. 任务2 \n ...'
 )
 
 TOOL_CREATION_AWARENESS_ZH = (
@@ -29,22 +28,22 @@ TOOL_CREATION_ZH = (
     "你是一个专业的工具创造助手，给你一个计划和一个工具集，计划中有些步骤带有'tool'字段，"
     "你的任务是参照给定工具集中的工具的格式，为这些步骤创造对应的工具，并在'tool'字段填入所创造的工具。"
     "输出格式为元素是dict的list，每个dict包含'step'（给定计划中有'tool'字段的步骤）和'tool'（创造的工具，"
-    'dict格式）字段，例如： [{"step": "2.3 步骤2.3", "tool": {"name": ..., "description": ..., "arguments": '
-    '{"type": ..., "properties": {...}}}, {"results": {"type": ..., "properties": {...}}}], ...]'
+    'dict格式）字段，例如：[{"step": "2.3 步骤2.3", "tool": {"name": ..., "description": ..., "arguments": '
+    '{"type": ..., "properties": {...}}, "results": {"type": ..., "properties": {...}}}}, ...]'
 )
 
 TOOL_USAGE_AWARENESS_ZH = (
     "你是一个专业的人工智能助手，给你一个计划，计划中有些步骤带有'tool'字段，"
     "你的任务是判断完成这些步骤是否需要使用工具，如果需要使用工具则'tool'字段为'1'，否则为'0'。"
     "输出格式为元素是dict的list，每个dict包含'step'（给定计划中有'tool'字段的步骤）和'tool'（判断，"
-    '\'0\'或\'1\'）字段，例如： [{"step": "1.1 步骤1.1", "tool": "0"}, {"step": "2.3 步骤2.3", "tool": "1"}, ...]'
+    '\'0\'或\'1\'）字段，例如：[{"step": "1.1 步骤1.1", "tool": "0"}, {"step": "2.3 步骤2.3", "tool": "1"}, ...]'
 )
 
 TOOL_SELECTION_ZH = (
     "你是一个专业的工具选择助手，给你一个计划和相应的工具集，计划中有些步骤带有'tool'字段，"
     "你的任务是从给定的工具集中为这些步骤选择合适的工具，并在'tool'字段填入选中工具的名称（工具的'name'字段）。"
     "输出格式为元素是dict的list，每个dict包含'step'（给定计划中有'tool'字段的步骤）和'tool'（"
-    '选中工具的名称\'字段）字段，例如： [{"step": "2.1 步骤2.1", "tool": "工具名1"}, ...]'
+    '选中工具的\'name\'字段）字段，例如：[{"step": "2.1 步骤2.1", "tool": "工具名1"}, ...]'
 )
 
 TOOL_USAGE_ZH = (
@@ -62,8 +61,8 @@ PLANNING_EN = (
     "You are a professional planning assistant. Given a user's question, your task is to fully understand the "
     "user's question and create a reasonable, executable multi-step plan to complete the user's task. "
     'Specifically, your plan should be like a tree with multiple subtasks. The output format is a string '
-    '(content is a series of subtasks separated by newline characters), for example: 1. Task 1 \\n 1.1 Task 1.1 '
-    '\\n 1.2 Task 1.2 \\n 1.2.1 Task 1.2.1 \\n ... \\n 2. Task 2 \\n ...'
+    '(content is a series of subtasks separated by newline characters), for example: 1. Task 1 \n 1.1 Task 1.1 '
+    '\n 1.2 Task 1.2 \n 1.2.1 Task 1.2.1 \n ... \n 2. Task 2 \n ...'
 )
 
 TOOL_CREATION_AWARENESS_EN = (
@@ -81,7 +80,7 @@ TOOL_CREATION_EN = (
     "in the given toolset, and fill in the 'tool' field with the created tool. The output format is a list of "
     "dicts, each dict contains 'step' (the step in the given plan that has a 'tool' field) and 'tool' (the "
     'created tool, dict format), for example: [{"step": "2.3 step 2.3", "tool": {"name": ..., "description": '
-    '..., "arguments": {"type": ..., "properties": {...}}}, {"results": {"type": ..., "properties": {...}}}], '
+    '..., "arguments": {"type": ..., "properties": {...}}, "results": {"type": ..., "properties": {...}}}}, '
     '...]'
 )
 
@@ -117,17 +116,16 @@ TOOL_USAGE_EN = (
     '"parameter name2": "<parameter value2>", ...}}, ...]'
 )
 
-STRICT_ZH = '你应该严格遵守输出格式要求，不要输出其他任何内容。'
-STRICT_EN = 'You should strictly follow the output format requirements and not output any other content.'
-
-EXAMPLE_ZH = '样例：'
-EXAMPLE_EN = 'Example:'
-
-BEGIN_ZH = '让我们开始吧！'
-BEGIN_EN = "Let's Begin!"
-
 LABELS_ZH = {'question': '问题：', 'plan': '计划：', 'toolset': '工具集：', 'output': '输出：'}
-LABELS_EN = {'question': 'Question:', 'plan': 'Plan:', 'toolset': 'Toolset:', 'output': 'Output:'}
+LABELS_EN = {'question': 'Question: ', 'plan': 'Plan: ', 'toolset': 'Toolset: ', 'output': 'Output: '}
+
+BEFORE_EXAMPLE_ZH = '\n\n你应该严格遵守输出格式要求，不要输出其他任何内容。\n\n样例：\n'
+BEFORE_EXAMPLE_EN = (
+    '\n\nYou should strictly follow the output format requirements and not output any other content. \n\n Example: \n'
+)
+
+AFTER_EXAMPLE_ZH = '\n\n让我们开始吧！\n\n'
+AFTER_EXAMPLE_EN = '\n\nLet’s Begin!\n\n'
 
 INSTRUCTIONS = {
     'zh': {
@@ -148,8 +146,8 @@ INSTRUCTIONS = {
     },
 }
 FRAMES = {
-    'zh': (STRICT_ZH, EXAMPLE_ZH, BEGIN_ZH, LABELS_ZH),
-    'en': (STRICT_EN, EXAMPLE_EN, BEGIN_EN, LABELS_EN),
+    'zh': (BEFORE_EXAMPLE_ZH, AFTER_EXAMPLE_ZH, LABELS_ZH),
+    'en': (BEFORE_EXAMPLE_EN, AFTER_EXAMPLE_EN, LABELS_EN),
 }
 
 FIELDS = {
@@ -162,11 +160,14 @@ FIELDS = {
 }
 """Task -> label and key of a row, in the prompt's order."""
 
+ZERO_SHOT_FIELDS = {**FIELDS, 'planning': (('plan', 'input'),)}
+"""The same without an example: the published code calls the question of planning a plan there."""
 
-def _query(task: str, labels: Mapping[str, str], row: Mapping[str, Any]) -> str:
+
+def _query(task: str, labels: Mapping[str, str], fields: Sequence[tuple[str, str]], row: Mapping[str, Any]) -> str:
     """The labels and their contents, up to and with ``Output:``."""
     lines = []
-    for label, key in FIELDS[task]:
+    for label, key in fields:
         if key not in row:
             raise ValueError(f'a prompt of {task} needs the field {key!r}, which the row has not')
         lines += [labels[label], str(row[key])]
@@ -180,19 +181,19 @@ def build_prompt(task: str, language: str, row: Mapping[str, Any], example: Mapp
         task: One of the six.
         language: ``zh`` or ``en``.
         row: A row of the task's file, as JSON has it.
-        example: The one-shot example of ``example/{task}.json`` of the same language, ``reference`` included; None for a
-            zero-shot prompt.
+        example: The one-shot example of ``example/{task}.json``, ``reference`` included; None for a zero-shot prompt,
+            which also lacks the sentence on the format and ``Let’s Begin!``.
 
     Raises:
         ValueError: No such task or language, or a field is missing.
     """
     if language not in INSTRUCTIONS or task not in FIELDS:
         raise ValueError(f'no prompt for {task!r} in {language!r}: tasks {", ".join(FIELDS)}; languages zh, en')
-    strict, example_label, begin, labels = FRAMES[language]
-    parts = [INSTRUCTIONS[language][task], strict]
-    if example is not None:
-        if 'reference' not in example:
-            raise ValueError(f"the one-shot example of {task} needs the field 'reference'")
-        parts.append(f'{example_label}\n{_query(task, labels, example)}\n{example["reference"]}')
-    parts += [begin, _query(task, labels, row)]
-    return '\n\n'.join(parts)
+    before_example, after_example, labels = FRAMES[language]
+    instruction = INSTRUCTIONS[language][task]
+    if example is None:
+        return f'{instruction}\n\n{_query(task, labels, ZERO_SHOT_FIELDS[task], row)}'
+    if 'reference' not in example:
+        raise ValueError(f"the one-shot example of {task} needs the field 'reference'")
+    shown = f'{_query(task, labels, FIELDS[task], example)}\n{example["reference"]}'
+    return f'{instruction}{before_example}{shown}{after_example}{_query(task, labels, FIELDS[task], row)}'

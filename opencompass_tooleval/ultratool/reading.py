@@ -12,13 +12,40 @@ from opencompass_tooleval.ultratool.reading_official import read_official
 from opencompass_tooleval.ultratool.reading_strict import read_strict
 from opencompass_tooleval.ultratool.reading_tries import READ_ERRORS
 
+_FIRST_STEP = '1. '
+_DIGITS = '0123456789'
 _MARKS = ('<|im_start|>', '<|im_end|>', '<|im_start|', '<|im_end|')
 
 
-def read_plan(answer: Any) -> Parsed:
-    """Cuts a plan to what the judge is shown: from its first ``1. `` on, without a closing remark.
+def _cut_plan(text: str) -> str:
+    """The plan that the published evaluation shows the judge, unless it begins with ``1. ``.
 
-    Rungs: ``text`` (it begins with ``1. ``, or has none), ``cut``.
+    From the first ``1. `` on, if there is one; without the last paragraph, unless that begins with a digit. Paragraphs
+    are split from the left: of ``1. a`` and three line breaks the third is a last paragraph. A refusal in one paragraph
+    is left with nothing.
+    """
+    if text.strip().startswith(_FIRST_STEP):
+        return text
+    place = text.find(_FIRST_STEP)
+    paragraphs = text[max(0, place) :].split('\n\n')
+    if paragraphs[-1] and paragraphs[-1][0] not in _DIGITS:
+        del paragraphs[-1]
+    return '\n\n'.join(paragraphs)
+
+
+def _cut_plan_strictly(text: str) -> str:
+    """From the first ``1. `` on, without a closing remark; a text without one stays."""
+    place = text.find(_FIRST_STEP)
+    if place <= 0:
+        return text
+    plan, blank, last = text[place:].rpartition('\n\n')
+    return plan if blank and not last[:1].isdigit() else text[place:]
+
+
+def read_plan(answer: Any, protocol: Protocol) -> Parsed:
+    """Cuts a plan to what the judge is shown.
+
+    Rungs: ``text`` (all of it, marks of a chat template aside), ``cut``.
     """
     if not isinstance(answer, str):
         return Parsed(None, 'none', 'parse:not_text')
@@ -26,13 +53,8 @@ def read_plan(answer: Any) -> Parsed:
         return Parsed(None, 'none', 'parse:too_long')
     for mark in _MARKS:
         answer = answer.replace(mark, '')
-    place = answer.find('1. ')
-    if place <= 0:
-        return Parsed(answer, 'text')
-    plan, blank, last = answer[place:].rpartition('\n\n')
-    if blank and not last[:1].isdigit():
-        return Parsed(plan, 'cut')
-    return Parsed(answer[place:], 'cut')
+    plan = _cut_plan_strictly(answer) if protocol.strict else _cut_plan(answer)
+    return Parsed(plan, 'text' if plan == answer else 'cut')
 
 
 def clean(answer: Any) -> Any:
@@ -47,11 +69,13 @@ def read(answer: Any, reading: str, protocol: Protocol) -> Parsed:
 
     Args:
         answer: Its text, or a list that has been read already.
-        reading: ``plan``, ``items``, ``calls`` or ``tools``.
+        reading: ``plan``, ``items``, ``names``, ``calls`` or ``tools``.
         protocol: The rules.
     """
+    if isinstance(answer, list) and answer and isinstance(answer[0], str):
+        answer = answer[0]  # the authors' files of open models hold each answer as the first of a list
     if reading == 'plan':
-        return read_plan(answer)
+        return read_plan(answer, protocol)
     return read_strict(answer) if protocol.strict else read_official(answer, reading, protocol.lists)
 
 

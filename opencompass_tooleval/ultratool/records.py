@@ -180,6 +180,11 @@ def step_number(text: Any) -> str | None:
     return tokens[0] if tokens else None
 
 
+def published_step_number(text: Any) -> str | None:
+    """What stands before the first blank of a step: a tab is no blank, and a leading blank gives an empty number."""
+    return text.partition(' ')[0] if isinstance(text, str) else None
+
+
 def _step(raw: Any) -> Step:
     text = raw.get('step') if isinstance(raw, dict) else None
     number = step_number(text)

@@ -30,16 +30,16 @@ def flag(item: Mapping[str, Any]) -> int | None:
         return None
 
 
-def accuracy(steps: tuple[StepScore, ...], record: Record, items: Sequence[Any]) -> Outcome:
+def accuracy(steps: tuple[StepScore, ...], record: Record, items: Sequence[Any], protocol: Protocol) -> Outcome:
     """Global and local accuracy of scored steps."""
     hits = tuple(float(step.values[LOCAL] or 0) for step in steps)
     values = {GLOBAL: float(all(hits)), LOCAL: sum(hits) / len(hits)}
-    return Outcome(values, steps, tuple(other_steps(record, items)), {LOCAL: hits})
+    return Outcome(values, steps, tuple(other_steps(record, items, protocol)), {LOCAL: hits})
 
 
 def _score_step(step: Step, items: Sequence[Any], protocol: Protocol) -> StepScore:
     """Official: the first item that is readable counts. Strict: the first with the number, readable or not."""
-    item, seen = item_of(items, step, lambda item: protocol.strict or flag(item) is not None)
+    item, seen = item_of(items, step, protocol, lambda item: protocol.strict or flag(item) is not None)
     predicted = None if item is None else flag(item)
     gold = int(step.tool)
     if predicted == gold:
@@ -50,4 +50,5 @@ def _score_step(step: Step, items: Sequence[Any], protocol: Protocol) -> StepSco
 
 def score(record: Record, items: Sequence[Any], protocol: Protocol) -> Outcome:
     """Scores the items of an answer. A step without a readable item is wrong."""
-    return accuracy(tuple(_score_step(step, items, protocol) for step in record.reference), record, items)
+    steps = tuple(_score_step(step, items, protocol) for step in record.reference)
+    return accuracy(steps, record, items, protocol)

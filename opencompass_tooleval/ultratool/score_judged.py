@@ -65,12 +65,22 @@ def dimensions(subset: Subset) -> tuple[str, ...]:
     return tuple(LABELS[subset.task])
 
 
-def created_tools(record: Record, items: Sequence[Any]) -> dict[str, Mapping[str, Any]]:
-    """The created tools that are judged: number of a gold step -> the first tool for it that is a non-empty object."""
+def _is_tool(tool: Any) -> bool:
+    return isinstance(tool, dict) and bool(tool)
+
+
+def created_tools(record: Record, items: Sequence[Any], protocol: Protocol) -> dict[str, Mapping[str, Any]]:
+    """The created tools that are judged: number of a gold step -> its tool, a non-empty object.
+
+    Officially the first item with the number and a tool decides, whatever that is; strictly the first whose tool can be
+    judged.
+    """
     tools = {}
     for step in record.reference:
-        item, _ = item_of(items, step, lambda item: isinstance(item.get('tool'), dict) and bool(item['tool']))
-        if item is not None:
+        item, _ = item_of(
+            items, step, protocol, lambda item: _is_tool(item.get('tool')) if protocol.strict else 'tool' in item
+        )
+        if item is not None and _is_tool(item['tool']):
             tools[step.number] = item['tool']
     return tools
 
@@ -131,7 +141,7 @@ def complete(record: Record, judgements: Sequence[Judged]) -> list[Judged]:
     return [by_step.get(step.number, Judged(record.id, step.number, FAILED)) for step in record.reference]
 
 
-def expected(record: Record, items: Sequence[Any], judgements: Sequence[Judged]) -> list[Judged]:
+def expected(record: Record, items: Sequence[Any], judgements: Sequence[Judged], protocol: Protocol) -> list[Judged]:
     """The judgements of a record's answer, one per thing that could have one.
 
     What the answer has and no judgement is of is ``unjudged``; what it does not have is ``missing``.
@@ -139,7 +149,7 @@ def expected(record: Record, items: Sequence[Any], judgements: Sequence[Judged])
     if record.subset.kind == 'planning':
         return complete(record, judgements)
     by_step = {judged.step: judged for judged in judgements}
-    created = created_tools(record, items)
+    created = created_tools(record, items, protocol)
     return [
         by_step.get(step.number, Judged(record.id, step.number, FAILED))
         if step.number in created

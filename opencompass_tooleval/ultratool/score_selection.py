@@ -26,7 +26,7 @@ def wrong_name(record: Record, name: Any) -> str:
 
 
 def _score_step(record: Record, step: Step, items: Sequence[Any], protocol: Protocol) -> StepScore:
-    item, seen = item_of(items, step, lambda item: protocol.strict or 'tool' in item)
+    item, seen = item_of(items, step, protocol, lambda item: protocol.strict or 'tool' in item)
     predicted = None if item is None else item.get('tool')
     if isinstance(predicted, str):
         predicted = predicted.replace('\\_', '_')  # Markdown, which the published scorer unescapes too
@@ -40,4 +40,5 @@ def _score_step(record: Record, step: Step, items: Sequence[Any], protocol: Prot
 
 def score(record: Record, items: Sequence[Any], protocol: Protocol) -> Outcome:
     """Scores the items of an answer. A step without an item is wrong."""
-    return accuracy(tuple(_score_step(record, step, items, protocol) for step in record.reference), record, items)
+    steps = tuple(_score_step(record, step, items, protocol) for step in record.reference)
+    return accuracy(steps, record, items, protocol)

@@ -9,7 +9,8 @@ from typing import Any
 
 from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.core.result import OK, SampleScore
-from opencompass_tooleval.ultratool.records import Record, Step, step_number
+from opencompass_tooleval.ultratool.protocol import Protocol
+from opencompass_tooleval.ultratool.records import Record, Step, published_step_number, step_number
 
 STEP_MISSING = 'step:missing'
 WRONG_STEP = 'step:wrong_step'
@@ -160,8 +161,14 @@ class Outcome:
         return next((step.reason for step in self.steps if step.reason != OK), OK)
 
 
+def number_of(item: Any, protocol: Protocol) -> str | None:
+    """The number of a predicted item's step; None without one."""
+    text = item.get('step') if isinstance(item, dict) else None
+    return step_number(text) if protocol.strict else published_step_number(text)
+
+
 def item_of(
-    items: Sequence[Any], step: Step, readable: Callable[[Mapping[str, Any]], bool]
+    items: Sequence[Any], step: Step, protocol: Protocol, readable: Callable[[Mapping[str, Any]], bool]
 ) -> tuple[Mapping[str, Any] | None, bool]:
     """The first predicted item with the number of ``step`` that is readable.
 
@@ -170,19 +177,19 @@ def item_of(
     """
     seen = False
     for item in items:
-        if isinstance(item, dict) and step_number(item.get('step')) == step.number:
+        if number_of(item, protocol) == step.number:
             seen = True
             if readable(item):
                 return item, True
     return None, seen
 
 
-def other_steps(record: Record, items: Sequence[Any]) -> Iterator[OtherStep]:
+def other_steps(record: Record, items: Sequence[Any], protocol: Protocol) -> Iterator[OtherStep]:
     """Predicted items that are the first of no gold step."""
     plan = {step.number for step in record.steps}
     wanted = {step.number for step in record.reference}
     for item in items:
-        number = step_number(item.get('step')) if isinstance(item, dict) else None
+        number = number_of(item, protocol)
         if number in wanted:
             wanted.discard(number)
         else:

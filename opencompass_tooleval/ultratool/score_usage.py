@@ -59,7 +59,7 @@ def _tool_codes(record: Record, step: Step, item: Mapping[str, Any]) -> tuple[st
 
 
 def _score_step(record: Record, step: Step, items: Sequence[Any], protocol: Protocol) -> StepScore:
-    item, seen = item_of(items, step, lambda item: protocol.strict or 'param' in item)
+    item, seen = item_of(items, step, protocol, lambda item: protocol.strict or 'param' in item)
     if item is None:
         reason = UNREADABLE if seen else STEP_MISSING
         return StepScore(step.number, {LOCAL: 0.0}, reason, None, step.param, (reason,))
@@ -87,4 +87,5 @@ def score(record: Record, items: Sequence[Any], protocol: Protocol) -> Outcome:
     """
     steps = tuple(_score_step(record, step, items, protocol) for step in record.reference)
     values = tuple(float(step.values[LOCAL] or 0) for step in steps)
-    return Outcome({LOCAL: sum(values) / len(values)}, steps, tuple(other_steps(record, items)), {LOCAL: values})
+    others = tuple(other_steps(record, items, protocol))
+    return Outcome({LOCAL: sum(values) / len(values)}, steps, others, {LOCAL: values})

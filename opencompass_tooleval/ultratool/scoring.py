@@ -55,7 +55,7 @@ def _gold(record: Record) -> Any:
     return {step.number: wanted.get(record.subset.kind, lambda step: step.tool)(step) for step in record.reference}
 
 
-def _answered(record: Record, parsed: Parsed, outcome: Outcome) -> Any:
+def _answered(record: Record, parsed: Parsed, outcome: Outcome, protocol: Protocol) -> Any:
     """What was read, in the shape of :func:`_gold`: a step counts by its number, wherever it stands.
 
     What belongs to no gold step is in :attr:`StepsScore.others`.
@@ -63,11 +63,11 @@ def _answered(record: Record, parsed: Parsed, outcome: Outcome) -> Any:
     if record.subset.kind == 'planning' or not parsed.ok:
         return parsed.value
     if record.subset.kind == 'creation':
-        return score_judged.created_tools(record, _items(parsed))
+        return score_judged.created_tools(record, _items(parsed), protocol)
     return {step.number: step.predicted for step in outcome.steps if step.predicted is not None}
 
 
-def _score(record: Record, answer: Any, parsed: Parsed, outcome: Outcome) -> StepsScore:
+def _score(record: Record, answer: Any, parsed: Parsed, outcome: Outcome, protocol: Protocol) -> StepsScore:
     values = {**outcome.values, **_json_rates(answer, parsed)}
     reason = outcome.reason
     if reason != OK:
@@ -76,7 +76,7 @@ def _score(record: Record, answer: Any, parsed: Parsed, outcome: Outcome) -> Ste
         id=record.id,
         values={metric: values[metric] for metric in record.subset.metrics},
         reason=reason,
-        parsed=_answered(record, parsed, outcome),
+        parsed=_answered(record, parsed, outcome, protocol),
         rung=parsed.rung,
         gold=_gold(record),
         steps=outcome.steps,
@@ -108,12 +108,13 @@ def score_answer(
     parsed = read_answer(record.subset, answer, protocol)
     scorer = _SCORERS.get(record.subset.kind)
     if scorer is not None:
-        return _score(record, answer, parsed, scorer(record, _items(parsed), protocol))
+        return _score(record, answer, parsed, scorer(record, _items(parsed), protocol), protocol)
     if judgements is None:
         raise ValueError(f'{record.subset.name} is scored from judgements')
-    judged = score_judged.expected(record, _items(parsed), judgements)
+    judged = score_judged.expected(record, _items(parsed), judgements, protocol)
     outcome = score_judged.score(record.subset, judged, protocol)
-    return _score(record, answer, parsed, replace(outcome, others=tuple(other_steps(record, _items(parsed)))))
+    others = tuple(other_steps(record, _items(parsed), protocol))
+    return _score(record, answer, parsed, replace(outcome, others=others), protocol)
 
 
 def _by_record(judgements: Iterable[Judged], record_ids: Sequence[str] | None) -> dict[str, list[Judged]]:

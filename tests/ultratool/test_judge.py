@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencompass_tooleval.ultratool.judge import LABELS, judge_prompt, parse_judgement, prompt_hash
+from tests.ultratool.support import CASES, SHARED, real
 
 PUBLISHED = Path(__file__).resolve().parents[3] / 'shared' / 'data' / 'ultratool_predictions' / 'Chinese-dataset'
 TABLE_4 = {
@@ -151,3 +153,17 @@ def test_prompt_holds_everything_once_and_fills_nothing_twice(task: str, languag
     for labels in LABELS[task].values():
         assert labels[language == 'en'] in prompt
     assert len(prompt_hash(task, language)) == 12
+
+
+@pytest.mark.parametrize('task', LABELS)
+@pytest.mark.parametrize('language', ['zh', 'en'])
+def test_prompt_is_the_published_one(task: str, language: str) -> None:
+    """The digest is of the published template, filled by ``str.format``."""
+    prompt = judge_prompt(task, language, 'Q {answer}', 'R {question}', 'A {reference}')
+    digests = json.loads((CASES / 'ultratool_prompts.json').read_text(encoding='utf-8'))[f'judge_{task}_{language}']
+    assert hashlib.sha256(prompt.encode('utf-8')).hexdigest()[:16] == digests[0]
+    published = json.loads(real(SHARED / 'expected/ultratool/prompts/prompts.json').read_text(encoding='utf-8'))[
+        'judge'
+    ]
+    template = published[f'{"ch" if language == "zh" else "en"}_prompt_{"plan" if task == "planning" else "tool"}']
+    assert prompt == template.format(question='Q {answer}', reference='R {question}', answer='A {reference}')

@@ -108,9 +108,22 @@ def test_a_file_that_ends_early_is_no_zero() -> None:
         check_unjudged([(score.id, step) for score in scores for step in score.steps])
 
 
-def test_which_tools_are_judged() -> None:
-    items = [{'step': '1.1', 'tool': {}}, {'step': '1.1', 'tool': {'name': 'x'}}, {'step': '3', 'tool': {'name': 'y'}}]
-    assert created_tools(creation(), items) == {'1.1': {'name': 'x'}}
+@pytest.mark.parametrize(
+    ('items', 'official', 'strict'),
+    [
+        ([{'step': '1.1', 'tool': {'name': 'x'}}, {'step': '3', 'tool': {'name': 'y'}}], True, True),
+        ([{'step': '1.1', 'tool': {}}, {'step': '1.1', 'tool': {'name': 'x'}}], False, True),
+        ([{'step': '1.1'}, {'step': '1.1', 'tool': {'name': 'x'}}], True, True),
+        ([{'step': '1.1', 'tool': 'x'}, {'step': '1.1', 'tool': {'name': 'x'}}], False, True),
+        ([{'step': ' 1.1 a', 'tool': {'name': 'x'}}], False, True),
+        ([{'step': '1.1\ta', 'tool': {'name': 'x'}}], False, True),
+    ],
+    ids=['one', 'an empty tool first', 'an item without a tool first', 'a name first', 'leading blank', 'tab'],
+)
+def test_which_tools_are_judged(items: list[Any], official: bool, strict: bool) -> None:
+    for scoring, counts in (('official', official), ('strict', strict)):
+        created = created_tools(creation(), items, Protocol(scoring))
+        assert created == ({'1.1': {'name': 'x'}} if counts else {})
 
 
 def test_more_than_one_percent_unjudged_fails() -> None:

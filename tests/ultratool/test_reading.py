@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
-from opencompass_tooleval.ultratool.protocol import Protocol
+from opencompass_tooleval.core.answer import MAX_CHARS
+from opencompass_tooleval.ultratool.protocol import LISTS, Protocol
 from opencompass_tooleval.ultratool.reading import clean, is_json, read
 from opencompass_tooleval.ultratool.reading_official import LADDERS
 from tests.ultratool.support import cases
@@ -24,6 +26,44 @@ def test_every_rung_has_a_case() -> None:
     seen = {(case['reading'], case['rung']) for case in READING}
     rungs = {(reading, rung) for reading, ladder in LADDERS.items() for rung, _ in ladder}
     assert rungs <= seen
+
+
+def test_three_dots_in_a_list() -> None:
+    parsed = read('[{"step": "1.1 a", "tool": {"name": ...}}, ...]', 'tools', Protocol())
+    assert parsed.value == [{'step': '1.1 a', 'tool': {'name': ...}}, ...]
+
+
+@pytest.mark.parametrize('reading', LADDERS)
+@pytest.mark.parametrize('lists', LISTS)
+@pytest.mark.parametrize(
+    'unit',
+    [
+        '{',
+        '}',
+        '[',
+        ']',
+        '}}}}, ',
+        '{"step',
+        "{'",
+        "', '",
+        '"',
+        '\\',
+        '},\n',
+        '[{}]',
+        '1+',
+        'x',
+        ' ',
+        '\n',
+        '\t',
+        '{"a":',
+    ],
+)
+def test_a_ladder_is_bounded(unit: str, lists: str, reading: str) -> None:
+    for start, end in (('', ''), ('[', ']'), ('[{"a": "', '}}}}}}}}}]'), ("[{'a': 'it's'", '')):
+        text = start + unit * ((MAX_CHARS - 100) // len(unit)) + end
+        began = time.process_time()
+        read(text, reading, Protocol('official', lists))
+        assert time.process_time() - began < 1
 
 
 def test_an_unknown_rule_is_named() -> None:
