@@ -595,7 +595,7 @@ def test_an_answer_that_never_came_is_not_judged(scripted: Callable[..., dict[st
 
 def test_created_tools_are_judged_one_by_one(scripted: Callable[..., dict[str, Any]]) -> None:
     tool = {'name': 't', 'description': 'd', 'arguments': {'type': 'object', 'properties': {}}}
-    steps = [{'step': f'1.{i} do {i}', 'tool': tool} for i in (1, 2)]
+    steps = [{'step': f'1.{i} do-{i}', 'tool': tool} for i in (1, 2)]
     raw = {'input': [{'step': '1. all'}, *steps], 'reference': steps}
     records = [make_record('tool_creation', raw, f'r{i}') for i in range(3)]
     dataset = Dataset.from_list([{'record_id': record.id, 'record': record.to_payload()} for record in records])
