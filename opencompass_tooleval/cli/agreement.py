@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from opencompass_tooleval.cli.output import STDOUT, write_outputs
 from opencompass_tooleval.ultratool.agreement import Agreement, agree
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.records import find_subset
@@ -65,13 +65,6 @@ def agreement(task: str, first: Path, second: Path, json_out: str | None = None)
         'correlations': dict(found.correlations),
         'means': dict(found.means),
     }
-    text = json.dumps(result, indent=2, ensure_ascii=False) + '\n'
-    if json_out == '-':
-        print(text, end='')
-        return
-    _print_table(subset.name, found, Console())
-    if json_out:
-        try:
-            Path(json_out).write_text(text, encoding='utf-8')
-        except OSError as error:
-            raise OSError(f'cannot write {json_out}: {error}') from error
+    if json_out != STDOUT:
+        _print_table(subset.name, found, Console())
+    write_outputs(result, (), json_out, None)

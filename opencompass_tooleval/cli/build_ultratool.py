@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.host.whole_file import write_whole
 from opencompass_tooleval.ultratool import VERSION
 from opencompass_tooleval.ultratool.build import TASKS, TOOLSET_SIZE, build_rows, file_name, published_withheld
 from opencompass_tooleval.ultratool.build_audit import audit, format_findings
@@ -56,9 +56,7 @@ def _spare(targets: Iterable[Path]) -> None:
 def _write(target: Path, text: str) -> None:
     """Writes so that the file is there whole or not at all."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f'.{target.name}.{os.getpid()}.tmp')
-    temporary.write_text(text, encoding='utf-8')
-    os.replace(temporary, target)
+    write_whole(target, text)
 
 
 def _lines(rows: Iterable[Row]) -> str:

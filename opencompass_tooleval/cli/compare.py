@@ -18,6 +18,7 @@ from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.paired import Difference
 from opencompass_tooleval.host.comparing import LEVEL, Comparison, Row, Side, sample_row
 from opencompass_tooleval.host.comparing import compare as compare_sides
+from opencompass_tooleval.host.whole_file import whole_file
 from opencompass_tooleval.host.work_dir import WorkDir
 
 
@@ -117,7 +118,8 @@ def compare(request: CompareRequest) -> None:
     with ExitStack() as stack:
         stream = None
         if request.details:  # a lone surrogate becomes its JSON escape
-            stream = stack.enter_context(request.details.open('w', encoding='utf-8', errors='backslashreplace'))
+            temporary = stack.enter_context(whole_file(request.details))
+            stream = stack.enter_context(temporary.open('w', encoding='utf-8', errors='backslashreplace'))
 
         def sink(dataset: str, different: Sequence[Difference]) -> None:
             for one in different if stream else ():

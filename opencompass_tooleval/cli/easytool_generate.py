@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from opencompass_tooleval.cli.output import STDOUT, check_outputs
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.easytool import VERSION
 from opencompass_tooleval.easytool.instruction import ToolInstruction
@@ -19,6 +17,7 @@ from opencompass_tooleval.easytool.shapes import dump_instructions
 from opencompass_tooleval.easytool.sources import load_docs
 from opencompass_tooleval.easytool.template import template_instruction
 from opencompass_tooleval.easytool.tool_doc import ToolDoc
+from opencompass_tooleval.host.whole_file import write_whole
 
 if TYPE_CHECKING:
     from opencompass_tooleval.host.generation import Generation
@@ -119,9 +118,7 @@ def _spare(out: Path) -> None:
 
 def _write(out: Path, instructions: Sequence[ToolInstruction], shape: str) -> None:
     """Writes so that the file is there whole or not at all."""
-    temporary = out.with_name(f'.{out.name}.{os.getpid()}.tmp')
-    temporary.write_text(dump_instructions(instructions, shape), encoding='utf-8')
-    os.replace(temporary, out)
+    write_whole(out, dump_instructions(instructions, shape))
 
 
 def _report(docs: Sequence[ToolDoc], made: Sequence[ToolInstruction], model: str, prompt: str) -> dict[str, Any]:
@@ -170,10 +167,7 @@ def _finish(console: Console, out: Path, report: dict[str, Any], json_out: str |
     if report['tools']:
         say(f'wrote {out}: {report["tools"]} of {report["documented"]} tools, by {report["model"]}')
     say(f'{report["functions"]} functions, {report["examples"]} with an example; {asked}{kept}')
-    if json_out == STDOUT:
-        print(json.dumps(report, indent=2, ensure_ascii=False))
-    elif json_out:
-        Path(json_out).write_text(json.dumps(report, indent=2, ensure_ascii=False) + '\n', encoding='utf-8')
+    write_outputs(report, (), json_out, None)
     if report['failed']:
         say(f'{len(report["failed"])} tools got no answer and are not in the file; the same command asks only for them')
         return 1

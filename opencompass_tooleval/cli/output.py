@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.host.whole_file import write_whole
 
 STDOUT = '-'
 
@@ -50,9 +51,9 @@ def check_outputs(json_out: str | None, details: Path | None) -> None:
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding='utf-8')
+        write_whole(path, text)
     except OSError as error:
-        raise OSError(f'cannot write {path}: {error}') from error
+        raise OSError(f'cannot write {path}: {error.strerror or error}') from error
 
 
 def write_outputs(

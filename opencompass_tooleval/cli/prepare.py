@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import filecmp
-import os
 import shutil
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from rich.progress import track
 from opencompass_tooleval.cli.teval_files import DATA_PATH
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.data_path import candidate_paths
+from opencompass_tooleval.host.whole_file import whole_file
 from opencompass_tooleval.teval.records import find_subset, load_samples, split_stem
 
 TEVAL_REPO = 'lovesnowbest/T-Eval'
@@ -45,9 +45,8 @@ def _teval_files(folder: Path) -> list[tuple[Path, str, str, str]]:
 def _copy(file: Path, target: Path) -> None:
     """Copies so that the target is there whole or not at all."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f'.{target.name}.{os.getpid()}.tmp')
-    shutil.copyfile(file, temporary)
-    os.replace(temporary, target)
+    with whole_file(target) as temporary:
+        shutil.copyfile(file, temporary)
 
 
 def prepare_teval(source: Path | None) -> int:

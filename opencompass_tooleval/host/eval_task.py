@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from opencompass_tooleval.host.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.host.lock import hold, sweep_lock
 from opencompass_tooleval.host.shards import check_shards, read_predictions, shard_files
 from opencompass_tooleval.host.task_process import as_module, shell_word
+from opencompass_tooleval.host.whole_file import write_whole
 
 
 def to_json(result: Mapping[str, Any]) -> str:
@@ -111,6 +111,4 @@ class ToolEvalEvalTask(OpenICLEvalTask):
     def _save_results(self, result: Any) -> None:
         file = self._file('results')
         file.parent.mkdir(parents=True, exist_ok=True)
-        temporary = file.with_name(f'.{file.name}.{os.getpid()}.tmp')
-        temporary.write_text(to_json(result), encoding='utf-8')
-        os.replace(temporary, file)
+        write_whole(file, to_json(result))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from fnmatch import fnmatchcase
@@ -12,6 +11,7 @@ from typing import Any, Protocol, TextIO
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.runs import with_runs
+from opencompass_tooleval.host.whole_file import whole_file
 from opencompass_tooleval.host.work_dir import WorkDir
 
 Row = dict[str, Any]
@@ -184,24 +184,18 @@ class Exporter:
         """
         folder.mkdir(parents=True, exist_ok=True)
         files = {name: folder / f'{name}.{format_}' for name in COLUMNS}
-        temporary = {name: file.with_name(f'.{file.name}.{os.getpid()}.tmp') for name, file in files.items()}
         counts = dict.fromkeys(files, 0)
-        try:
-            with ExitStack() as stack:
-                writers = {}
-                for name, columns in COLUMNS.items():
-                    extra = (PROMPT,) if prompts and name == 'predictions' else ()
-                    writer = FORMATS[format_](temporary[name], (*columns, *extra))
-                    writers[name] = stack.enter_context(closing(writer))
-                for model, dataset in progress(self._pairs):
-                    for name, row in self._rows(model, dataset, prompts):
-                        writers[name].write(row)
-                        counts[name] += 1
-            for name, file in files.items():
-                os.replace(temporary[name], file)
-        finally:
-            for file in temporary.values():
-                file.unlink(missing_ok=True)
+        with ExitStack() as stack:
+            temporary = {name: stack.enter_context(whole_file(file)) for name, file in files.items()}
+            writers = {}
+            for name, columns in COLUMNS.items():
+                extra = (PROMPT,) if prompts and name == 'predictions' else ()
+                writer = FORMATS[format_](temporary[name], (*columns, *extra))
+                writers[name] = stack.enter_context(closing(writer))
+            for model, dataset in progress(self._pairs):
+                for name, row in self._rows(model, dataset, prompts):
+                    writers[name].write(row)
+                    counts[name] += 1
         return {files[name]: count for name, count in counts.items()}
 
     def _rows(self, model: str, dataset: str, prompts: bool) -> Iterator[tuple[str, Row]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +19,8 @@ from opencompass_tooleval.core.json_object import load_object
 from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.host.exporting import COLUMNS, PROMPT, TEXT_COLUMNS
 from opencompass_tooleval.host.journal import write_json
+from opencompass_tooleval.host.lock import exclusive
+from opencompass_tooleval.host.whole_file import host_mark, is_stale
 from opencompass_tooleval.host.work_dir import WorkDir
 
 MAX_LINE = 1 << 26
@@ -175,26 +177,44 @@ def import_predictions(folder: Path, work_dir: Path) -> Imported:
     """
     file = _find(folder)
     work_dir.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix='.import-', dir=work_dir))
-    counts: dict[tuple[str, str], int] = {}
-    try:
-        for key, group in groupby(_predictions(file), key=lambda prediction: prediction.key):
-            predictions = list(group)
-            if key in counts:
-                where = predictions[0].where
-                raise DataError(
-                    file, f'{where}: {key[0]} x {key[1]} goes on after others; its rows must stand together'
-                )
-            counts[key] = len(predictions)
-            target = temporary / 'predictions' / key[0] / f'{key[1]}.json'
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_json(target, ((str(i), _answer(prediction.row)) for i, prediction in enumerate(predictions)))
-        if not counts:
-            raise DataError(file, 'it holds no predictions')
-        (temporary / 'configs').mkdir()
-        temporary.chmod(0o755)  # mkdtemp makes it private
-        run = temporary.rename(_new_run(work_dir))
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+    _remove_leftovers(work_dir)
+    temporary = work_dir / f'.import-{host_mark()}-{secrets.token_hex(4)}'
+    with exclusive(_lock(temporary)):
+        temporary.mkdir()
+        try:
+            counts = _write_predictions(file, temporary / 'predictions')
+            (temporary / 'configs').mkdir()
+            run = temporary.rename(_new_run(work_dir))
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
     return Imported(WorkDir(run), len({model for model, _ in counts}), len(counts), sum(counts.values()))
+
+
+def _lock(temporary: Path) -> Path:
+    return temporary.with_name(f'{temporary.name}.lock')
+
+
+def _remove_leftovers(work_dir: Path) -> None:
+    """Removes what imports that were killed have left."""
+    for lock in work_dir.glob('.import-*-*.lock'):
+        if is_stale(lock, lock.name.split('-')[1], lock):
+            shutil.rmtree(lock.with_suffix(''), ignore_errors=True)
+            lock.unlink(missing_ok=True)
+
+
+def _write_predictions(file: Path, folder: Path) -> dict[tuple[str, str], int]:
+    """Writes ``MODEL/DATASET.json`` below a folder; returns the number of predictions of each."""
+    counts: dict[tuple[str, str], int] = {}
+    for key, group in groupby(_predictions(file), key=lambda prediction: prediction.key):
+        predictions = list(group)
+        if key in counts:
+            where = predictions[0].where
+            raise DataError(file, f'{where}: {key[0]} x {key[1]} goes on after others; its rows must stand together')
+        counts[key] = len(predictions)
+        target = folder / key[0] / f'{key[1]}.json'
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_json(target, ((str(i), _answer(prediction.row)) for i, prediction in enumerate(predictions)))
+    if not counts:
+        raise DataError(file, 'it holds no predictions')
+    return counts

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.host.whole_file import naming, write_whole
+
 logger = logging.getLogger(__name__)
 
 Row = dict[str, Any]
@@ -57,7 +59,7 @@ class Journal:
         """Writes ``rows`` and returns once they are on disk."""
         now = round(time.time(), 3)
         lines = ''.join(json.dumps({'idx': index, 'time': now, **row}) + '\n' for index, row in rows.items())
-        with self.path.open('a', encoding='ascii') as stream:
+        with naming(self.path), self.path.open('a', encoding='ascii') as stream:
             stream.write(lines)
             stream.flush()
             os.fsync(stream.fileno())
@@ -69,6 +71,4 @@ class Journal:
 
 def write_json(path: Path, rows: Iterable[tuple[str, Any]]) -> None:
     """Writes a JSON object in ASCII; a reader finds the whole file or none."""
-    temporary = path.with_name(f'.{path.name}.{os.getpid()}.tmp')
-    temporary.write_text(json.dumps(dict(rows), indent=4), encoding='ascii')
-    os.replace(temporary, path)
+    write_whole(path, json.dumps(dict(rows), indent=4), encoding='ascii')

@@ -16,6 +16,7 @@ from plotly.offline import get_plotlyjs
 from opencompass_tooleval import __version__
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.tables import published_columns
+from opencompass_tooleval.host.whole_file import naming
 from opencompass_tooleval.report.board import Board, board_table, boards, printed_table
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.easytool_figures import (
@@ -117,7 +118,8 @@ def write_report(work_dirs: Sequence[Path], out: Path) -> Path:
     fresh = out / FRESH
     shutil.rmtree(fresh, ignore_errors=True)  # of a report that was killed
     try:
-        _write(material, fresh)
+        with naming(out):
+            _write(material, fresh)
         for old in out.iterdir():
             if old.name not in (FRESH, MARKER):
                 shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()

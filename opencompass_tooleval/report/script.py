@@ -5,19 +5,28 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from opencompass_tooleval.core.jsonable import to_jsonable
+
 
 def to_script(call: str, *arguments: Any) -> str:
     """``call(...)`` with JSON arguments, in ASCII.
 
+    Each argument is a text for ``JSON.parse``: as a literal of the script, a key ``__proto__`` would set a prototype.
     Non-ASCII, so also U+2028, U+2029 and lone surrogates, is escaped; so are ``<``, ``>`` and ``&``, and no text can
     end a script or begin a comment.
 
     Args:
         call: A name of our own.
-        arguments: JSON values.
+        arguments: JSON values; what is no finite number becomes text.
     """
-    texts = [
-        json.dumps(value, separators=(',', ':')).replace('<', '\\u003c').replace('>', '\\u003e').replace('&', '\\u0026')
-        for value in arguments
-    ]
-    return f'{call}({",".join(texts)});\n'
+    return f'{call}({",".join(map(_parsed, arguments))});\n'
+
+
+def _parsed(value: Any) -> str:
+    try:
+        text = json.dumps(value, separators=(',', ':'), allow_nan=False)
+    except ValueError:  # a result from elsewhere may hold NaN
+        text = json.dumps(to_jsonable(value), separators=(',', ':'))
+    for sign in '<>&':
+        text = text.replace(sign, f'\\u{ord(sign):04x}')
+    return "JSON.parse('" + text.replace('\\', '\\\\').replace("'", "\\'") + "')"

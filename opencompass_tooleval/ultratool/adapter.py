@@ -19,6 +19,7 @@ from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.host.instructions import instructions_provenance
 from opencompass_tooleval.host.judging import Judge, JudgeItem, judge_cfg_from_env, judge_settings
+from opencompass_tooleval.host.whole_file import write_whole
 from opencompass_tooleval.ultratool import VERSION
 from opencompass_tooleval.ultratool.judge import Judgement, parse_judgement, prompt_hash
 from opencompass_tooleval.ultratool.judge_items import items_to_judge, judged_of
@@ -183,7 +184,7 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
         if folder:
             file = Path(f'{folder}_judgements.jsonl')
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(''.join(f'{json.dumps(row)}\n' for row in judgement_rows(scores)), encoding='utf-8')
+            write_whole(file, ''.join(f'{json.dumps(row)}\n' for row in judgement_rows(scores)))
 
     def _judgements(self, records: Sequence[Record], answers: Sequence[str]) -> list[Judged]:
         if self.judgements:

@@ -343,3 +343,31 @@ def test_each_import_is_a_run_of_its_own(tooleval: Command, tmp_path: Path) -> N
     for _ in range(3):
         assert tooleval('import', tmp_path, '-w', tmp_path / 'in').code == 0
     assert len(list((tmp_path / 'in').iterdir())) == 3
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from opencompass_tooleval.host import exporting, importing
+from opencompass_tooleval.host.work_dir import WorkDir
+run, out = map(Path, sys.argv[1:])
+def kill(*_):
+    os.kill(os.getpid(), 9)
+if out.name == 'export':
+    exporting.Exporter(WorkDir(run)).export(out, progress=kill)
+importing.write_json = kill
+importing.import_predictions(run, out)
+"""
+
+
+def test_what_a_killed_export_or_import_left_goes_with_the_next(tooleval: Command, run: Path, tmp_path: Path) -> None:
+    export, imports = tmp_path / 'export', tmp_path / 'imports'
+    command = [sys.executable, '-c', KILLED]
+    assert subprocess.run([*command, run, export]).returncode == -9
+    assert len(list(export.glob('.*.tmp'))) == 3
+    assert tooleval('export', run, '--out', export).code == 0
+    assert {file.name for file in export.iterdir()} == {'results.jsonl', 'predictions.jsonl', 'details.jsonl'}
+    assert subprocess.run([*command, export, imports]).returncode == -9
+    assert len(list(imports.glob('.import-*'))) == 2
+    assert tooleval('import', export, '-w', imports).code == 0
+    assert not list(imports.glob('.*')) and len(list(imports.iterdir())) == 1

@@ -45,7 +45,7 @@ def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_answers_that_were_kept_are_whole(tmp_path: Path) -> None:
     done = run(ANSWERS, tmp_path)
-    assert done.returncode == 1 and 'File too large' in done.stderr
+    assert done.returncode == 1 and f"File too large: '{tmp_path / 'journal.jsonl'}'" in done.stderr
     kept = len(done.stdout.split())
     journal = Journal(tmp_path / 'journal.jsonl')
     rows = journal.restore()
@@ -57,8 +57,29 @@ def test_answers_that_were_kept_are_whole(tmp_path: Path) -> None:
 
 def test_no_half_predictions_file(tmp_path: Path) -> None:
     done = run(PREDICTIONS, tmp_path)
-    assert done.returncode == 1 and 'File too large' in done.stderr
-    assert not (tmp_path / 'predictions.json').exists()
+    assert done.returncode == 1 and f"File too large: '{tmp_path / 'predictions.json'}'" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_half_details_and_the_error_names_them(tmp_path: Path) -> None:
+    code = """
+sys.argv = ['tooleval', 'score', 'teval', 'review_str', '--data', sys.argv[2], '--predictions', sys.argv[3],
+    '--details', str(folder / 'details.jsonl')]
+from opencompass_tooleval.cli.main import main
+main()
+"""
+    root = Path(__file__).resolve().parents[2]
+    data = root / 'opencompass_tooleval' / 'demo' / 'teval' / 'EN' / 'review_str_v2.json'
+    answers = tmp_path / 'answers.json'
+    answers.write_text(json.dumps(dict.fromkeys(json.loads(data.read_text()), 'A')))
+    out = tmp_path / 'out'
+    out.mkdir()
+    limited = LIMITED.replace('3000', '300')
+    command = [sys.executable, '-c', limited + code, str(out), str(data), str(answers)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stderr.splitlines()[-1] == f'tooleval: cannot write {out / "details.jsonl"}: File too large'
+    assert list(out.iterdir()) == []
 
 
 def test_vectors_that_cannot_be_kept_are_a_warning(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -102,6 +103,13 @@ def hostile_run(folder: Path) -> Path:
 
 def data_of(script: Path) -> list[Any]:
     """The arguments of a data script."""
-    text = script.read_text(encoding='ascii').strip()
-    found: list[Any] = json.loads(f'[{text.split("(", 1)[1].removesuffix(");")}]')
+    return arguments_of(script.read_text(encoding='ascii'))
+
+
+def arguments_of(script: str) -> list[Any]:
+    """The arguments of the one call that a script is."""
+    argument = r"JSON\.parse\('((?:[^'\\]|\\.)*)'\)"
+    texts = re.findall(argument, script)
+    assert re.fullmatch(r'[\w.]+\([x,]*\);\n', re.sub(argument, 'x', script))
+    found: list[Any] = [json.loads(re.sub(r'\\(.)', r'\1', text)) for text in texts]
     return found

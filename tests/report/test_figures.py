@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +29,7 @@ from opencompass_tooleval.report.samples import index_of, messages_of
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.teval_figures import teval_figures
 from opencompass_tooleval.report.ultratool_figures import ultratool_figures
-from tests.report.support import HOSTILE, add, detail, plain_run, result_of, write
+from tests.report.support import HOSTILE, add, arguments_of, detail, plain_run, result_of, write
 
 HERE = WorkDir(Path('nowhere'))
 
@@ -407,9 +406,10 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 def test_scripts_hold_only_data() -> None:
     script = to_script('tooleval.chunk', HOSTILE, [HOSTILE])
     assert script.isascii() and not set('<>&') & set(script)
-    assert json.loads(f'[{script.removeprefix("tooleval.chunk(").removesuffix(");" + chr(10))}]') == [
-        HOSTILE,
-        [HOSTILE],
+    assert arguments_of(script) == [HOSTILE, [HOSTILE]]
+    assert arguments_of(to_script('f', "it's \\", {'x': [float('nan'), float('-inf'), 1.5]})) == [
+        "it's \\",
+        {'x': ['nan', '-inf', 1.5]},
     ]
 
 

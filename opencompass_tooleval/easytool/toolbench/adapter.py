@@ -30,6 +30,7 @@ from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.host.judging import Judge, JudgeItem, judge_cfg_from_env, judge_settings
+from opencompass_tooleval.host.whole_file import write_whole
 
 Row = dict[str, str]
 
@@ -247,4 +248,4 @@ class ToolEvalToolBenchSuccessEvaluator(ToolEvalEvaluator):
             file = Path(f'{folder}_judgements.jsonl')
             file.parent.mkdir(parents=True, exist_ok=True)
             rows = success.judgement_rows(scores)
-            file.write_text(''.join(f'{json.dumps(row)}\n' for row in rows), encoding='utf-8')
+            write_whole(file, ''.join(f'{json.dumps(row)}\n' for row in rows))
