@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.host.whole_file import write_whole
 from opencompass_tooleval.ultratool import VERSION
 from opencompass_tooleval.ultratool.build import TASKS, TOOLSET_SIZE, build_rows, file_name, published_withheld
@@ -67,7 +68,7 @@ def _log(out: Path, entries: Mapping[str, Any]) -> None:
     """Adds how each file was built to ``build.json``, which keeps what it says of the others."""
     target = out / LOG_FILE
     try:
-        known = json.loads(target.read_text(encoding='utf-8'))
+        known = load_json(target.read_bytes())
     except (OSError, ValueError):
         known = {}
     _write(target, json.dumps({**known, **entries}, ensure_ascii=False, indent=2) + '\n')

@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from opencompass_tooleval.cli.sweep import add_commands
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.errors import DataError, shorten
 from opencompass_tooleval.embedding.locate import EncoderMissingError
 
 app = typer.Typer(
@@ -387,5 +387,5 @@ def main() -> None:
     try:
         app()
     except (DataError, EncoderMissingError, ValueError, OSError) as error:
-        typer.echo(f'tooleval: {error}', err=True)
+        typer.echo(shorten(f'tooleval: {error}'), err=True)
         raise SystemExit(1) from error

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.host.whole_file import write_whole
 
@@ -51,7 +52,7 @@ def check_outputs(json_out: str | None, details: Path | None) -> None:
 
 def _write(path: Path, text: str) -> None:
     try:
-        write_whole(path, text)
+        write_whole(path, clean_text(text))
     except OSError as error:
         raise OSError(f'cannot write {path}: {error.strerror or error}') from error
 
@@ -66,7 +67,7 @@ def write_outputs(
     """
     text = json.dumps(result, indent=2, ensure_ascii=False) + '\n'
     if json_out == STDOUT:
-        print(text, end='')
+        print(clean_text(text), end='')
     elif json_out:
         _write(Path(json_out), text)
     if details:

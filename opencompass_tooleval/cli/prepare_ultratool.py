@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import filecmp
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from rich.progress import track
 
 from opencompass_tooleval.cli.prepare import _copy
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.host.data_path import candidate_paths
 from opencompass_tooleval.ultratool.build import TASKS
 from opencompass_tooleval.ultratool.build_read import CURE_MISSING, read_samples
@@ -59,7 +59,7 @@ class _File:
 
 def _count_example(path: Path, language: str) -> int:
     try:
-        example = json.loads(path.read_text(encoding='utf-8'))
+        example = load_json(path.read_bytes(), bounded=True)
         if not isinstance(example, dict):
             raise ValueError('it is no JSON object')
         build_prompt(path.stem, language, example, example)

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+MAX_MESSAGE = 500
+"""No message is longer: file and record stand at its beginning, the cure at its end."""
+
+
+def shorten(message: str, most: int = MAX_MESSAGE) -> str:
+    """Cuts a message to at most ``most`` characters, in the middle."""
+    if len(message) <= most:
+        return message
+    tail = (most - 3) // 3
+    return f'{message[: most - 3 - tail]} … {message[-tail:]}'
+
+
+_MOST, _MOST_OF_RECORD, _MOST_OF_FAULT = 450, 80, 300
+
 
 class DataError(ValueError):
-    """A data file is not what it should be.
+    """A data file is not what it should be. What is long in the message is cut in the middle.
 
     Args:
         file: Its path.
@@ -14,5 +28,6 @@ class DataError(ValueError):
     """
 
     def __init__(self, file: object, what: str, record: str | None = None, cure: str = '') -> None:
-        where = f'{file}: record {record!r}' if record is not None else str(file)
-        super().__init__(f'{where}: {what}' + (f'. Mend it with: {cure}' if cure else ''))
+        where = str(file) if record is None else f'{file}: record {shorten(repr(record), _MOST_OF_RECORD)}'
+        fault = shorten(what, _MOST_OF_FAULT)
+        super().__init__(shorten(f'{where}: {fault}' + (f'. Mend it with: {cure}' if cure else ''), _MOST))

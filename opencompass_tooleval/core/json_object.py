@@ -1,10 +1,34 @@
-"""JSON objects whose keys must not repeat: :mod:`json` keeps the last of equal keys and says nothing."""
+"""JSON from files: :mod:`json` keeps the last of equal keys and says nothing, and has an error too many."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from typing import Any
+
+from opencompass_tooleval.core.parse import beyond_bounds
+
+TOO_DEEP = 'it is nested too deeply'
+
+
+def load_json(text: str | bytes, bounded: bool = False) -> Any:
+    """Reads JSON; the only error is ValueError.
+
+    Args:
+        text: Text, or bytes in UTF-8, with or without a byte order mark.
+        bounded: Whether to refuse what :func:`~opencompass_tooleval.core.parse.beyond_bounds` does: what is read is
+            written again, which needs more of the stack than reading.
+
+    Raises:
+        ValueError: It is no JSON, or too much of it.
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError as error:
+        raise ValueError(TOO_DEEP) from error
+    if bounded and (excess := beyond_bounds(value)):
+        raise ValueError(TOO_DEEP if excess == 'parse:too_deep' else 'it holds too large a number')
+    return value
 
 
 class _Repeated:
@@ -29,8 +53,11 @@ def load_object(text: str) -> tuple[Any, list[str]]:
         The value, and the keys that its outermost object holds more than once.
 
     Raises:
-        ValueError: It is no JSON.
+        ValueError: It is no JSON, or nested too deeply.
     """
     repeated = _Repeated()
-    value = json.loads(text, object_pairs_hook=repeated)
+    try:
+        value = json.loads(text, object_pairs_hook=repeated)
+    except RecursionError as error:
+        raise ValueError(TOO_DEEP) from error
     return value, repeated.keys if isinstance(value, dict) else []

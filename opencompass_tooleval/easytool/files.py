@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_json
 
 
 def sha256_of(file: Path) -> str:
@@ -26,10 +26,10 @@ def read_list(file: Path, cure: str) -> list[Any]:
         DataError: The file is missing, damaged, empty or no list.
     """
     try:
-        entries = json.loads(file.read_text(encoding='utf-8'))
+        entries = load_json(file.read_bytes(), bounded=True)
     except OSError as error:
         raise DataError(file, f'the file cannot be read ({error.strerror})', cure=cure) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise DataError(file, f'the file is cut short or no JSON ({error})', cure=cure) from error
     if not isinstance(entries, list) or not entries:
         raise DataError(file, 'the file is no list of records', cure=cure)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import glob
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import tabulate
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
+from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.paired import Result
 from opencompass_tooleval.easytool.compare import COLUMNS, compare, compare_groups, pair_up, row
 from opencompass_tooleval.host.prompt_tokens import Counter, choose_counter, count_prompts
@@ -122,7 +122,7 @@ class ToolEvalEasyToolSummarizer(ToolEvalSummarizer):
 
     def _result(self, model: Any, dataset: Any) -> Result | None:
         file = self._file(model, dataset, 'results')
-        result = json.loads(file.read_text(encoding='utf-8')) if file.is_file() else {'error': ''}
+        result = load_json(file.read_bytes()) if file.is_file() else {'error': ''}
         return None if 'error' in result else result
 
     def _prompts(self, model: Any, dataset: Any, counter: Counter) -> float | None:

@@ -71,7 +71,7 @@ def _lines(file: Path) -> Iterator[tuple[str, Any]]:
                 continue
             try:
                 row, repeated = load_object(line.decode('utf-8'))
-            except (ValueError, RecursionError) as error:
+            except ValueError as error:
                 raise DataError(file, f'{where}: it cannot be read as JSON ({error})') from error
             if repeated:
                 raise DataError(file, f'{where}: {repeated[0]!r} is there more than once')

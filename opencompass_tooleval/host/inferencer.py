@@ -47,8 +47,9 @@ def _prefix_order(prompts: Sequence[Conversation], indices: Sequence[int]) -> li
 
 
 def _answers(row: Row, prompt: Conversation) -> bool:
-    """Whether a kept row is about this record and, if it says so, this very prompt."""
-    return row.get('record_id') == prompt.record_id and row.get('asked') in (None, prompt.asked)
+    """Whether a kept row has an answer, about this record and, if it says so, this very prompt."""
+    whole = isinstance(row.get('prediction'), str)
+    return whole and row.get('record_id') == prompt.record_id and row.get('asked') in (None, prompt.asked)
 
 
 @ICL_INFERENCERS.register_module()

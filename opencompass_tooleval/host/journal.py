@@ -10,11 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.core.errors import shorten
+from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.host.whole_file import naming, write_whole
 
 logger = logging.getLogger(__name__)
 
 Row = dict[str, Any]
+
+_MOST_OF_FAULT = 200
 
 
 class Journal:
@@ -37,7 +41,7 @@ class Journal:
         if half:
             logger.warning('%s: dropping a half-written last line', self.path)
             os.truncate(self.path, len(whole) + len(newline))
-        rows = {int(row.pop('idx')): row for row in self.rows()}
+        rows = {row.pop('idx'): row for row in self.rows()}
         for row in rows.values():
             row.pop('time', None)
         return rows
@@ -49,11 +53,10 @@ class Journal:
             if not line:
                 continue
             try:
-                row = json.loads(line)
-                int(row['idx'])
-                yield row
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                logger.warning('%s: line %d cannot be read (%s); its sample is asked again', self.path, number, error)
+                yield _checked(load_json(line, bounded=True))
+            except ValueError as error:
+                why = shorten(str(error), _MOST_OF_FAULT)
+                logger.warning('%s: line %d cannot be read (%s); its sample is asked again', self.path, number, why)
 
     def append(self, rows: Mapping[int, Row]) -> None:
         """Writes ``rows`` and returns once they are on disk."""
@@ -67,6 +70,14 @@ class Journal:
     def remove(self) -> None:
         """Deletes the file."""
         self.path.unlink(missing_ok=True)
+
+
+def _checked(row: Any) -> Row:
+    """The row, if it says which sample it is of: hosts that died leave anything behind."""
+    index = row.get('idx') if isinstance(row, dict) else None
+    if not isinstance(index, int) or isinstance(index, bool) or index < 0:
+        raise ValueError("its 'idx' is no position of a sample")
+    return dict(row)
 
 
 def write_json(path: Path, rows: Iterable[tuple[str, Any]]) -> None:

@@ -17,6 +17,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO
 
+from opencompass_tooleval.core.json_object import load_json
+
 logger = logging.getLogger(__name__)
 
 
@@ -82,9 +84,12 @@ def _acquire(path: Path) -> IO[str]:
 def holder_of(path: Path) -> Holder | None:
     """Who says that it holds the lock; None if nobody does. A killed process still says so: see :func:`is_held`."""
     try:
-        return Holder(**json.loads(path.read_text(encoding='utf-8')))
+        holder = Holder(**load_json(path.read_text(encoding='utf-8')))
     except (OSError, ValueError, TypeError):
         return None
+    counts, texts = (holder.process, holder.samples), (holder.host, holder.since)
+    whole = all(type(count) is int for count in counts) and all(isinstance(text, str) for text in texts)
+    return holder if whole else None
 
 
 def probe(path: Path) -> bool | None:

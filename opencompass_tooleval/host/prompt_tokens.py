@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from opencompass_tooleval.core.json_object import load_json
 
 ESTIMATE = 'estimate: words, signs and Chinese characters'
 _PIECE = re.compile(r'[\u3400-\u9fff]|[^\W\u3400-\u9fff]+|[^\w\s]')
@@ -70,7 +71,7 @@ def _texts(prompt: Any) -> list[str]:
 
 def _prompts(files: Iterable[Path]) -> Iterator[list[str]]:
     for file in files:
-        for row in json.loads(file.read_text(encoding='utf-8')).values():
+        for row in load_json(file.read_bytes()).values():
             texts = _texts(row.get('origin_prompt'))
             if texts:
                 yield texts

@@ -93,7 +93,7 @@ def _read_text(path: Path) -> str:
 def _parse(path: Path, text: str, where: str = '') -> Any:
     try:
         value, repeated = load_object(text)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise DataError(path, f'{where}cannot be read as JSON ({error})') from error
     if repeated:
         raise DataError(path, 'it is answered more than once', record=repeated[0])

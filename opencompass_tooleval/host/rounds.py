@@ -20,6 +20,9 @@ from opencompass_tooleval.host.journal import Journal
 
 T = TypeVar('T')
 
+_TEXTS = ('key', 'asked', 'answer')
+"""Of a row of the journal."""
+
 
 @dataclass
 class Outcome(Generic[T]):
@@ -129,7 +132,11 @@ class RoundsRunner:
             return
         rows = self.journal.restore()
         self._rows = 1 + max(rows, default=-1)
-        kept = {(row.get('key'), row.get('round'), row.get('asked')): str(row.get('answer')) for row in rows.values()}
+        kept = {
+            (row['key'], row['round'], row['asked']): row['answer']
+            for row in rows.values()
+            if isinstance(row.get('round'), int) and all(isinstance(row.get(name), str) for name in _TEXTS)
+        }
         for dialogue in dialogues:
             while dialogue.turn:
                 number = len(dialogue.outcome.turns)

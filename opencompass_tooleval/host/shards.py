@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.runs import split_runs
 
 _SHOWN = 3
@@ -45,8 +45,11 @@ def read_predictions(file: Path) -> list[dict[str, Any]]:
         DataError: It is damaged.
     """
     try:
-        rows = json.loads(file.read_bytes())
-        return [rows[str(index)] for index in range(len(rows))]
+        content = load_json(file.read_bytes(), bounded=True)
+        rows = [content[str(index)] for index in range(len(content))]
+        if not all(isinstance(row, dict) for row in rows):
+            raise TypeError('a row is no object')
+        return rows
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(file, f'the predictions cannot be read ({type(error).__name__}: {error})', cure=CURE) from error
 

@@ -180,10 +180,10 @@ def read_array_limit(said: str) -> int:
     Raises:
         ValueError: It is not said, or the cluster has job arrays switched off.
     """
-    found = re.search(r'^\s*MaxArraySize\s*=\s*(\d+)', said, re.MULTILINE)
+    found = re.search(r'^[ \t]*MaxArraySize[ \t]*=[ \t]*(\d{1,12})', said, re.MULTILINE)
     if found is None:
         raise ValueError('scontrol show config names no MaxArraySize')
-    tasks = re.search(r'^\s*SchedulerParameters\s*=.*\bmax_array_tasks=(\d+)', said, re.MULTILINE)
+    tasks = re.search(r'^[ \t]*SchedulerParameters[ \t]*=.*\bmax_array_tasks=(\d{1,12})', said, re.MULTILINE)
     limit = min(int(number[1]) for number in (found, tasks) if number)
     if limit < 1:
         raise ValueError('this cluster allows no job arrays (MaxArraySize=0)')

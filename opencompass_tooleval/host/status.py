@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +85,9 @@ def _work(predictions: Path) -> _Work:
     rows = list(journal.rows()) if journal.path.exists() else []
     last = {row['idx']: row for row in rows}.values()  # what is asked again has a later row
     good = [row for row in last if not row.get('infra')]
-    dialogues = {row['key'] for row in good if 'key' in row}  # a row per round
+    dialogues = {str(row['key']) for row in good if 'key' in row}  # a row per round
     whole = [row for row in good if 'key' not in row]
-    times = sorted(row['time'] for row in whole if isinstance(row.get('time'), float))[-_RATE_OVER:]
+    times = sorted(time for row in whole if isinstance(time := row.get('time'), float) and isfinite(time))[-_RATE_OVER:]
     lock = lock_path(predictions)
     holder, running = holder_of(lock), is_held(lock)
     later = sum(time > times[0] for time in times) if times else 0
@@ -123,7 +124,9 @@ def look(work: WorkDir, model: str, dataset: str) -> Cell:
     """
     result = work.result(model, dataset)
     if result is not None and 'error' not in result:
-        samples = int(result.get('samples', {}).get('all', 0)) if isinstance(result.get('samples'), dict) else 0
+        counts = result.get('samples')
+        samples = counts.get('all') if isinstance(counts, dict) else 0
+        samples = samples if type(samples) is int else 0
         return Cell(model, dataset, State.DONE, samples, samples)
     whole = work.predictions(model, dataset)
     if whole.is_file():

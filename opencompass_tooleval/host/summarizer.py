@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -12,6 +11,7 @@ from typing import Any
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
+from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.tables import column_error, errors_of
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.host.tables import published_columns
@@ -91,7 +91,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
             for dataset in self.dataset_cfgs:
                 file = self._file(model, dataset, 'results')
                 if file.is_file():
-                    result = json.loads(file.read_text(encoding='utf-8'))
+                    result = load_json(file.read_bytes())
                     result.pop('details', None)
                     yield (model_abbr_from_cfg(model), dataset_abbr_from_cfg(dataset)), result
 

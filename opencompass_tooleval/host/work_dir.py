@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.host.shards import read_predictions, shard_files
 
 _ERROR = re.compile(r'(?:\w*Error|\w*Exception|FAILED|Killed|CANCELLED|DUE TO TIME LIMIT)\b.*')
@@ -91,7 +91,7 @@ class WorkDir:
         if not file.is_file():
             return None
         try:
-            result = json.loads(file.read_bytes())
+            result = load_json(file.read_bytes())
         except ValueError as error:
             cure = 'delete it and run again with -r'
             raise DataError(file, f'the result cannot be read ({error})', cure=cure) from error

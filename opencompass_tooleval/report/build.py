@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from plotly.offline import get_plotlyjs
 
 from opencompass_tooleval import __version__
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.host.tables import published_columns
 from opencompass_tooleval.host.whole_file import naming
 from opencompass_tooleval.report.board import Board, board_table, boards, printed_table
@@ -84,7 +84,7 @@ def _retrievals(material: Material) -> Iterator[dict[str, Any]]:
     """What ``tooleval easytool retrieval --json WORK_DIR/retrieval*.json`` wrote."""
     for file in (file for run in material.runs for file in sorted(run.path.glob('retrieval*.json'))):
         try:
-            found = json.loads(file.read_bytes())
+            found = load_json(file.read_bytes(), bounded=True)
             values = [value for series in retrieval_figure([found]).series for value in series.values]
             if not all(value is None or _is_number(value) for value in values):
                 raise TypeError('a metric is no number')

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.paired import details_of
 from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.easytool.funcqa.trajectory import parse_trajectory
@@ -243,7 +244,7 @@ def _judgements(entry: Scored) -> dict[str, list[Any]]:
     if file.is_file():
         for line in file.read_text('utf-8', 'replace').splitlines():
             try:
-                row = json.loads(line)
+                row = load_json(line, bounded=True)
             except ValueError:
                 continue  # a line that a killed run left behind; the result does not rest on it
             if isinstance(row, dict):

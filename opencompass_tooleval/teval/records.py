@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.json_object import load_object
+from opencompass_tooleval.core.json_object import load_json, load_object
+from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.parse import parse_enclosed
+from opencompass_tooleval.core.parse import beyond_bounds, parse_enclosed
 from opencompass_tooleval.teval.subsets import LANGUAGES, SUBSETS, VERSIONS
 
 logger = logging.getLogger(__name__)
@@ -178,7 +179,7 @@ def _messages(raw: Mapping[str, Any]) -> tuple[Message, ...]:
     prompt = _need(raw, 'origin_prompt')
     if isinstance(prompt, str):
         try:
-            prompt = json.loads(prompt)
+            prompt = load_json(prompt, bounded=True)
         except ValueError as error:
             raise _Fault(f"field 'origin_prompt' is text, but not JSON ({error})") from error
     if not isinstance(prompt, list) or not prompt:
@@ -228,9 +229,13 @@ def _call_gold(raw: Mapping[str, Any], needed: Sequence[str], as_text: bool) -> 
     return CallGold(str(gold.get('thought', '')), str(gold.get('name', '')), str(args) if as_text else args)
 
 
+CHOICES = ('A', 'B', 'C', 'D', 'E')
+"""Of review."""
+
+
 def _review_gold(raw: Mapping[str, Any]) -> ReviewGold:
     gold = _need(raw, 'ground_truth')
-    if not isinstance(gold, dict) or gold.get('answer') not in {'A', 'B', 'C', 'D', 'E'}:
+    if not isinstance(gold, dict) or gold.get('answer') not in CHOICES:
         raise _Fault("the gold answer needs an 'answer' out of A to E")
     return ReviewGold(gold['answer'])
 
@@ -281,6 +286,8 @@ def _apis(raw: Mapping[str, Any]) -> tuple[str, ...]:
 def _parse_record(record_id: str, raw: Any, subset: Subset) -> Record:
     if not isinstance(raw, dict):
         raise _Fault('a record is a JSON object')
+    if beyond_bounds(raw):
+        raise _Fault('it is nested too deeply or holds too large a number')
     answer_format = _format(raw, subset)
     template: Mapping[str, str] = {}
     apis: tuple[str, ...] = ()
@@ -340,6 +347,8 @@ def load_samples(file: Path, subset: str, version: str = '') -> list[Sample]:
             messages = _messages(raw)
         except _Fault as fault:
             raise DataError(file, str(fault), record=record_id, cure=CURE) from fault
+        if clean_text(record_id) != record_id:
+            raise DataError(file, 'the id holds half a character (a lone surrogate)', record=record_id, cure=CURE)
         rest = {key: value for key, value in raw.items() if key != 'origin_prompt'}
         samples.append(Sample(record, messages, json.dumps([record_id, rest])))
     published = row.counts.get(version)

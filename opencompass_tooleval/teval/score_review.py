@@ -10,9 +10,7 @@ from opencompass_tooleval.core.parse import Parsed
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.teval.protocol import Protocol
-from opencompass_tooleval.teval.records import Record, ReviewGold
-
-CHOICES = ('A', 'B', 'C', 'D', 'E')
+from opencompass_tooleval.teval.records import CHOICES, Record, ReviewGold
 
 _STRICT = re.compile(r'(?:[^:：]*[:：])?[\s*`"\'([（【「]*([A-E])(?![A-Za-z])')
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.ultratool.calls import Call, CallError, call_name, is_parent, needs_no_tool, parse_call
 
 CURE_MISSING = 'git clone --depth 1 https://github.com/JoeYing1019/UltraTool'
@@ -103,7 +103,7 @@ def _step(raw: Mapping[str, Any], tools: Mapping[str, Tool]) -> PlanStep:
 
 def _sample(row: int, line: str) -> PlanSample:
     try:
-        raw = json.loads(line)
+        raw = load_json(line, bounded=True)
     except ValueError as error:
         raise _Fault(f'the line is no JSON ({error})') from error
     if not isinstance(raw, dict):

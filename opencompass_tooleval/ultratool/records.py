@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.ultratool.subsets import LANGUAGES, SUBSETS
 
 logger = logging.getLogger(__name__)
@@ -255,8 +256,8 @@ def read_rows(file: Path, cure: str = CURE) -> Iterator[tuple[str, Any]]:
             continue
         number += 1
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            row = load_json(line, bounded=True)
+        except ValueError as error:
             raise DataError(file, f'the line is cut short or no JSON ({error})', str(number), cure) from error
         yield str(number), row
     if number < 0:
@@ -334,7 +335,7 @@ def load_example(file: Path, task: str) -> dict[str, Any]:
     """
     example = file.parent.parent / 'example' / f'{task}.json'
     try:
-        value = json.loads(example.read_text(encoding='utf-8'))
+        value = load_json(example.read_bytes(), bounded=True)
     except (OSError, ValueError) as error:
         raise DataError(example, f'the one-shot example cannot be read ({error})', cure=CURE) from error
     if not isinstance(value, dict):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.parse import beyond_bounds
 from opencompass_tooleval.easytool.tool_doc import ToolDoc
 
@@ -61,10 +62,10 @@ def read_json(path: Path) -> Any:
     text = read_text(path)
     try:
         try:
-            value = json.loads(text)
+            value = load_json(text)
         except json.JSONDecodeError:
-            value = [json.loads(line) for line in text.split('\n') if line.strip()]
-    except (ValueError, RecursionError) as error:
+            value = [load_json(line) for line in text.split('\n') if line.strip()]
+    except ValueError as error:
         raise DataError(path, f'the file is neither JSON nor JSON lines ({error})') from error
     if excess := beyond_bounds(value):
         raise DataError(path, f'the file is nested too deeply or holds too large a number ({excess})')

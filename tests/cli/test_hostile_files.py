@@ -1,0 +1,244 @@
+"""Files that want to break their readers: each ends in a value, or in one line that names the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError, shorten
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.easytool.funcqa.records import load_records as load_questions
+from opencompass_tooleval.easytool.restbench.records import load_records as load_requests
+from opencompass_tooleval.easytool.restbench.tools import open_toolbox
+from opencompass_tooleval.easytool.shapes import load_instructions
+from opencompass_tooleval.easytool.sources import KINDS, load_docs
+from opencompass_tooleval.easytool.toolbench import success
+from opencompass_tooleval.easytool.toolbench.records import load_data
+from opencompass_tooleval.host.journal import Journal
+from opencompass_tooleval.host.lock import holder_of
+from opencompass_tooleval.host.recorded import load_recorded
+from opencompass_tooleval.host.shards import read_predictions
+from opencompass_tooleval.host.status import look
+from opencompass_tooleval.host.work_dir import WorkDir
+from opencompass_tooleval.report.read import read as read_runs
+from opencompass_tooleval.teval.records import load_samples
+from opencompass_tooleval.ultratool.build_read import read_samples
+from opencompass_tooleval.ultratool.protocol import Protocol
+from opencompass_tooleval.ultratool.records import find_subset, load_example, load_recorded_rows, load_records
+from opencompass_tooleval.ultratool.score_judged import load_judgements
+from tests.cli.conftest import Command, demo_file, gold_answers, read_lines, write_json
+
+DEMO = demo_file('review_str_v2').parents[2]
+DEEP = 100_000
+
+
+def _nested(depth: int) -> str:
+    return '[' * depth + ']' * depth
+
+
+CONTENTS: Mapping[str, bytes] = {
+    'nothing': b'',
+    'blanks': b' ' * 200_000,
+    'lines': b'\n' * 200_000,
+    'quotes': b'"' * 200_000,
+    'digits': b'1' * 200_000,
+    'letters': b'a' * 200_000,
+    'open lists': b'[' * DEEP,
+    'open objects': b'{"a":' * DEEP,
+    'deep in a record': f'{{"0": {{"a": {_nested(DEEP)}}}}}'.encode(),
+    'as deep as can be read': f'{{"0": {{"prediction": {_nested(900)}, "idx": 0}}}}'.encode(),
+    'a deep row': f'{{"idx": 0, "id": {_nested(900)}, "prediction": "a"}}\n'.encode(),
+    'a number beyond floats': b'1e400',
+    'a row beyond floats': b'{"idx": 1e400, "process": 1e400, "samples": 1e400, "prediction": "a"}\n',
+    'a row of another kind': b'{"idx": [], "key": [], "time": "x", "id": {}, "query_id": [1], "samples": []}\n',
+    'a result beyond floats': b'{"samples": {"all": 1e400}, "accuracy": 1e400, "reasons": 3, "details": 7}',
+    'a number': b'1',
+    'null': b'null',
+    'an empty list': b'[]',
+    'an empty object': b'{}',
+    'rows that are none': b'[null, 1, "a", [], {}]',
+    'an object of none': b'{"0": null}',
+    'no UTF-8': b'\xff\xfa\x80',
+    'half a character': b'{"\\ud800": {"prediction": "\\udfff", "ground_truth": {"answer": "A"}}}',
+    'a long name': b'{"' + b'a' * 200_000 + b'": {"b": 1}}',
+    'a long number': b'{"0": ' + b'9' * 5_000 + b'}',
+}
+
+
+def _records_of_restbench(file: Path) -> object:
+    inventory = open_toolbox(DEMO / 'restbench' / 'specs' / 'tmdb_oas.json').inventory
+    return load_requests(file, 'tmdb', inventory)
+
+
+def _example_of_ultratool(file: Path) -> object:
+    example = file.parent / 'set' / 'example' / 'planning.json'
+    example.parent.mkdir(parents=True)
+    example.write_bytes(file.read_bytes())
+    return load_example(example.parent.parent / 'test_set' / 'planning.json', 'planning')
+
+
+def _run(file: Path, place: str) -> WorkDir:
+    """A run of which one file is ``file``."""
+    run = WorkDir(file.parent / 'run')
+    (run.path / 'configs').mkdir(parents=True)
+    (run.path / 'configs' / 'a.py').touch()
+    target = run.path / place
+    target.parent.mkdir(parents=True)
+    target.write_bytes(file.read_bytes())
+    return run
+
+
+def _looks(place: str) -> Callable[[Path], object]:
+    return lambda file: look(_run(file, place), 'm', 'd')
+
+
+FILES: Mapping[str, Callable[[Path], object]] = {
+    **{
+        f'T-Eval, {subset}': lambda file, subset=subset: load_samples(file, subset)
+        for subset in (
+            'instruct',
+            'plan_json',
+            'plan_str',
+            'reason_str',
+            'reason_retrieve_understand_json',
+            'review_str',
+        )
+    },
+    **{
+        f'UltraTool, {task}': lambda file, task=task: load_records(file, task, 'en')
+        for task in ('planning', 'tool_usage', 'tool_selection')
+    },
+    'UltraTool, answers': lambda file: load_recorded_rows(file, 'tool_usage', 'zh'),
+    'UltraTool, example': _example_of_ultratool,
+    'UltraTool, annotated samples': read_samples,
+    'UltraTool, judgements': lambda file: load_judgements(file, find_subset('planning'), Protocol()),
+    'RestBench': _records_of_restbench,
+    'RestBench, OpenAPI': open_toolbox,
+    'FuncQA': lambda file: load_questions(file, 'one_hop'),
+    'ToolBench': lambda file: load_data(file, 'G2'),
+    'ToolBench, trajectories': success.load_trajectories,
+    'ToolBench, judgements': success.load_judgements,
+    'instructions': load_instructions,
+    **{f'documentation, {kind}': lambda file, kind=kind: load_docs(kind, file) for kind in KINDS},
+    'recorded answers': load_recorded,
+    'predictions': read_predictions,
+    'journal': lambda file: Journal(file).restore(),
+    'lock': holder_of,
+    'result': _looks('results/m/d.json'),
+    'predictions of a run': _looks('predictions/m/d.json'),
+    'journal of a run': _looks('predictions/m/tmp_d.jsonl'),
+    'lock of a run': _looks('predictions/m/.d.lock'),
+    'log of a run': _looks('logs/infer/m/d.out'),
+    'result in a report': lambda file: read_runs([_run(file, 'results/m/d.json').path]),
+    'log in a report': lambda file: read_runs([_run(file, 'logs/infer/m/d.out').path]),
+}
+
+
+@pytest.mark.parametrize('content', CONTENTS)
+@pytest.mark.parametrize('reader', FILES)
+def test_a_file_is_read_or_named(tmp_path: Path, reader: str, content: str) -> None:
+    file = tmp_path / 'hostile.json'
+    file.write_bytes(CONTENTS[content])
+    try:
+        FILES[reader](file)
+    except DataError as error:
+        assert len(str(error)) <= MAX_MESSAGE
+        assert str(error).startswith(str(tmp_path))
+        assert '\n' not in str(error)
+
+
+def test_a_review_with_a_list_of_answers_is_named(tooleval: Command, tmp_path: Path) -> None:
+    content = json.loads(demo_file('review_str_v2').read_bytes())
+    first = next(iter(content))
+    content[first]['ground_truth'] = {'answer': ['A']}
+    data = write_json(tmp_path / 'review_str_v2.json', content)
+    done = tooleval('score', 'teval', 'review_str', '--data', data, '--predictions', data)
+    assert done.code == 1
+    assert done.err.splitlines() == [
+        f"tooleval: {data}: record {first!r}: the gold answer needs an 'answer' out of A to E. "
+        'Mend it with: tooleval prepare teval'
+    ]
+
+
+def test_a_prompt_of_brackets_is_named(tooleval: Command, tmp_path: Path) -> None:
+    content = json.loads(demo_file('review_str_v2').read_bytes())
+    first = next(iter(content))
+    content[first]['origin_prompt'] = '[' * DEEP
+    data = write_json(tmp_path / 'review_str_v2.json', content)
+    done = tooleval('score', 'teval', 'review_str', '--data', data, '--predictions', data)
+    assert done.code == 1
+    (line,) = done.err.splitlines()
+    assert f"{data}: record {first!r}: field 'origin_prompt' is text, but not JSON (it is nested too deeply)" in line
+
+
+def test_half_a_character_in_a_record_id_is_named(tooleval: Command, tmp_path: Path) -> None:
+    content = json.loads(demo_file('review_str_v2').read_bytes())
+    content['\ud800'] = content.pop(next(iter(content)))
+    data = write_json(tmp_path / 'review_str_v2.json', content)
+    details = tmp_path / 'details.jsonl'
+    answers = write_json(tmp_path / 'answers.json', ['A'] * len(content))
+    done = tooleval('score', 'teval', 'review_str', '--data', data, '--predictions', answers, '--details', details)
+    assert done.code == 1
+    (line,) = done.err.splitlines()
+    assert f"{data}: record '\\ud800': the id holds half a character" in line
+    assert not details.exists()
+
+
+def test_details_hold_half_a_character(tooleval: Command, tmp_path: Path) -> None:
+    """Of ToolBench's stored trajectories, which have ids of any kind."""
+    rows = [{'id': '\ud800', 'query': 'q', 'final_answer': 'a'}]
+    trajectories = write_json(tmp_path / 'trajectories.json', rows)
+    judgements = write_json(tmp_path / 'judgements.json', [{'id': '\ud800', 'status': 'judged', 'success': True}])
+    details = tmp_path / 'details.jsonl'
+    options = ('--predictions', trajectories, '--judgements', judgements, '--details', details)
+    assert tooleval('score', 'toolbench', 'success', *options).code == 0
+    assert [row['id'] for row in read_lines(details)] == ['\ud800']
+
+
+@pytest.mark.parametrize('content', CONTENTS)
+def test_a_command_says_one_line_of_a_hostile_file(tooleval: Command, tmp_path: Path, content: str) -> None:
+    file = tmp_path / f'{"long" * 50}.json'
+    file.write_bytes(CONTENTS[content])
+    done = tooleval('score', 'teval', 'review_str', '--data', demo_file('review_str_v2'), '--predictions', file)
+    assert done.code == 1
+    (line,) = done.err.splitlines()
+    assert len(line) <= MAX_MESSAGE
+    assert str(file) in line
+
+
+def test_no_message_is_long(tooleval: Command, tmp_path: Path) -> None:
+    record = 'r' * 100_000
+    data = write_json(tmp_path / 'review_str_v2.json', {record: {'ground_truth': 'x' * 100_000}})
+    done = tooleval('score', 'teval', 'review_str', '--data', data, '--predictions', data)
+    assert len(done.err.strip()) <= MAX_MESSAGE
+    for part in (str(data), "record 'rrr", 'the gold answer', 'tooleval prepare teval'):
+        assert part in done.err
+    done = tooleval('score', 'teval', 'x' * 100_000, '--data', data, '--predictions', data)
+    assert len(done.err.strip()) <= MAX_MESSAGE
+
+
+def test_shorten_cuts_in_the_middle() -> None:
+    assert shorten('abc') == 'abc'
+    text = shorten('a' * 1_000 + 'z' * 1_000)
+    assert len(text) == MAX_MESSAGE
+    assert text.startswith('aaa') and text.endswith('zzz')
+
+
+def test_deep_json_is_an_error_of_one_kind() -> None:
+    for text in ('[' * DEEP, '{"a":' * DEEP):
+        with pytest.raises(ValueError, match='nested too deeply'):
+            load_json(text)
+    assert load_json(_nested(300)) is not None
+    with pytest.raises(ValueError, match='nested too deeply'):
+        load_json(_nested(300), bounded=True)
+
+
+def test_gold_answers_still_score(tooleval: Command, tmp_path: Path) -> None:
+    """The same command on a whole file, so that the tests above do not pass for another reason."""
+    answers: Any = write_json(tmp_path / 'answers.json', gold_answers('review_str_v2'))
+    options = ('--data', demo_file('review_str_v2'), '--predictions', answers)
+    assert tooleval('score', 'teval', 'review_str', *options).code == 0
