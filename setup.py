@@ -12,14 +12,15 @@ VERSION = re.search(r"^__version__ = '([^']+)'", (HERE / PACKAGE / '__init__.py'
 README = HERE / 'README.md'
 
 # OpenCompass leaves most of its requirements open, and what pip picks for them today does not work together. Each upper
-# limit names the release that broke; constraints.txt has the exact set that was tested.
+# limit names the release that broke; constraints.txt has the exact set that was tested, and tests/test_installs.py
+# (make test-long) runs the demo on the lowest ones.
 OPENCOMPASS = [
-    'opencompass>=0.5.4,<0.6',
+    'opencompass>=0.5.2,<0.6',
     'numpy>=1.26,<2',  # OpenCompass's own limit
     'pyarrow>=17,<21',  # 26 needs NumPy 2
     'datasets>=3,<4',  # OpenCompass's own limit
-    'transformers>=4.56,<5',  # 5 has no batch_encode_plus
-    'sentence-transformers>=5,<5.3',  # 5.3 wants transformers 5
+    'transformers>=4.51,<5',  # 5 has no batch_encode_plus
+    'sentence-transformers>=4.1,<5.3',  # 5.3 wants transformers 5
     'gradio-client>=1.10,<2',  # 2 wants huggingface_hub 1, which transformers 4 does not take
     'opencv-python-headless>=4.8,<4.12',  # 4.12 needs NumPy 2
 ]

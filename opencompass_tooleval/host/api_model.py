@@ -88,6 +88,8 @@ class ToolEvalOpenAI(OpenAISDK):
         kwargs: As :class:`OpenAISDK`.
     """
 
+    tokenizer: Any = None
+
     def __init__(
         self,
         path: str,
@@ -110,10 +112,9 @@ class ToolEvalOpenAI(OpenAISDK):
             **kwargs,
         )
         self.backoff = backoff
-
-    def _create_fresh_client(self) -> openai.OpenAI:
-        client: openai.OpenAI = super()._create_fresh_client()
-        return client.with_options(max_retries=0)  # the tries are counted here
+        self.openai_client = self.openai_client.with_options(max_retries=0)  # the tries are counted here
+        if not self.tokenizer:
+            self._init_tokenizer()  # OpenCompass 0.5.2 does not ask for it
 
     def _init_tokenizer(self) -> None:
         if self._local_tokenizer:
@@ -124,7 +125,9 @@ class ToolEvalOpenAI(OpenAISDK):
 
     def get_token_len(self, prompt: str) -> int:
         """Tokens by the local tokenizer, or else English words and Chinese characters."""
-        return int(super().get_token_len(prompt) if self.tokenizer else BaseAPIModel.get_token_len(self, prompt))
+        return int(
+            len(self.tokenizer(prompt).input_ids) if self.tokenizer else BaseAPIModel.get_token_len(self, prompt)
+        )
 
     def generate(self, inputs: list[Any], max_out_len: int = 512, temperature: float = 0.0, **kwargs: Any) -> list[str]:
         """Answers a batch, ``max_workers`` requests at a time, in the order of ``inputs``."""

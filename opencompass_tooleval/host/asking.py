@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from opencompass.models import base_api
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.turns import turns_apart
 
 TRUNCATED = 'infra:truncated'
+
+_PARSER_KEEPS_CONVERSATIONS = hasattr(base_api, 'CHATML_ROLE')  # from OpenCompass 0.5.3 on
 
 _TOKENS_PER_MESSAGE = 32
 
@@ -34,6 +37,22 @@ def exceeds_context(model: Any, prompt: Conversation) -> bool:
     return bool(most > limit and token_length(model, prompt) > limit)
 
 
+class _ConversationParser(base_api.APITemplateParser):
+    """The parser of OpenCompass 0.5.2, which knows its own sections only, but for conversations: these it leaves."""
+
+    def parse_template(self, prompt_template: Any, mode: str) -> Any:
+        if isinstance(prompt_template, Conversation):
+            return prompt_template
+        return super().parse_template(prompt_template, mode)
+
+
+def keep_conversations(model: Any) -> None:
+    """Has a model's parser leave conversations as they are, as that of OpenCompass 0.5.3 and later does by itself."""
+    parser = getattr(model, 'template_parser', None)
+    if type(parser) is base_api.APITemplateParser and not _PARSER_KEEPS_CONVERSATIONS:
+        model.template_parser = _ConversationParser(parser.meta_template)
+
+
 def ask(
     model: Any, prompts: Sequence[Conversation], max_out_len: int, options: Mapping[str, Any] | None = None
 ) -> list[Answer]:
@@ -49,6 +68,7 @@ def ask(
         Answers with ``reason`` None, or why there is none: ``infra:truncated`` for a prompt over a local model's
         limit, which is not asked; for API models what they say.
     """
+    keep_conversations(model)
     answers = {index: Answer('', TRUNCATED) for index, prompt in enumerate(prompts) if exceeds_context(model, prompt)}
     fitting = [index for index in range(len(prompts)) if index not in answers]
     if fitting:

@@ -15,7 +15,7 @@ from opencompass.utils import get_logger
 from tqdm import tqdm
 
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.host.asking import ask
+from opencompass_tooleval.host.asking import ask, keep_conversations
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.journal import Journal, Row, write_json
 
@@ -69,6 +69,7 @@ class ToolEvalGenInferencer(GenInferencer):
 
     def __init__(self, model: Any, max_out_len: int, max_infra_share: float = MAX_INFRA_SHARE, **kwargs: Any) -> None:
         super().__init__(model=model, max_out_len=max_out_len, **kwargs)
+        keep_conversations(model)
         self.max_infra_share = max_infra_share
         if getattr(model, 'generation_kwargs', {}).get('num_return_sequences', 1) != 1:
             raise ValueError(
@@ -89,7 +90,7 @@ class ToolEvalGenInferencer(GenInferencer):
             InfraFailureError: More than ``max_infra_share`` of the samples have no answer. The journal keeps the
             others.
         """
-        if self.dump_only_message_path:
+        if getattr(self, 'dump_only_message_path', None):  # OpenCompass before 0.5.4 has none
             return list(
                 super().inference(retriever, ice_template, prompt_template, output_json_filepath, output_json_filename)
             )

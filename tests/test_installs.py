@@ -1,0 +1,113 @@
+"""The demo on the oldest releases that setup.py lets in: the same numbers as on the tested set.
+
+Each environment lies over this one: its own few packages first, then those of the environment that runs the tests.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, ModelServer
+
+pytestmark = pytest.mark.long
+
+DEMO = ROOT / 'opencompass_tooleval' / 'configs' / 'eval_demo.py'
+MODELS_CONFIG = """
+from mmengine.config import read_base
+from opencompass.models import HuggingFacewithChatTemplate
+from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+
+with read_base():
+    from opencompass_tooleval.configs.datasets.demo.tooleval_ultratool_demo_gen import tooleval_ultratool_en_datasets
+    from opencompass_tooleval.configs.summarizers.tooleval_ultratool import summarizer
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
+
+datasets = [row for row in tooleval_ultratool_en_datasets if row['name'] == 'tool_usage_awareness']
+common = dict(max_out_len=32, max_seq_len=8192, run_cfg=dict(num_gpus=0))
+models = [
+    dict(type=HuggingFacewithChatTemplate, abbr='local', path={path!r}, batch_size=4, **common),
+    dict(type=ToolEvalOpenAI, abbr='served', path='tiny', openai_api_base={url!r}, key='none', temperature=0, **common),
+]
+"""
+
+OLD = {
+    'opencompass 0.5.2': ('opencompass==0.5.2',),
+    'opencompass 0.5.3': ('opencompass==0.5.3',),
+    'floors': (
+        'opencompass==0.5.2',
+        'transformers==4.51.0',
+        'tokenizers>=0.21,<0.22',  # transformers 4.51's own limit
+        'sentence-transformers==4.1.0',
+    ),
+}
+
+
+def overlay(folder: Path, packages: tuple[str, ...]) -> Path:
+    """Makes an environment with ``packages`` over this one and returns its folder of commands."""
+    venv.create(folder, with_pip=False)
+    (site_packages,) = folder.glob('lib/python*/site-packages')
+    (site_packages / 'below.pth').write_text(sysconfig.get_path('purelib') + '\n', encoding='utf-8')
+    pip = (sys.executable, '-m', 'pip', '--disable-pip-version-check', '--quiet', '--python', folder / 'bin' / 'python')
+    subprocess.run([*map(str, pip), 'install', '--no-deps', *packages], check=True, timeout=600)
+    return folder / 'bin'
+
+
+def run(commands: Path, config: Path, out: Path) -> dict[tuple[str, str, str], dict[str, str]]:
+    """Runs a config and returns its table: data set, its version and metric -> what each model has."""
+    environment = {name: value for name, value in os.environ.items() if name != 'TOOLEVAL_CACHE'}
+    environment |= {
+        'PYTHONPATH': str(ROOT),
+        'PATH': f'{commands}{os.pathsep}{os.environ["PATH"]}',
+        'TOOLEVAL_CACHE': str(out / 'cache'),
+    }
+    out.mkdir()
+    done = subprocess.run(
+        [commands / 'opencompass', config, '-w', 'out'],
+        cwd=out,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=580,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    (table,) = (file for file in out.glob('out/*/summary/summary_*[0-9].csv'))
+    with table.open(encoding='utf-8') as stream:
+        return {(row.pop('dataset'), row.pop('version'), row.pop('metric')): row for row in csv.DictReader(stream)}
+
+
+@pytest.fixture(scope='module')
+def tested_set(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str], dict[str, str]]:
+    return run(Path(sys.executable).parent, DEMO, tmp_path_factory.mktemp('tested') / 'run')
+
+
+@pytest.mark.parametrize('packages', OLD.values(), ids=OLD)
+def test_demo_is_the_same(
+    packages: tuple[str, ...],
+    tested_set: dict[tuple[str, str, str], dict[str, str]],
+    tiny_model: Path,
+    tiny_server: ModelServer,
+    tmp_path: Path,
+) -> None:
+    commands = overlay(tmp_path / 'environment', packages)
+    version = subprocess.run(
+        [commands / 'python', '-c', 'import opencompass; print(opencompass.__version__)'],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert packages[0] == f'opencompass=={version.stdout.strip()}'
+    assert run(commands, DEMO, tmp_path / 'demo') == tested_set
+    config = tmp_path / 'my_models.py'
+    config.write_text(MODELS_CONFIG.format(path=str(tiny_model), url=tiny_server.url), encoding='utf-8')
+    for values in run(commands, config, tmp_path / 'models').values():
+        assert values['local'] == values['served']  # real models, here and behind a server, ask and are scored
