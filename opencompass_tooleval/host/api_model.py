@@ -89,6 +89,7 @@ class ToolEvalOpenAI(OpenAISDK):
     """
 
     tokenizer: Any = None
+    openai_client: openai.OpenAI
 
     def __init__(
         self,

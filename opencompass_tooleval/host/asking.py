@@ -48,7 +48,7 @@ class _ConversationParser(base_api.APITemplateParser):
 
 def keep_conversations(model: Any) -> None:
     """Has a model's parser leave conversations as they are, as that of OpenCompass 0.5.3 and later does by itself."""
-    parser = getattr(model, 'template_parser', None)
+    parser: Any = getattr(model, 'template_parser', None)
     if type(parser) is base_api.APITemplateParser and not _PARSER_KEEPS_CONVERSATIONS:
         model.template_parser = _ConversationParser(parser.meta_template)
 
