@@ -1,4 +1,4 @@
 """EasyTool (Yuan et al., 2024): concise tool instructions, and what they gain."""
 
-VERSION = '1'
+VERSION = '2'
 """Raised when data, prompts, scoring or aggregation change."""

@@ -29,6 +29,7 @@ from opencompass_tooleval.easytool.split import Limit, compose, parameter_list, 
 from opencompass_tooleval.easytool.template import template_instruction
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.easytool.validate import Fault, check_example
+from opencompass_tooleval.easytool.validate_description import check_description
 
 TRIES = 4
 """A reply that cannot be used is asked for again, up to three times."""
@@ -111,9 +112,12 @@ def describe(part: ToolDoc, options: Options) -> Rounds[Description]:
     if prompt is None:
         return _documented(part, TOO_LONG_TO_ASK)
     names = [function.name for function in part.functions]
-    result = yield from _ask(
-        prompt, lambda reply: read_description(reply, names, part.name), DESCRIPTION_FORM, options.limit
-    )
+
+    def read(reply: str) -> Description | list[Fault]:
+        said = read_description(reply, names, part.name)
+        return said if isinstance(said, list) else check_description(part, said.text) or said
+
+    result = yield from _ask(prompt, read, DESCRIPTION_FORM, options.limit)
     return _documented(part, result[0]) if isinstance(result, list) else result
 
 

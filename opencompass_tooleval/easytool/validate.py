@@ -14,6 +14,7 @@ from urllib.parse import unquote_plus
 from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.easytool.funcqa.arithmetic import PARAMETER, TOOL_NAMES, call_tool
 from opencompass_tooleval.easytool.instruction import Example, Parameter
+from opencompass_tooleval.easytool.refusal import is_refusal
 from opencompass_tooleval.easytool.rest import is_usage
 from opencompass_tooleval.easytool.restbench.paths import is_placeholder, matches, normalise
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
@@ -103,6 +104,8 @@ def _check_scenario(scenario: Any) -> Iterator[Fault]:
         yield Fault(NO_SCENARIO, 'The scenario is missing: "Scenario" must be a sentence.')
     elif len(scenario) > MAX_SCENARIO_CHARS:
         yield Fault(NO_SCENARIO, f'The scenario is longer than {MAX_SCENARIO_CHARS} characters.')
+    elif is_refusal(scenario):
+        yield Fault(NO_SCENARIO, 'The scenario is a refusal or an apology: "Scenario" must say when the tool is used.')
 
 
 def _documented(function: FunctionDoc) -> dict[str, Parameter]:

@@ -17,9 +17,9 @@ def _description(documentation: str) -> str:
     apis = raw.get('api_list', raw.get('functions', []))
     names = [api.get('api_name', api.get('name')) for api in apis]
     listed = ''.join(f"\n{number}. '{name}' is to do {name}." for number, name in enumerate(names, start=1))
-    return (
-        f'This tool can help.\nThis tool has {len(names)} multiple built-in functions:{listed}' if listed else 'Helps.'
-    )
+    if listed:
+        return f'This tool can help.\nThis tool has {len(names)} multiple built-in functions:{listed}'
+    return f'Helps with {" ".join(re.findall("[A-Za-z]+", documentation)[:40])}.'
 
 
 def _example(function: str, listed: str) -> dict[str, Any]:

@@ -194,6 +194,11 @@ def test_lines_that_a_model_left_out_come_from_the_documentation() -> None:
         ('<think>and so on', 'empty', 'empty'),
         ('x' * 10_000, 'too_long', 'longer than 2500'),
         ("Sells. 1. 'Details' can get. 2. 'Buy' can buy.", 'unknown_function', "'Buy'"),
+        ('sorry {', 'refusal', 'a refusal or an apology, and no description of the tool. It has a brace'),
+        ("I'm sorry, but I cannot describe the shop.", 'refusal', 'a refusal'),
+        ("'Shop' can sell. {", 'bracket', 'without its counterpart'),
+        ('This tool can be used by you.', 'unrelated', 'no word of the documentation'),
+        ('很抱歉，我无法完成这个请求。', 'refusal', 'a refusal'),
     ],
 )
 def test_a_bad_description_is_asked_for_again_and_then_listed(reply: str, code: str, said: str) -> None:
@@ -315,11 +320,11 @@ HOSTILE = {
 @pytest.mark.parametrize('name', HOSTILE)
 def test_hostile_replies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr('os.system', lambda command: pytest.fail(f'it ran {command}'))
-    started = time.perf_counter()
+    started = time.process_time()
     fault = example_of(*[HOSTILE[name]] * TRIES)
     description = always(describe(SHOP, Options()), HOSTILE[name])
     made = assemble(SHOP, merge(SHOP, [description]), {'Details': fault, 'Search': fault})
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     assert isinstance(fault, Fault) and fault.code.startswith('example:')
     assert len(dump_instructions([made.instruction]).encode('utf-8')) < 10_000
     assert all(len(one.fault.said) < 500 for one in made.listed)

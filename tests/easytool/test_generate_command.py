@@ -149,13 +149,17 @@ def test_what_stays_wrong_is_listed(
 ) -> None:
     out = tmp_path / 'out.json'
     status, report = run(docs, config(tmp_path / 'cfg.py', canned_server.url, key='right'), out)
-    assert status == 0 and report['examples'] == 0 and report['calls'] == TOOLS + 4 * FUNCTIONS
+    assert status == 0 and report['examples'] == 0 and report['calls'] == 4 * TOOLS + 4 * FUNCTIONS
     assert {(one['tool'], one['function']) for one in report['listed']} == {
-        (one['tool_name'], one['api_name']) for one in APIS
+        *((one['tool_name'], one['api_name']) for one in APIS),
+        *((one['tool_name'], '') for one in APIS),
     }
-    assert {one['reason'] for one in report['listed']} == {'example:not_json'}
+    assert {one['reason'] for one in report['listed'] if one['function']} == {'example:not_json'}
+    assert {one['reason'] for one in report['listed'] if not one['function']} == {'description:unrelated'}
     printed = capsys.readouterr().out
-    assert printed.count('LISTED ') == FUNCTIONS and 'LISTED Clock: now: no example (example:not_json: ' in printed
+    assert (
+        printed.count('LISTED ') == TOOLS + FUNCTIONS and 'LISTED Clock: now: no example (example:not_json: ' in printed
+    )
     assert all(function.example is None for tool in load_instructions(out).values() for function in tool.functions)
 
 
