@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import track
 
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
+from opencompass_tooleval.cli.right_subset import check_name, check_prompts, warn_if_unread
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
@@ -22,7 +23,7 @@ from opencompass_tooleval.host.recorded import load_recorded
 from opencompass_tooleval.teval import VERSION
 from opencompass_tooleval.teval.answers import POSTPROCESSORS
 from opencompass_tooleval.teval.protocol import Protocol, protocol_of_version
-from opencompass_tooleval.teval.records import find_subset, load_samples, split_stem
+from opencompass_tooleval.teval.records import TABLE, find_subset, load_samples, split_stem
 from opencompass_tooleval.teval.scoring import score_answers
 
 logger = logging.getLogger(__name__)
@@ -112,6 +113,9 @@ def score_teval(request: ScoreRequest) -> None:
     samples = load_samples(request.data, request.subset, version)
     recorded = load_recorded(request.predictions)
     recorded.check_complete([sample.record.id for sample in samples])
+    is_named = check_name(request.predictions, subset.name, [row.name for row in TABLE], recorded=recorded)
+    prompts = {sample.record.id: sample.messages for sample in samples}
+    check_prompts(recorded, subset.name, prompts, is_named)
     postprocess = POSTPROCESSORS[rules.postprocessor]
     answers: list[Answer] = [
         postprocess(recorded.answer(sample.record.id, position)) for position, sample in enumerate(samples)
@@ -121,6 +125,7 @@ def score_teval(request: ScoreRequest) -> None:
     similarity = EncoderSimilarity(encoder, default_cache()) if encoder else None
     records = [sample.record for sample in samples]
     scores = score_answers(records, answers, protocol, similarity, _progress(console))
+    warn_if_unread(scores, request.predictions, subset.name)
     result = _result(request, rules, aggregate(scores, subset.metrics))
     write_outputs(result, scores, request.json_out, request.details)
     if request.json_out != STDOUT:

@@ -9,10 +9,11 @@ from typing import Any
 from rich.console import Console
 
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
+from opencompass_tooleval.cli.right_subset import check_name, warn_if_unread
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.easytool.funcqa import VERSION
-from opencompass_tooleval.easytool.funcqa.records import find_subset, load_records
+from opencompass_tooleval.easytool.funcqa.records import TABLE, find_subset, load_records
 from opencompass_tooleval.easytool.funcqa.scoring import breakdown, score_predictions
 from opencompass_tooleval.host.recorded import load_recorded
 
@@ -61,11 +62,13 @@ def score_funcqa(request: FuncQARequest) -> None:
     records = load_records(request.data, subset.name, request.gold)
     recorded = load_recorded(request.predictions)
     recorded.check_complete([record.id for record in records])
+    check_name(request.predictions, subset.name, [row.name for row in TABLE], recorded=recorded)
     answers = [recorded.answer(record.id, position) for position, record in enumerate(records)]
     try:
         scores = score_predictions(records, answers)
     except ValueError as error:
         raise DataError(request.predictions, str(error)) from error
+    warn_if_unread(scores, request.predictions, subset.name)
     total = aggregate(scores, subset.metrics)
     result = {
         'benchmark': 'funcqa',

@@ -11,11 +11,12 @@ from rich.console import Console
 
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
 from opencompass_tooleval.cli.restbench_files import DATA_PATH
+from opencompass_tooleval.cli.right_subset import check_name, warn_if_unread
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.easytool.restbench import VERSION
 from opencompass_tooleval.easytool.restbench.errata import count_kinds
 from opencompass_tooleval.easytool.restbench.logs import logged_paths, read_log
-from opencompass_tooleval.easytool.restbench.records import CURE, find_subset, load_records
+from opencompass_tooleval.easytool.restbench.records import CURE, TABLE, find_subset, load_records
 from opencompass_tooleval.easytool.restbench.scoring import breakdown, score_answers
 from opencompass_tooleval.easytool.restbench.tools import generate_command, open_toolbox
 from opencompass_tooleval.host.data_path import resolve_data_path
@@ -84,8 +85,10 @@ def score_restbench(request: RestBenchRequest) -> None:
     else:
         recorded = load_recorded(request.predictions)
         recorded.check_complete([record.id for record in records])
+        check_name(request.predictions, subset.name, [row.name for row in TABLE], recorded=recorded)
         answers = [recorded.answer(record.id, position) for position, record in enumerate(records)]
     scores = score_answers(records, answers)
+    warn_if_unread(scores, request.predictions, subset.name)
     total = aggregate(scores, subset.metrics)
     result = {
         'benchmark': 'restbench',

@@ -10,12 +10,13 @@ from typing import Any
 from rich.console import Console
 
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
+from opencompass_tooleval.cli.right_subset import check_name, warn_if_unread
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.easytool.toolbench import VERSION, score_runs, success
 from opencompass_tooleval.easytool.toolbench.build import load_queries, make_choices, make_requests, open_tools
-from opencompass_tooleval.easytool.toolbench.records import Subset, find_file, find_subset
+from opencompass_tooleval.easytool.toolbench.records import TABLE, Subset, find_file, find_subset
 from opencompass_tooleval.easytool.toolbench.score_calls import breakdown, score_requests, total
 from opencompass_tooleval.easytool.toolbench.score_selection import score_choices
 from opencompass_tooleval.easytool.toolbench.trajectories import load_runs
@@ -59,9 +60,10 @@ class _Scored:
     expected: int | None = None
 
 
-def _answers(predictions: Path, ids: Sequence[str]) -> list[Answer]:
+def _answers(predictions: Path, subset: Subset, ids: Sequence[str]) -> list[Answer]:
     recorded = load_recorded(predictions)
     recorded.check_complete(ids)
+    check_name(predictions, subset.name, [row.name for row in TABLE], recorded=recorded)
     return [recorded.answer(record_id, position) for position, record_id in enumerate(ids)]
 
 
@@ -83,11 +85,13 @@ def _score_answers(request: ToolBenchRequest, subset: Subset) -> _Scored:
     if subset.kind == 'selection':
         files = locate_encoder(choose_encoder(request.encoder, 'EN'))
         choices = make_choices(tools, subset.candidates, 0, shared_encoder(files, default_cache()))
-        scores = score_choices(choices, _answers(request.predictions, [choice.id for choice in choices]))
+        scores = score_choices(choices, _answers(request.predictions, subset, [choice.id for choice in choices]))
         more = {'candidates_encoder': files.name}
+        warn_if_unread(scores, request.predictions, subset.name)
         return _Scored(scores, aggregate(scores, subset.metrics), more, find_file(subset.data).records)
     requests = make_requests(tools)
-    of_calls = score_requests(requests, _answers(request.predictions, [one.id for one in requests]))
+    of_calls = score_requests(requests, _answers(request.predictions, subset, [one.id for one in requests]))
+    warn_if_unread(of_calls, request.predictions, subset.name)
     expected = find_file(subset.data).records
     return _Scored(of_calls, total(of_calls, subset.metrics), breakdown(of_calls), expected)
 

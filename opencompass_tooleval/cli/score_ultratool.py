@@ -10,13 +10,16 @@ from typing import Any
 from rich.console import Console
 
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
+from opencompass_tooleval.cli.right_subset import check_name, warn_if_unread
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.host.recorded import load_recorded
+from opencompass_tooleval.host.recorded import RecordedAnswers, load_recorded
 from opencompass_tooleval.ultratool import VERSION
+from opencompass_tooleval.ultratool.prompts import INSTRUCTIONS
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.reading import clean
 from opencompass_tooleval.ultratool.records import (
     CURE,
+    TABLE,
     Record,
     Subset,
     find_subset,
@@ -30,6 +33,7 @@ from opencompass_tooleval.ultratool.score_judged import check_unjudged, load_jud
 from opencompass_tooleval.ultratool.score_steps import StepsScore
 from opencompass_tooleval.ultratool.scoring import aggregate_scores, breakdown, score_answers, score_judgements
 
+_NAMES = [row.name for row in TABLE]
 _SAMPLE = 4000
 """So many characters tell the language of a file."""
 
@@ -102,6 +106,7 @@ def _same(records: Sequence[Record], carried: Sequence[Record | None], predictio
 
 
 def _load_authors(predictions: Path, request: UltraToolRequest, subset: Subset, language: str) -> _Loaded:
+    check_name(predictions, subset.name, _NAMES, subset.task)
     rows = load_recorded_rows(predictions, subset.name, language)
     carried = [row.record for row in rows]
     if request.data is not None:
@@ -113,6 +118,16 @@ def _load_authors(predictions: Path, request: UltraToolRequest, subset: Subset, 
             raise DataError(predictions, 'the answers come without their records: say --data FILE', cure=CURE)
     shapes = {row.shape for row in rows}
     return _Loaded(records, [clean(row.answer) for row in rows], 'span' if shapes == {'gpt'} else 'last')
+
+
+def _check_task(recorded: RecordedAnswers, subset: Subset) -> None:
+    """Checks that answers which say their prompt were not asked for another task."""
+    wordings = [(task, text) for tasks in INSTRUCTIONS.values() for task, text in tasks.items()]
+    for record, question in recorded.questions.items():
+        tasks = {task for task, text in wordings if text in question.prompt}
+        if tasks and subset.task not in tasks:
+            what = f'by its prompt this is an answer to {", ".join(sorted(tasks))}, not to {subset.name}'
+            raise DataError(recorded.path, what, str(record))
 
 
 def _load(request: UltraToolRequest, subset: Subset, language: str) -> _Loaded:
@@ -127,6 +142,8 @@ def _load(request: UltraToolRequest, subset: Subset, language: str) -> _Loaded:
         raise DataError(request.predictions, 'the answers come without their records: say --data FILE', cure=CURE)
     recorded = load_recorded(request.predictions)
     recorded.check_complete([record.id for record in records])
+    check_name(request.predictions, subset.name, _NAMES, subset.task, recorded)
+    _check_task(recorded, subset)
     answers = [clean(recorded.answer(record.id, position)) for position, record in enumerate(records)]
     return _Loaded(records, answers, 'last')
 
@@ -191,6 +208,8 @@ def score_ultratool(request: UltraToolRequest) -> None:
     loaded = _load(request, subset, language)
     rules = Protocol(request.scoring, request.lists or loaded.lists, request.gold)
     scores = _score(request, subset, loaded, rules)
+    if request.predictions is not None:
+        warn_if_unread(scores, request.predictions, subset.name)
     total = aggregate_scores(scores, subset.metrics)
     result = {
         'benchmark': 'ultratool',

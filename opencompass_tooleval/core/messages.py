@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 ROLES = ('system', 'user', 'assistant')
 
@@ -14,6 +17,20 @@ class Message:
 
     role: str
     content: str
+
+
+def messages_text(messages: Iterable[Message]) -> str:
+    """Messages as the text that a data set's column has."""
+    return json.dumps([vars(message) for message in messages])
+
+
+def prompt_digest(text: str, function_role: str = 'user', system_role: str = 'system') -> str:
+    """32 hex digits that stand for the prompt made of :func:`messages_text`: another text or role gives others."""
+    settings: dict[str, Any] = {'function': function_role, 'tool': function_role, 'system': system_role}
+    if system_role == 'user':
+        settings['merge'] = False
+    roles = json.dumps(settings).encode('ascii')
+    return hashlib.blake2b(roles + text.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()
 
 
 def normalise(messages: Iterable[Message], role_map: Mapping[str, str], merge: bool = True) -> list[Message]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +10,7 @@ from datasets import Dataset
 from opencompass.registry import ICL_PROMPT_TEMPLATES
 from opencompass.utils.prompt import PromptList
 
-from opencompass_tooleval.core.messages import Message, normalise
+from opencompass_tooleval.core.messages import Message, normalise, prompt_digest
 
 _ROLES = {'system': 'SYSTEM', 'user': 'HUMAN', 'assistant': 'BOT'}
 
@@ -85,9 +84,7 @@ class ToolEvalConversationTemplate:
 
     def asked(self, text: str) -> str:
         """32 hex digits that stand for the prompt made of a column's text: another text or role gives others."""
-        settings = self._role_map if self._merge else {**self._role_map, 'merge': False}
-        roles = json.dumps(settings).encode('ascii')
-        return hashlib.blake2b(roles + text.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()
+        return prompt_digest(text, self._role_map['function'], self._role_map['system'])
 
     def asked_of(self, rows: Dataset) -> list[str]:
         """The same for every row of a data set."""

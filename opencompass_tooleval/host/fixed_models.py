@@ -9,9 +9,11 @@ from typing import Any
 
 from opencompass.models.base import BaseModel
 from opencompass.registry import MODELS
+from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.damage import damage
+from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.data_path import package_path
 from opencompass_tooleval.host.recorded import RecordedAnswers, load_recorded
@@ -56,17 +58,39 @@ class ReplayModel(_FixedModel):
         super().__init__(path, **kwargs)
         self._files = dict(files or {})
         self._recorded: dict[str, RecordedAnswers] = {}
+        self._warned: set[str] = set()
 
     def reply(self, prompt: Conversation) -> Answer:
         """Returns the recorded answer.
 
         Raises:
-            DataError: There is none.
+            DataError: There is none, or it says that it answers something else.
         """
         if prompt.source not in self._recorded:
             file = self._files.get(prompt.source) or self.path.replace('{dataset}', prompt.source)
             self._recorded[prompt.source] = load_recorded(package_path(file) or Path(file))
-        return self._recorded[prompt.source].answer(prompt.record_id, prompt.position)
+        recorded = self._recorded[prompt.source]
+        answer = recorded.answer(prompt.record_id, prompt.position)
+        self._check_question(recorded, prompt)
+        return answer
+
+    def _check_question(self, recorded: RecordedAnswers, prompt: Conversation) -> None:
+        """Refuses an answer that says it was given to another data set; dialogues of several rounds say nothing."""
+        question = recorded.question(prompt.record_id, prompt.position)
+        if question.source and question.source != prompt.source:
+            what = f'by its data set, {question.source}, this is no answer to {prompt.source}'
+            raise DataError(recorded.path, what, prompt.record_id)
+        if prompt.asked is None or question.asked == prompt.asked or not (question.asked or question.prompt):
+            return
+        if question.prompt and all(item['content'] in question.prompt for item in prompt):
+            return
+        if not question.source and not recorded.path.stem.endswith(prompt.source):
+            what = f'it says that it was asked something else than {prompt.source} asks'
+            cure = f'if it fits all the same, name the file {prompt.source}.json'
+            raise DataError(recorded.path, f'{what}; {cure}', prompt.record_id)
+        if prompt.source not in self._warned:
+            self._warned.add(prompt.source)
+            get_logger().warning(f'{recorded.path}: recorded for other prompts than {prompt.source} has now')
 
 
 @MODELS.register_module()

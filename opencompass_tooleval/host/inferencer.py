@@ -160,6 +160,7 @@ class ToolEvalGenInferencer(GenInferencer):
             'prediction': str(answer),
             'gold': gold,
             'record_id': prompt.record_id,
+            'source': prompt.source,
             'asked': prompt.asked,
             'infra': answer.reason,
         }

@@ -10,6 +10,7 @@ from typing import Any
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_object
+from opencompass_tooleval.host.recorded_question import RecordedQuestion, question_of
 
 _TEXT_KEYS = ('prediction', 'answer', 'output', 'response', 'total output', 'init output')
 _ID_KEYS = ('record_id', 'id')
@@ -23,11 +24,17 @@ class RecordedAnswers:
         path: Where they come from, for messages.
         by_id: Record id -> answer.
         by_position: Position in the data set -> answer (OpenCompass's own prediction files).
+        questions: Record id or position -> what the answer says of its question.
     """
 
     path: Path
     by_id: dict[str, Answer] = field(default_factory=dict)
     by_position: dict[int, Answer] = field(default_factory=dict)
+    questions: dict[str | int, RecordedQuestion] = field(default_factory=dict)
+
+    def question(self, record_id: str, position: int) -> RecordedQuestion:
+        """What the answer to one record says of its question."""
+        return self.questions.get(record_id if self.by_id else position, RecordedQuestion())
 
     def answer(self, record_id: str, position: int) -> Answer:
         """Returns the answer to one record.
@@ -108,6 +115,7 @@ def _is_json_lines(text: str) -> bool:
 
 def _by_position(recorded: RecordedAnswers, items: Sequence[Any]) -> RecordedAnswers:
     recorded.by_position = {i: _answer(recorded.path, str(i), item) for i, item in enumerate(items)}
+    recorded.questions = {i: question_of(item) for i, item in enumerate(items)}
     return recorded
 
 
@@ -118,6 +126,7 @@ def _by_id(recorded: RecordedAnswers, items: Iterable[tuple[str | None, Any]]) -
         if record_id in recorded.by_id:
             raise DataError(recorded.path, 'it is answered more than once', record=record_id)
         recorded.by_id[record_id] = _answer(recorded.path, record_id, item)
+        recorded.questions[record_id] = question_of(item)
     return recorded
 
 

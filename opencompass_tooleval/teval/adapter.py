@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET, TEXT_POSTPROCESSO
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.messages import messages_text
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
@@ -63,7 +63,7 @@ class ToolEvalTEvalDataset(BaseDataset):
             [
                 {
                     'record_id': sample.record.id,
-                    'messages': json.dumps([vars(message) for message in sample.messages]),
+                    'messages': messages_text(sample.messages),
                     'record': sample.payload,
                     'gold_answer': gold_answer(sample.record),
                     'source': name,

@@ -1,0 +1,28 @@
+"""Which subset a file or a data set is named after."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+_PREFIX = r'(?:.*\btooleval-[a-z]+-|(?:restbench|funcqa|toolbench)_)?'
+_SUFFIX = r'(?:_(?:v\d\w*|zh|en))*(?:-\w+)*'
+
+
+def named_subsets(name: str, subsets: Collection[str]) -> set[str]:
+    """The subsets that a name holds; of names within names only the longest.
+
+    Args:
+        name: Name of a file without its ending, or of a data set, such as ``tooleval-teval-plan_str_v2``.
+        subsets: All there are. One that is a single word, such as ``instruct``, counts only if nothing stands beside it
+            but version, language and the like: ``qwen2.5-7b-instruct`` is a model.
+    """
+    lowered = name.lower()
+    held = set()
+    for subset in subsets:
+        word = re.escape(subset)
+        whole = re.fullmatch(f'{_PREFIX}{word}{_SUFFIX}', lowered)
+        within = '_' in subset and re.search(f'(?<![a-z0-9]){word}(?![a-z0-9])', lowered)
+        if whole or within:
+            held.add(subset)
+    return {subset for subset in held if not any(subset != other and subset in other for other in held)}

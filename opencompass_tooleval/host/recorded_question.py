@@ -1,0 +1,68 @@
+"""What a recorded answer says of its question, in the shapes that people have it. Imports no OpenCompass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from opencompass_tooleval.core.messages import Message, messages_text, prompt_digest
+
+
+@dataclass(frozen=True)
+class RecordedQuestion:
+    """What is known of a question.
+
+    Attributes:
+        source: Name of the data set in our predictions files, such as ``plan_json_v2``, or ''.
+        dataset: The abbr of the data set in exported predictions, or ''.
+        prompt: All texts of the prompt, or ''.
+        asked: What stands for the prompt in our predictions files, or ''.
+    """
+
+    source: str = ''
+    dataset: str = ''
+    prompt: str = ''
+    asked: str = ''
+
+    def fits(self, messages: Sequence[Message]) -> bool:
+        """Whether these messages may have been what was asked, whatever became of their roles."""
+        if self.prompt:
+            return all(message.content in self.prompt for message in messages)
+        return not self.asked or self.asked in _digests(messages)
+
+
+def _digests(messages: Sequence[Message]) -> Iterator[str]:
+    """What may stand for messages: one for each choice of roles."""
+    text = messages_text(messages)
+    for function_role, system_role in product(('user', 'system', 'assistant'), ('system', 'user', 'assistant')):
+        yield prompt_digest(text, function_role, system_role)
+
+
+def _texts(prompt: Any) -> Iterator[str]:
+    if isinstance(prompt, str):
+        try:
+            parsed = json.loads(prompt) if prompt.lstrip().startswith('[') else None
+        except (ValueError, RecursionError):
+            parsed = None
+        if isinstance(parsed, list) and all(isinstance(item, dict) for item in parsed):
+            yield from _texts(parsed)
+        else:
+            yield prompt
+    elif isinstance(prompt, list):
+        for item in prompt:
+            text = item.get('prompt', item.get('content')) if isinstance(item, dict) else item
+            if isinstance(text, str):
+                yield text
+
+
+def question_of(row: Any) -> RecordedQuestion:
+    """What a row of a predictions file, or of the authors' results, says of its question."""
+    if not isinstance(row, Mapping):
+        return RecordedQuestion()
+    names = ('source', 'dataset', 'asked')
+    source, dataset, asked = (row[name] if isinstance(row.get(name), str) else '' for name in names)
+    prompt = row.get('origin_prompt', row.get('prompt') if dataset else None)  # an exported row has a data set
+    return RecordedQuestion(source, dataset, '\n'.join(_texts(prompt)), asked)
