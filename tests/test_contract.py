@@ -15,6 +15,7 @@ from opencompass_tooleval.easytool.toolbench.records import TABLE as TOOLBENCH_T
 from opencompass_tooleval.easytool.variants import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
 from opencompass_tooleval.teval.records import SUFFIXES, TABLE, file_stem, split_stem
 from opencompass_tooleval.teval.subsets import VERSIONS
+from opencompass_tooleval.ultratool.presets import PRESETS as ULTRATOOL_PRESETS
 from opencompass_tooleval.ultratool.records import FOLDERS as ULTRATOOL_LANGUAGES
 from opencompass_tooleval.ultratool.records import TABLE as ULTRATOOL_TABLE
 
@@ -68,7 +69,30 @@ def test_ultratool_config_is_the_table(language: str, built: bool) -> None:
         evaluator = row['eval_cfg']['evaluator']
         assert (row['name'], row['language'], row['n'], row['k']) == (subset.name, language, 1, 1)
         assert (evaluator['name'], evaluator['language']) == (subset.name, language)
-        assert row['infer_cfg']['inferencer']['max_out_len'] == 2048
+        assert row['infer_cfg']['inferencer']['max_out_len'] == 512
+
+
+@pytest.mark.parametrize('language', ULTRATOOL_LANGUAGES)
+@pytest.mark.parametrize('preset', ULTRATOOL_PRESETS)
+def test_ultratool_preset_config_is_the_plain_one_but_for_the_preset(language: str, preset: str) -> None:
+    folder = CONFIGS / 'datasets' / 'ultratool'
+    name = f'tooleval_ultratool_{language}'
+    plain = Config.fromfile(folder / f'{name}_gen.py', format_python_code=False)[f'{name}_datasets']
+    config = Config.fromfile(folder / f'{name}_{preset}_gen.py', format_python_code=False)
+    assert [key for key in config if key.endswith('_datasets')] == [f'{name}_{preset}_datasets']
+    rows = config[f'{name}_{preset}_datasets']
+    assert len(rows) == len(plain) == 6
+    for row, expected in zip(rows, plain, strict=True):
+        settings = {key: ULTRATOOL_PRESETS[preset][key] for key in ('max_out_len', 'temperature')}
+        infer_cfg = expected['infer_cfg'].to_dict()
+        infer_cfg['inferencer'].update(settings)
+        assert row['infer_cfg'].to_dict() == infer_cfg
+        assert row['eval_cfg']['evaluator'].to_dict() == {
+            **expected['eval_cfg']['evaluator'].to_dict(),
+            'preset': preset,
+        }
+        changed = {'preset': preset, 'infer_cfg': infer_cfg, 'eval_cfg': row['eval_cfg'].to_dict()}
+        assert row.to_dict() == {**expected.to_dict(), **changed}
 
 
 @pytest.mark.parametrize(('language', 'version'), [pair for pair in TEVAL if pair[1] != 'v2_subset'])

@@ -21,7 +21,8 @@ from opencompass_tooleval.teval.adapter import ToolEvalTEvalDataset
 from opencompass_tooleval.teval.records import CURE as TEVAL_CURE
 from opencompass_tooleval.teval.records import split_stem
 from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolDataset
-from opencompass_tooleval.ultratool.prompts import build_prompt
+from opencompass_tooleval.ultratool.presets import DEFAULT
+from opencompass_tooleval.ultratool.prompts import build_prompt, messages_of
 from opencompass_tooleval.ultratool.records import CURE as ULTRATOOL_CURE
 from opencompass_tooleval.ultratool.records import data_file, find_subset, load_example, parse_payload
 
@@ -71,7 +72,7 @@ class ToolEvalUltraToolEasyToolDataset(BaseDataset):
     """One task of UltraTool with instructions in place of the toolsets."""
 
     @staticmethod
-    def load(path: str, name: str, language: str, instructions: str, shots: int = 1) -> Dataset:
+    def load(path: str, name: str, language: str, instructions: str, shots: int = 1, preset: str = DEFAULT) -> Dataset:
         """Loads it; all but the prompts is as :meth:`ToolEvalUltraToolDataset.load` has it.
 
         Args:
@@ -80,13 +81,14 @@ class ToolEvalUltraToolEasyToolDataset(BaseDataset):
             language: As there.
             instructions: File of instructions, such as ``data/easytool/ultratool_zh.json``.
             shots: As there; the example's toolset is replaced too.
+            preset: As there.
 
         Raises:
             ValueError: The task has no toolset that could be replaced.
             DataError: Data or instructions are missing or damaged, or there are tools without an instruction.
         """
         check_variant('ultratool', name)
-        data = ToolEvalUltraToolDataset.load(path, name, language, shots)
+        data = ToolEvalUltraToolDataset.load(path, name, language, shots, preset)
         file = data_file(resolve_data_path(path, ULTRATOOL_CURE), name, language)
         catalogue = load_catalogue(instructions, 'ultratool', file.parent.parent)
         subset = find_subset(name)
@@ -99,4 +101,4 @@ class ToolEvalUltraToolEasyToolDataset(BaseDataset):
         rows = [instruct(parse_payload(row['record'], name).raw, row['record_id']) for row in data]
         catalogue.check(f'{name}_{language}')
         texts = (build_prompt(subset.task, language, row, example) for row in rows)
-        return _with_prompts(data, ([{'role': 'user', 'content': text}] for text in texts), catalogue.file)
+        return _with_prompts(data, (messages_of(text, preset) for text in texts), catalogue.file)

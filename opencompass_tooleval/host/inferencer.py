@@ -18,6 +18,7 @@ from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.host.asking import ask, keep_conversations
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.journal import Journal, Row, write_json
+from opencompass_tooleval.host.sampling import sampling_options
 
 MAX_INFRA_SHARE = 0.005
 
@@ -64,13 +65,22 @@ class ToolEvalGenInferencer(GenInferencer):
         model: As :class:`GenInferencer`.
         max_out_len: As :class:`GenInferencer`.
         max_infra_share: Share of samples that may stay without an answer before the task fails, 0-1.
+        temperature: At which the model samples, 0 being greedy; None leaves it to the model's config.
         kwargs: As :class:`GenInferencer`.
     """
 
-    def __init__(self, model: Any, max_out_len: int, max_infra_share: float = MAX_INFRA_SHARE, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        model: Any,
+        max_out_len: int,
+        max_infra_share: float = MAX_INFRA_SHARE,
+        temperature: float | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(model=model, max_out_len=max_out_len, **kwargs)
         keep_conversations(model)
         self.max_infra_share = max_infra_share
+        self._sampling = sampling_options(model, temperature)
         if getattr(model, 'generation_kwargs', {}).get('num_return_sequences', 1) != 1:
             raise ValueError(
                 'num_return_sequences must be 1; for several runs, put n=3 or so into the config of the data set'
@@ -171,7 +181,7 @@ class ToolEvalGenInferencer(GenInferencer):
     def _extra_kwargs(self) -> dict[str, Any]:
         accepted = inspect.signature(self.model.generate).parameters
         offered = {'stopping_criteria': self.stopping_criteria, 'min_out_len': self.min_out_len}
-        return {name: value for name, value in offered.items() if name in accepted}
+        return {**{name: value for name, value in offered.items() if name in accepted}, **self._sampling}
 
     def _check_infra(self, rows: dict[int, Row], file: Path) -> None:
         failed = Counter(row['infra'] for row in rows.values() if row['infra'])

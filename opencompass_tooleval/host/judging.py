@@ -44,7 +44,7 @@ _NOT_SETTINGS = _KEYS | _ADDRESSES | _SPEED | _UNUSED
 
 _NAME_LENGTH = 80
 _DEFAULT_BATCH = 64
-_DEFAULT_OUT_LEN = 2048
+_DEFAULT_OUT_LEN = 4096
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,18 @@ class JudgeItem:
     Attributes:
         id: Names it in messages and for a replayed judge, such as ``12`` or ``12/1.2``.
         prompt: What the judge is asked.
+        system: Its system prompt, or ``''``.
     """
 
     id: str
     prompt: str
+    system: str = ''
 
     @property
     def key(self) -> str:
-        """32 hex digits that stand for the prompt."""
-        return hashlib.blake2b(self.prompt.encode('utf-8', 'backslashreplace'), digest_size=16).hexdigest()
+        """32 hex digits that stand for what the judge is sent."""
+        asked = f'{self.system}\n\n{self.prompt}' if self.system else self.prompt
+        return hashlib.blake2b(asked.encode('utf-8', 'backslashreplace'), digest_size=16).hexdigest()
 
 
 def judge_cfg_from_env() -> dict[str, Any] | None:
@@ -213,4 +216,5 @@ class Judge(Generic[Verdict]):
     def _conversation(self, one: _Asked) -> Conversation:
         prompt = one.item.prompt.encode('utf-8', 'replace').decode('utf-8')  # half a surrogate pair cannot be sent
         entry = {'record_id': one.item.id, 'source': self._source, 'idx': one.position, 'gold_answer': ''}
-        return Conversation.of([Message('user', prompt)], entry)
+        system = [Message('system', one.item.system)] if one.item.system else []
+        return Conversation.of([*system, Message('user', prompt)], entry)

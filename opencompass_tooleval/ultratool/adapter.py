@@ -23,8 +23,10 @@ from opencompass_tooleval.host.whole_file import write_whole
 from opencompass_tooleval.ultratool import VERSION
 from opencompass_tooleval.ultratool.judge import Judgement, parse_judgement, prompt_hash
 from opencompass_tooleval.ultratool.judge_items import items_to_judge, judged_of
-from opencompass_tooleval.ultratool.prompts import build_prompt
-from opencompass_tooleval.ultratool.protocol import Protocol
+from opencompass_tooleval.ultratool.judge_prompts import SYSTEM
+from opencompass_tooleval.ultratool.presets import DEFAULT
+from opencompass_tooleval.ultratool.prompts import build_prompt, messages_of
+from opencompass_tooleval.ultratool.protocol import Protocol, lists_of
 from opencompass_tooleval.ultratool.reading import clean
 from opencompass_tooleval.ultratool.records import (
     CURE,
@@ -51,29 +53,36 @@ class ToolEvalUltraToolDataset(BaseDataset):
     """One task of UltraTool."""
 
     @staticmethod
-    def load(path: str, name: str, language: str, shots: int = 1) -> Dataset:
+    def load(
+        path: str, name: str, language: str, shots: int = 1, preset: str = DEFAULT, example_language: str | None = None
+    ) -> Dataset:
         """Loads it.
 
         Args:
             path: Folder with ``Chinese-dataset`` and ``English-dataset``, such as ``data/ultratool``.
             name: Row of the table, such as ``tool_usage``.
             language: ``zh`` or ``en``.
-            shots: 1 puts the example of the same language into the prompt, as the authors do; 0 does not.
+            shots: 1 puts an example into the prompt, as the authors do; 0 does not.
+            preset: ``gpt`` or ``open``; ``gpt`` has a system prompt.
+            example_language: Language of the example, by default ``language``. The authors' runs of open models had the
+                English one in Chinese prompts.
 
         Raises:
             DataError: The data is missing or damaged.
+            ValueError: There is no such preset.
         """
         file = data_file(resolve_data_path(path, CURE), name, language)
         records = load_records(file, name, language)
         get_logger().info(f'data: {file.resolve()}: {len(records)} records')
         task = find_subset(name).task
-        example = load_example(file, task) if shots else None
-        prompts = (build_prompt(task, language, record.raw, example) for record in records)
+        example_file = data_file(resolve_data_path(path, CURE), name, example_language or language)
+        example = load_example(example_file, task) if shots else None
+        prompts = (messages_of(build_prompt(task, language, record.raw, example), preset) for record in records)
         return Dataset.from_list(
             [
                 {
                     'record_id': record.id,
-                    'messages': json.dumps([{'role': 'user', 'content': prompt}]),
+                    'messages': json.dumps(prompt),
                     'record': record.to_payload(),
                     'gold_answer': _gold_answer(record),
                     'source': f'{name}_{language}',
@@ -91,7 +100,8 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
         name: As in :meth:`ToolEvalUltraToolDataset.load`.
         language: As there.
         scoring: ``official`` or ``strict``.
-        lists: ``last`` or ``span``: which list counts in an answer with several.
+        lists: ``last`` or ``span``: which list counts in an answer with several; by default the preset's.
+        preset: ``gpt`` or ``open``, as the data set has it: it fixes ``lists``, and the result says it.
         judge_cfg: Planning and tool creation: the judge, any model of OpenCompass; by default the one that
             ``$OC_JUDGE_MODEL``, ``$OC_JUDGE_API_KEY`` and ``$OC_JUDGE_API_BASE`` name.
         judgements: A file of judgements in place of a judge.
@@ -99,7 +109,7 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
         pred_postprocessor: As :class:`BaseEvaluator`.
 
     Raises:
-        ValueError: A judge is needed and there is none.
+        ValueError: A judge is needed and there is none, or ``lists`` is not the preset's.
     """
 
     def __init__(
@@ -107,15 +117,17 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
         name: str,
         language: str,
         scoring: str = 'official',
-        lists: str = 'last',
+        lists: str | None = None,
         judge_cfg: Mapping[str, Any] | None = None,
         judgements: str | None = None,
         instructions: str | None = None,
+        preset: str | None = None,
         pred_postprocessor: Any = None,
     ) -> None:
         super().__init__(pred_postprocessor)
         self.subset, self.language = find_subset(name), language
-        self.rules = Protocol(scoring, lists)
+        self.preset = preset or DEFAULT
+        self.rules = Protocol(scoring, lists_of(preset, lists))
         self.instructions = instructions
         self.judgements = Path(judgements) if judgements else None
         self.judge_cfg = judge_cfg or judge_cfg_from_env()
@@ -141,6 +153,7 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
             'subset': self.subset.name,
             'language': self.language,
             'scoring': self.rules.scoring,
+            'preset': self.preset,
             'lists': self.rules.lists,
             'rebuilt': self._rebuilt,
             'gold': ', '.join(sorted(self._golds)),
@@ -197,7 +210,7 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
             for record, answer in zip(records, answers, strict=True)
             for item in items_to_judge(record, read_answer(self.subset, answer, self.rules), self.rules)
         ]
-        verdicts = self._judge.judge([JudgeItem(item.id, item.prompt) for item in items if item.prompt])
+        verdicts = self._judge.judge([JudgeItem(item.id, item.prompt, SYSTEM) for item in items if item.prompt])
         self._calls += self._judge.calls
         return [judged_of(item, verdicts.get(item.id)) for item in items]
 

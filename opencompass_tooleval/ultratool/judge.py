@@ -75,8 +75,8 @@ class Judgement:
 
 
 def prompt_hash(task: str, language: str) -> str:
-    """12 hex digits of the template, so that a judgement says what it was asked with."""
-    return hashlib.sha256(_PROMPTS[task, language].encode('utf-8')).hexdigest()[:12]
+    """12 hex digits of the system prompt and the template, so that a judgement says what it was asked with."""
+    return hashlib.sha256((judge_prompts.SYSTEM + _PROMPTS[task, language]).encode('utf-8')).hexdigest()[:12]
 
 
 def judge_prompt(task: str, language: str, question: str, reference: str, answer: str) -> str:

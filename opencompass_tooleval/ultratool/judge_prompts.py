@@ -6,9 +6,6 @@
 SYSTEM = '你是一个有帮助的AI助手。'
 """The judge's system prompt, in both languages."""
 
-MAX_OUT_LEN = 4096
-"""Tokens that a judge's reply may have."""
-
 PLANNING_ZH = """
 作为一名专业评估专家，你的任务是参照标准答案，根据给定的评估维度客观评估所提供数据的质量。给定用户指令，标准答案和用户指令对应的任务规划，请根据以下评估维度对任务规划的质量进行评分：
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from opencompass_tooleval.ultratool.protocol import find_preset
+
 PLANNING_ZH = (
     '你是一个专业的计划制定助手，给你一个用户问题，你的任务是充分理解用户问题，并制定一个合理的、'
     '可执行的多步计划以完成用户的任务，具体而言，你制订的计划应像一棵树一样分为多个子任务。输出格式为字符串（'
@@ -197,3 +199,9 @@ def build_prompt(task: str, language: str, row: Mapping[str, Any], example: Mapp
         raise ValueError(f"the one-shot example of {task} needs the field 'reference'")
     shown = f'{_query(task, labels, FIELDS[task], example)}\n{example["reference"]}'
     return f'{instruction}{before_example}{shown}{after_example}{_query(task, labels, FIELDS[task], row)}'
+
+
+def messages_of(prompt: str, preset: str) -> list[dict[str, str]]:
+    """A prompt as the messages of a preset: behind its system prompt, if it has one."""
+    system = str(find_preset(preset)['system'])
+    return [*([{'role': 'system', 'content': system}] if system else []), {'role': 'user', 'content': prompt}]

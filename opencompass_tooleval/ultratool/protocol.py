@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from opencompass_tooleval.ultratool.presets import PRESETS
 
 SCORINGS = ('official', 'strict')
 LISTS = ('last', 'span')
@@ -36,3 +40,28 @@ class Protocol:
     def strict(self) -> bool:
         """Whether the quirks of the published code are mended."""
         return self.scoring == 'strict'
+
+
+def find_preset(name: str) -> Mapping[str, Any]:
+    """The preset called ``name``.
+
+    Raises:
+        ValueError: There is none; the message lists those there are.
+    """
+    if name not in PRESETS:
+        raise ValueError(f'UltraTool has no preset {name!r}; it has {", ".join(PRESETS)}')
+    return PRESETS[name]
+
+
+def lists_of(preset: str | None, lists: str | None) -> str:
+    """Which list counts: what ``preset`` says, or else ``lists``, by default ``last``.
+
+    Raises:
+        ValueError: There is no such preset, or it fixes something else than ``lists``.
+    """
+    if preset is None:
+        return lists or 'last'
+    fixed = str(find_preset(preset)['lists'])
+    if lists not in (None, fixed):
+        raise ValueError(f'preset {preset!r} reads lists={fixed!r}: leave lists={lists!r} or the preset out')
+    return fixed

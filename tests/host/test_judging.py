@@ -593,6 +593,25 @@ def test_an_answer_that_never_came_is_not_judged(scripted: Callable[..., dict[st
     assert result['breakdown']['unjudged'] == 0
 
 
+class Watched(_FixedModel):
+    """A judge that keeps what it is sent."""
+
+    sent: ClassVar[list[list[tuple[str, str]]]] = []
+
+    def reply(self, prompt: Any) -> str:
+        self.sent.append([(message['role'], message['prompt']) for message in prompt])
+        return SEVEN
+
+
+def test_the_judge_is_sent_the_published_system_prompt() -> None:
+    Watched.sent.clear()
+    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg={'type': Watched, 'path': 'watched'})
+    evaluate(evaluator, plans(1), plan_answers(1))
+    ((system, user),) = Watched.sent
+    assert system == ('SYSTEM', '你是一个有帮助的AI助手。')
+    assert user[0] == 'HUMAN' and user[1].startswith('\n作为一名专业评估专家')
+
+
 def test_created_tools_are_judged_one_by_one(scripted: Callable[..., dict[str, Any]]) -> None:
     tool = {'name': 't', 'description': 'd', 'arguments': {'type': 'object', 'properties': {}}}
     steps = [{'step': f'1.{i} do-{i}', 'tool': tool} for i in (1, 2)]
