@@ -50,9 +50,8 @@ def test_the_english_example_in_chinese_prompts(task: str) -> None:
 
 
 def test_the_presets_are_the_published_settings() -> None:
-    settings = json.loads(real(SHARED / 'expected/ultratool/prompts/prompts.json').read_text(encoding='utf-8'))[
-        'settings'
-    ]
+    file = real(SHARED / 'expected' / 'ultratool' / 'prompts' / 'prompts.json')
+    settings = json.loads(file.read_text(encoding='utf-8'))['settings']
     gpt, open_models = settings['gpt'], settings['open_models']
     assert PRESETS['gpt'] == {
         'system': gpt['system'],
