@@ -18,7 +18,8 @@ that fits is the one that happens:
     429      too many requests; VALUE is sent as Retry-After
     500      internal error
     401      the key is wrong (as with --key)
-    404      no such model
+    402, 403, 404, 408, 409, 413, 425, 502   as HTTP means them
+    quota    429 with the code insufficient_quota
     slow     the right answer, VALUE seconds late
     cut      Content-Length promises more than is sent, and the connection closes
     html     a page in HTML, as a proxy sends it
@@ -28,7 +29,16 @@ that fits is the one that happens:
     filter   no content, finish_reason content_filter
     filter400   400 with the code content_filter
     length   400 with the code context_length_exceeded
-    bad      400 for another reason
+    bad      400 for another reason; VALUE is its message
+    echo     400 that repeats the key that came, and 100,000 more characters
+    error200 an error with status 200
+    drip     one byte each VALUE seconds
+    bomb     64 MB of answer in 64 kB of gzip
+    stream   the answer as an event stream, a character per chunk
+    streamcut   such a stream that ends in its middle
+    reasoning   the answer as thoughts in ``reasoning``, content null
+    calls    content null and a tool call
+    refusal  content null and the answer as a refusal
 
 GET /stats tells what was asked; POST /reset {"faults": [...], "latency": s} forgets it and changes the faults.
 """
@@ -37,13 +47,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gzip
 import hashlib
 import importlib.util
 import json
 import socket
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,7 +62,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 Messages = list[dict[str, str]]
 Answerer = Callable[[Messages, int], tuple[str, str]]
@@ -61,12 +72,23 @@ ERRORS = {
     '429': (429, 'rate_limit_exceeded', 'Too many requests'),
     '500': (500, 'internal_error', 'The server had an error'),
     '401': (401, 'invalid_api_key', 'Incorrect API key provided'),
+    '402': (402, 'payment_required', 'Insufficient Balance'),
+    '403': (403, 'forbidden', 'This key may not use the model'),
     '404': (404, 'model_not_found', 'The model does not exist'),
+    '408': (408, 'timeout', 'The request took too long'),
+    '409': (409, 'conflict', 'Try again'),
+    '413': (413, 'too_large', 'Request Entity Too Large'),
+    '425': (425, 'too_early', 'Try again'),
+    '502': (502, 'bad_gateway', 'Bad Gateway'),
+    'quota': (429, 'insufficient_quota', 'You exceeded your current quota'),
     'filter400': (400, 'content_filter', "The prompt triggered the content management policy's filter"),
     'length': (400, 'context_length_exceeded', "This model's maximum context length is 8192 tokens"),
     'bad': (400, 'invalid_request_error', 'Unknown parameter'),
 }
-BODIES = ('slow', 'cut', 'html', 'notjson', 'nochoice', 'empty', 'filter')
+BODIES = ('slow', 'cut', 'html', 'notjson', 'nochoice', 'empty', 'filter', 'echo', 'error200', 'bomb', 'calls')
+SHAPES = ('drip', 'stream', 'streamcut', 'reasoning', 'refusal')
+"""Of an answer that there is."""
+BOMB_BYTES = 64 << 20
 DEFAULT_MAX_TOKENS = 512
 
 
@@ -93,8 +115,9 @@ def parse_fault(said: str) -> Fault:
     """
     kind, _, when = said.partition('@')
     when, _, value = when.partition('=')
-    if kind not in ERRORS and kind not in BODIES:
-        raise ValueError(f'{kind!r} is no fault; there are {", ".join([*ERRORS, *BODIES])}')
+    kinds = (*ERRORS, *BODIES, *SHAPES)
+    if kind not in kinds:
+        raise ValueError(f'{kind!r} is no fault; there are {", ".join(kinds)}')
     if when.startswith('~') and len(when) > 1:
         return Fault(kind, text=when[1:], value=value)
     if when == 'all':
@@ -183,7 +206,8 @@ def load_model(folder: Path) -> Answerer:
 
 def _error(fault: Fault) -> Response:
     status, code, message = ERRORS[fault.kind]
-    headers = {'Retry-After': fault.value} if fault.value else None
+    headers = {'Retry-After': fault.value} if fault.value and fault.kind != 'bad' else None
+    message = fault.value if fault.value and fault.kind == 'bad' else message
     return JSONResponse({'error': {'message': message, 'type': code, 'code': code}}, status, headers)
 
 
@@ -199,7 +223,47 @@ def _completion(model: str, text: str, finish_reason: str) -> dict[str, Any]:
     }
 
 
-def _spoilt(fault: Fault, model: str) -> Response | None:
+CALL = {'id': 'call_0', 'type': 'function', 'function': {'name': 'search', 'arguments': '{"q": "cats"}'}}
+
+
+def _with_message(model: str, finish_reason: str, **message: Any) -> Response:
+    body = _completion(model, '', finish_reason)
+    body['choices'][0]['message'].update(content=None, **message)
+    return JSONResponse(body)
+
+
+def _events(model: str, text: str, finish_reason: str) -> Iterator[str]:
+    """The chunks of an answer, as servers send them that were asked to stream."""
+    deltas: list[tuple[dict[str, str], str | None]] = [({'role': 'assistant'}, None)]
+    deltas += [({'content': character}, None) for character in text]
+    for delta, finish in [*deltas, ({}, finish_reason)]:
+        choice = {'index': 0, 'delta': delta, 'finish_reason': finish}
+        chunk = {'id': 'chatcmpl-0', 'object': 'chat.completion.chunk', 'created': 0, 'model': model}
+        yield f'data: {json.dumps({**chunk, "choices": [choice]})}\n\n'
+    yield 'data: [DONE]\n\n'
+
+
+async def _drip(body: bytes, seconds: float) -> AsyncIterator[bytes]:
+    for position in range(len(body)):
+        yield body[position : position + 1]
+        await asyncio.sleep(seconds)
+
+
+def _shaped(fault: Fault, model: str, text: str, finish_reason: str) -> Response:
+    """The response of a fault that spoils nothing of the answer but its shape."""
+    if fault.kind == 'reasoning':
+        return _with_message(model, finish_reason, reasoning=text)
+    if fault.kind == 'refusal':
+        return _with_message(model, finish_reason, refusal=text)
+    if fault.kind == 'drip':
+        body = json.dumps(_completion(model, text, finish_reason)).encode()
+        return StreamingResponse(_drip(body, float(fault.value)), media_type='application/json')
+    events = list(_events(model, text, finish_reason))
+    kept = events[: len(events) // 2] if fault.kind == 'streamcut' else events
+    return Response(''.join(kept), media_type='text/event-stream')
+
+
+def _spoilt(fault: Fault, model: str, authorization: str) -> Response | None:
     """The response of a fault that needs no answer of the model; None if it needs one."""
     if fault.kind in ERRORS:
         return _error(fault)
@@ -213,6 +277,15 @@ def _spoilt(fault: Fault, model: str) -> Response | None:
         return JSONResponse(_completion(model, '', 'stop'))
     if fault.kind == 'filter':
         return JSONResponse(_completion(model, '', 'content_filter'))
+    if fault.kind == 'calls':
+        return _with_message(model, 'tool_calls', tool_calls=[CALL])
+    if fault.kind == 'echo':
+        return Response(f'cannot read {authorization} ' + 'x' * 100_000, 400, media_type='text/plain')
+    if fault.kind == 'error200':
+        return JSONResponse({'error': {'message': 'Provider returned error', 'code': 503}})
+    if fault.kind == 'bomb':
+        body = json.dumps(_completion(model, 'a' * BOMB_BYTES, 'stop')).encode()
+        return Response(gzip.compress(body, 1), headers={'Content-Encoding': 'gzip'}, media_type='application/json')
     return None
 
 
@@ -245,7 +318,7 @@ def make_app(answer: Answerer, state: State, name: str = 'tiny', key: str | None
         if asked['model'] != name:
             return _error(Fault('404'))
         await asyncio.sleep(state.latency + (float(fault.value) if fault and fault.kind == 'slow' else 0.0))
-        spoilt = _spoilt(fault, name) if fault else None
+        spoilt = _spoilt(fault, name, request.headers.get('authorization', '')) if fault else None
         if spoilt is not None:
             return spoilt
         try:
@@ -255,6 +328,8 @@ def make_app(answer: Answerer, state: State, name: str = 'tiny', key: str | None
         except Exception:
             traceback.print_exc()
             return _error(Fault('bad'))
+        if fault and fault.kind in SHAPES:
+            return _shaped(fault, name, text, finish_reason)
         body = _completion(name, text, finish_reason)
         return _cut(body) if fault and fault.kind == 'cut' else JSONResponse(body)
 

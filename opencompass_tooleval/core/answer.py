@@ -10,6 +10,9 @@ TRUNCATED_REASONING = 'answer:truncated_reasoning'
 EMPTY = 'answer:empty'
 TOO_LONG = 'answer:too_long'
 
+CUT = 'length'
+"""How an answer finished that was cut at the limit of tokens."""
+
 MAX_CHARS = 200_000
 """Longer answers are not read: about 50,000 tokens, a hundred times the official limit of 512."""
 
@@ -17,16 +20,22 @@ _THOUGHT = re.compile(r'<(?P<close>/?)[Tt][Hh][Ii][Nn][Kk](?:[Ii][Nn][Gg])?>')
 
 
 class Answer(str):
-    """A string that knows why it is empty.
+    """A string that knows why it is empty, and why it ends where it does.
 
-    Postprocessors of OpenCompass map a string to a string; the reason travels as an attribute.
+    Postprocessors of OpenCompass map a string to a string; the rest travels as attributes.
+
+    Attributes:
+        reason: Why there is no answer; None if there is.
+        finish: ``stop``, :data:`CUT`, or another word of the server's; None where nobody says.
     """
 
     reason: str | None = None
+    finish: str | None = None
 
-    def __new__(cls, text: str, reason: str | None = None) -> Answer:
+    def __new__(cls, text: str, reason: str | None = None, finish: str | None = None) -> Answer:
         answer = super().__new__(cls, text)
         answer.reason = reason
+        answer.finish = finish
         return answer
 
 

@@ -2,69 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
-import time
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx
 import openai
 from opencompass.models.base_api import BaseAPIModel
 from opencompass.models.openai_api import OAI_REASONING_MODEL_LIST, OpenAISDK
 from opencompass.registry import MODELS
 
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.host.api_failure import MAX_WAIT, Failure, failure_of_status
+from opencompass_tooleval.host.api_reply import read_reply
+from opencompass_tooleval.host.api_transport import BoundedClient, UnreadableReplyError, run_within
+from opencompass_tooleval.host.asking import AskingEndedError
+from opencompass_tooleval.host.outage import Outage
+from opencompass_tooleval.host.redaction import excerpt, redact, remember_headers, remember_keys
 
-MAX_WAIT = 60.0
-"""Longest pause between two tries, in seconds."""
-
-_FATAL = (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError)
-_LENGTH_HINTS = ('context_length', 'context length', 'maximum context', 'too long', 'max_model_len')
-_FILTER_HINTS = ('content_filter', 'content management policy', 'inappropriate content', 'data_inspection')
-
-
-class _Failure(Exception):
-    """One try failed.
-
-    Args:
-        reason: ``infra:...``.
-        again: Whether another try may help.
-        wait: Seconds that the server asks to wait, or None.
-    """
-
-    def __init__(self, reason: str, again: bool = True, wait: float | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.again = again
-        self.wait = wait
-
-
-def _retry_after(error: openai.APIStatusError) -> float | None:
-    try:
-        return min(MAX_WAIT, max(0.0, float(error.response.headers.get('retry-after', ''))))
-    except ValueError:
-        return None
-
-
-def _bad_request(error: openai.APIStatusError) -> _Failure:
-    text = str(error).lower()
-    if any(hint in text for hint in _LENGTH_HINTS):
-        return _Failure('infra:truncated', again=False)
-    if any(hint in text for hint in _FILTER_HINTS):
-        return _Failure('infra:filter', again=False)
-    return _Failure('infra:bad_request', again=False)
-
-
-def _classify(error: Exception) -> _Failure:
-    if isinstance(error, openai.APITimeoutError):
-        return _Failure('infra:timeout')
-    if isinstance(error, openai.RateLimitError):
-        return _Failure('infra:rate_limit', wait=_retry_after(error))
-    if isinstance(error, openai.APIStatusError):
-        return _bad_request(error) if error.status_code < 500 else _Failure('infra:server', wait=_retry_after(error))
-    if isinstance(error, openai.APIConnectionError):
-        return _Failure('infra:connection')
-    return _Failure('infra:bad_response')  # a cut or foreign body: httpx, json or pydantic says so in its own way
+_SECONDS_TO_CONNECT = 60.0
+_CONNECTIONS = 4096
 
 
 @MODELS.register_module()
@@ -74,22 +34,24 @@ class ToolEvalOpenAI(OpenAISDK):
     What differs: a sample that stays without an answer after all tries becomes an empty
     :class:`~opencompass_tooleval.core.answer.Answer` with a reason (``infra:timeout``, ``infra:rate_limit``,
     ``infra:server``, ``infra:connection``, ``infra:bad_response``, ``infra:filter``, ``infra:empty``,
-    ``infra:truncated``, ``infra:bad_request``), and the run goes on; a wrong key or model name ends it at once. Nothing
-    is downloaded: without a local tokenizer, token counts are estimates.
+    ``infra:truncated``, ``infra:bad_request``), and the run goes on. A wrong key or model name, or an account without
+    credit, ends it at once; a server that is gone, after some patience. Nothing is downloaded: without a local
+    tokenizer, token counts are estimates.
 
     Args:
         path: Name of the model on the server.
         retry: Tries after the first, with growing pauses; ``Retry-After`` is kept to.
         max_workers: Requests in flight.
         query_per_second: Requests started per second.
-        timeout: Seconds per try.
+        timeout: Seconds per try, of wall time.
         tokenizer_path: Folder of a local HF tokenizer, to check prompts against ``max_seq_len``.
         backoff: First pause between two tries, in seconds; doubled each time.
+        patience: Seconds to wait for a server that is gone: after twice as many failed connections in a row as may be
+            in flight.
         kwargs: As :class:`OpenAISDK`.
     """
 
     tokenizer: Any = None
-    openai_client: openai.OpenAI
 
     def __init__(
         self,
@@ -100,6 +62,7 @@ class ToolEvalOpenAI(OpenAISDK):
         timeout: int = 600,
         tokenizer_path: str | None = None,
         backoff: float = 1.0,
+        patience: float = 1800.0,
         **kwargs: Any,
     ) -> None:
         self._local_tokenizer = tokenizer_path if tokenizer_path and Path(tokenizer_path).is_dir() else None
@@ -113,9 +76,29 @@ class ToolEvalOpenAI(OpenAISDK):
             **kwargs,
         )
         self.backoff = backoff
-        self.openai_client = self.openai_client.with_options(max_retries=0)  # the tries are counted here
         if not self.tokenizer:
             self._init_tokenizer()  # OpenCompass 0.5.2 does not ask for it
+        client_cfg = dict(kwargs.get('http_client_cfg') or {})
+        remember_keys(self.keys)
+        remember_headers(client_cfg.get('headers') or {})
+        remember_headers((self.openai_extra_kwargs or {}).get('extra_headers') or {})
+        self._server = redact(str(self.openai_api_base))
+        self.outage = Outage(self._server, 2 * max_workers, patience, backoff, self.logger)
+        self._end = ''  # why it cannot be asked any more
+        self._client = self._make_client(client_cfg)
+
+    def _make_client(self, settings: dict[str, Any]) -> openai.AsyncOpenAI:
+        if self.proxy_url:
+            settings.pop('proxies', None)
+            settings['proxy'] = self.proxy_url
+        client = BoundedClient(
+            timeout=httpx.Timeout(self.timeout, connect=min(self.timeout, _SECONDS_TO_CONNECT)),
+            limits=httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS),
+            **settings,
+        )
+        return openai.AsyncOpenAI(
+            base_url=self.openai_api_base, api_key=self.keys[0], http_client=client, max_retries=0
+        )
 
     def _init_tokenizer(self) -> None:
         if self._local_tokenizer:
@@ -131,15 +114,39 @@ class ToolEvalOpenAI(OpenAISDK):
         )
 
     def generate(self, inputs: list[Any], max_out_len: int = 512, temperature: float = 0.0, **kwargs: Any) -> list[str]:
-        """Answers a batch, ``max_workers`` requests at a time, in the order of ``inputs``."""
+        """Answers a batch, ``max_workers`` requests at a time, in the order of ``inputs``.
+
+        Raises:
+            AskingEndedError: The server refuses every request, or is gone; ``answers`` holds what came before.
+        """
         temperature = temperature if self.temperature is None else self.temperature
+        answers: list[str | None] = [None] * len(inputs)
+        stop = threading.Event()
+
+        def answer(index: int) -> None:
+            try:
+                answers[index] = self._answer(inputs[index], max_out_len, temperature, stop)
+            except BaseException:
+                stop.set()
+                raise
+
         with ThreadPoolExecutor(max_workers=self.max_workers) as executor:
-            return list(executor.map(lambda prompt: self._generate(prompt, max_out_len, temperature), inputs))
+            try:
+                list(executor.map(answer, range(len(inputs))))
+            except BaseException:
+                stop.set()
+                raise
+        if stop.is_set():
+            raise AskingEndedError(self._end, answers)
+        return [text for text in answers if text is not None]
 
     def _generate(self, input: Any, max_out_len: int, temperature: float) -> str:
+        return self.generate([input], max_out_len, temperature)[0]
+
+    def _answer(self, prompt: Any, max_out_len: int, temperature: float, stop: threading.Event) -> Answer | None:
         try:
             messages, max_out_len = self._preprocess_messages(
-                input, max_out_len, self.max_seq_len, self.mode, self.get_token_len
+                prompt, max_out_len, self.max_seq_len, self.mode, self.get_token_len
             )
         except ValueError as error:  # OpenCompass's word for a prompt over max_seq_len
             self.logger.error(error)
@@ -148,44 +155,71 @@ class ToolEvalOpenAI(OpenAISDK):
         if any(name in self.path for name in OAI_REASONING_MODEL_LIST):  # these take neither of the two
             limit = {'max_completion_tokens': max_out_len}
         request = {'model': self.path, 'messages': messages, **limit, 'extra_body': self.extra_body}
-        return self._try_until_answered({**request, **(self.openai_extra_kwargs or {})})
+        return self._try_until_answered({**request, **(self.openai_extra_kwargs or {})}, stop)
 
-    def _try_until_answered(self, request: dict[str, Any]) -> str:
-        for attempt in range(self.retry + 1):
+    def _try_until_answered(self, request: dict[str, Any], stop: threading.Event) -> Answer | None:
+        """Returns the answer, one with a reason, or None if the task ends."""
+        tries = 0
+        while not stop.is_set():
             try:
-                return self._request(request)
-            except _FATAL:
-                raise
-            except _Failure as failure:
+                if self._end:
+                    raise Failure('infra:bad_request', self._end, ends=True)
+                self.outage.wait(stop)
+                if stop.is_set():
+                    break
+                answer = self._try(request)
+                self.outage.reached()
+                return answer
+            except Failure as failure:
                 last = failure
-            except Exception as error:
-                self.logger.error(f'{self.openai_api_base}: {type(error).__name__}: {error}')
-                last = _classify(error)
-            if not last.again or attempt == self.retry:
+            if last.ends:
+                self._end = self._end or f'{self._server}: {last.words}'
+                stop.set()
                 break
-            pause = min(MAX_WAIT, self.backoff * 2**attempt) * random.uniform(0.5, 1.5)
-            time.sleep(pause if last.wait is None else last.wait)
-        return Answer('', last.reason)
+            self.logger.error(f'{self._server}: {last.words}')
+            if self._is_gone(last):
+                continue  # a try at a server that is not there is none
+            tries += 1
+            if not last.again or tries > self.retry:
+                return Answer('', last.reason)
+            self._pause(last.wait, tries, stop)
+        return None
 
-    def _request(self, request: dict[str, Any]) -> str:
+    def _is_gone(self, failure: Failure) -> bool:
+        if failure.no_connection:
+            return self.outage.missed(failure.words)
+        self.outage.reached()
+        return False
+
+    def _pause(self, wait: float | None, tries: int, stop: threading.Event) -> None:
+        growing = min(MAX_WAIT, self.backoff * 2 ** (tries - 1)) * random.uniform(0.5, 1.5)
+        stop.wait(growing if wait is None else wait)
+
+    def _try(self, request: dict[str, Any]) -> Answer:
         self.acquire()
         try:
-            response = self.openai_client.chat.completions.create(**request, timeout=self.timeout)
+            exchange = self._client.chat.completions.with_raw_response.create(**request)
+            response: httpx.Response = run_within(exchange, self.timeout).http_response
+        except openai.APIStatusError as error:
+            raise failure_of_status(error.status_code, error.response.headers, error.response.text) from None
+        except (asyncio.TimeoutError, openai.APITimeoutError) as error:
+            if isinstance(error.__cause__, httpx.ConnectTimeout):
+                raise Failure('infra:connection', 'no connection in time', no_connection=True) from None
+            raise Failure('infra:timeout', f'no whole answer within {self.timeout} s') from None
+        except openai.APIConnectionError as error:
+            raise _failed_exchange(error.__cause__ or error) from None
+        except Exception as error:  # what cannot even be sent, such as a setting that openai does not know
+            raise Failure('infra:bad_request', _words_of(error), again=False) from None
         finally:
             self.release()
-        if not getattr(response, 'choices', None):
-            raise _Failure('infra:bad_response')
-        choice = response.choices[0]
-        content = choice.message.content or ''
-        reasoning = getattr(choice.message, 'reasoning_content', None) or ''
-        if not content and choice.finish_reason == 'content_filter':
-            raise _Failure('infra:filter', again=False)
-        if not content and choice.finish_reason == 'length':
-            return f'<think>{reasoning}'  # it thought until the limit: the model's doing, and read as such
-        if not content and not reasoning:
-            raise _Failure('infra:empty')
-        return (
-            str(f'<think>{reasoning}</think>{content}' if content else f'<think>{reasoning}')
-            if reasoning
-            else str(content)
-        )
+        return read_reply(response.content, response.headers.get('content-type', ''))
+
+
+def _words_of(error: BaseException) -> str:
+    return excerpt(f'{type(error).__name__}: {error}')
+
+
+def _failed_exchange(cause: BaseException) -> Failure:
+    if isinstance(cause, UnreadableReplyError):
+        return Failure('infra:bad_response', _words_of(cause))
+    return Failure('infra:connection', _words_of(cause), no_connection=True)

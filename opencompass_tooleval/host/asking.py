@@ -8,15 +8,29 @@ from typing import Any
 import torch
 from opencompass.models import base_api
 
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import CUT, Answer
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.turns import turns_apart
 
 TRUNCATED = 'infra:truncated'
+STOP = 'stop'
 
 _PARSER_KEEPS_CONVERSATIONS = hasattr(base_api, 'CHATML_ROLE')  # from OpenCompass 0.5.3 on
 
 _TOKENS_PER_MESSAGE = 32
+
+
+class AskingEndedError(RuntimeError):
+    """The model cannot be asked any more: its server refuses every request, or is gone.
+
+    Args:
+        message: Why, and what to do.
+        answers: One per prompt of the batch; None for those without.
+    """
+
+    def __init__(self, message: str, answers: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.answers = answers
 
 
 def token_length(model: Any, prompt: Conversation) -> int:
@@ -66,14 +80,46 @@ def ask(
 
     Returns:
         Answers with ``reason`` None, or why there is none: ``infra:truncated`` for a prompt over a local model's
-        limit, which is not asked; for API models what they say.
+        limit, which is not asked; for API models what they say. ``finish`` is what the model says; of a local model
+        that says nothing, ``length`` if the answer has ``max_out_len`` tokens or more.
+
+    Raises:
+        AskingEndedError: The model cannot be asked any more; ``answers`` holds an :class:`Answer` or None per prompt.
     """
     keep_conversations(model)
     answers = {index: Answer('', TRUNCATED) for index, prompt in enumerate(prompts) if exceeds_context(model, prompt)}
     fitting = [index for index in range(len(prompts)) if index not in answers]
-    if fitting:
+    if not fitting:
+        return [answers[index] for index in range(len(prompts))]
+    try:
         with torch.no_grad(), turns_apart(model, [prompts[index] for index in fitting]) as given:
             generated = model.generate_from_template(list(given), max_out_len=max_out_len, **(options or {}))
-        for index, text in zip(fitting, generated, strict=True):
-            answers[index] = Answer(str(text), getattr(text, 'reason', None))
+    except AskingEndedError as error:
+        kept = zip(fitting, error.answers, strict=False)
+        answers.update((index, _answer(model, text, max_out_len)) for index, text in kept if text is not None)
+        raise AskingEndedError(str(error), [answers.get(index) for index in range(len(prompts))]) from None
+    answers.update((i, _answer(model, text, max_out_len)) for i, text in zip(fitting, generated, strict=True))
     return [answers[index] for index in range(len(prompts))]
+
+
+def _answer(model: Any, text: str, max_out_len: int) -> Answer:
+    reason = getattr(text, 'reason', None)
+    finish = getattr(text, 'finish', None) or (None if reason else _finish_by_count(model, text, max_out_len))
+    return Answer(str(text), reason, finish)
+
+
+def _finish_by_count(model: Any, text: str, max_out_len: int) -> str | None:
+    """How a local model's answer ended; None for API models and where there is no tokenizer to count with.
+
+    ``get_token_len`` of chat wrappers counts the chat template too.
+    """
+    encode = getattr(getattr(model, 'tokenizer', None), 'encode', None)
+    if getattr(model, 'is_api', True) or encode is None:
+        return None
+    if len(text.encode('utf-8', 'replace')) < max_out_len:  # no tokenizer makes more tokens than bytes
+        return STOP
+    try:
+        count = len(encode(text, add_special_tokens=False))
+    except TypeError:  # a tokenizer that is none of HF's
+        count = len(encode(text))
+    return CUT if count >= max_out_len else STOP

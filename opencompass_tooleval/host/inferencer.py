@@ -15,7 +15,7 @@ from opencompass.utils import get_logger
 from tqdm import tqdm
 
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.host.asking import ask, keep_conversations
+from opencompass_tooleval.host.asking import AskingEndedError, ask, keep_conversations
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.journal import Journal, Row, write_json
 from opencompass_tooleval.host.sampling import sampling_options
@@ -58,8 +58,9 @@ class ToolEvalGenInferencer(GenInferencer):
     """OpenCompass's :class:`GenInferencer` with prompts in prefix order and answers by record.
 
     Answers are written in the data's order. Each row carries ``record_id``, ``asked`` (what stands for the prompt) and
-    ``infra``: None, or why there is no answer (``infra:timeout``, ``infra:truncated``, ...). Rows with a reason, and
-    those that answer another prompt, are asked again when the run is resumed.
+    ``infra``: None, or why there is no answer (``infra:timeout``, ``infra:truncated``, ...), and ``finish``: why the
+    answer ends (``stop``, ``length``, ...; None where nobody says). Rows with a reason, and those that answer another
+    prompt, are asked again when the run is resumed.
 
     Args:
         model: As :class:`GenInferencer`.
@@ -130,10 +131,13 @@ class ToolEvalGenInferencer(GenInferencer):
         """Returns the row of every question, by index; answers that the journal holds are not asked for again."""
         rows = self._reusable(journal, questions.prompts)
         for batch in self._batches(questions.prompts, rows):
-            new = self._ask({index: questions.prompts[index] for index in batch}, questions.golds)
-            rows.update(new)
-            if self.is_main_process:
-                journal.append(new)
+            new: dict[int, Row] = {}
+            try:
+                self._ask({index: questions.prompts[index] for index in batch}, questions.golds, new)
+            finally:
+                rows.update(new)
+                if self.is_main_process and new:
+                    journal.append(new)
         return rows
 
     def _reusable(self, journal: Journal, prompts: Sequence[Conversation]) -> dict[int, Row]:
@@ -156,13 +160,21 @@ class ToolEvalGenInferencer(GenInferencer):
                 yield batch
                 bar.update(len(batch))
 
-    def _ask(self, prompts: dict[int, Conversation], golds: Sequence[str | None]) -> dict[int, Row]:
-        answers = ask(self.model, list(prompts.values()), self.max_out_len, self._extra_kwargs())
-        parsed = self.model.parse_template(list(prompts.values()), mode='gen')
-        return {
-            index: self._row(as_sent, prompt, answer, golds[index])
-            for (index, prompt), as_sent, answer in zip(prompts.items(), parsed, answers, strict=True)
-        }
+    def _ask(self, prompts: dict[int, Conversation], golds: Sequence[str | None], rows: dict[int, Row]) -> None:
+        """Adds the rows of those that are answered, also if then nothing more can be asked."""
+        asked = list(prompts.values())
+        ended = None
+        answers: Sequence[Answer | None]
+        try:
+            answers = ask(self.model, asked, self.max_out_len, self._extra_kwargs())
+        except AskingEndedError as error:
+            answers, ended = error.answers, error
+        parsed = self.model.parse_template(asked, mode='gen')
+        for index, as_sent, answer in zip(prompts, parsed, answers, strict=True):
+            if answer is not None:
+                rows[index] = self._row(as_sent, prompts[index], answer, golds[index])
+        if ended:
+            raise ended
 
     def _row(self, as_sent: Any, prompt: Conversation, answer: Answer, gold: str | None) -> Row:
         row = {
@@ -173,6 +185,7 @@ class ToolEvalGenInferencer(GenInferencer):
             'source': prompt.source,
             'asked': prompt.asked,
             'infra': answer.reason,
+            'finish': answer.finish,
         }
         if self.dump_res_length:
             row['res_length'] = self.model.get_token_len(str(answer))

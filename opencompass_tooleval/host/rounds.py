@@ -10,11 +10,11 @@ from typing import Any, Generic, TypeVar
 
 from tqdm import tqdm
 
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import CUT, Answer
 from opencompass_tooleval.core.messages import normalise
 from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.rounds import Rounds, Turn
-from opencompass_tooleval.host.asking import ask, token_length
+from opencompass_tooleval.host.asking import AskingEndedError, ask, token_length
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.journal import Journal
 
@@ -32,11 +32,13 @@ class Outcome(Generic[T]):
         value: What it returned; None if ``infra``.
         infra: Why there is no value: the model gave no answer in some round, through no fault of its own.
         turns: ``{'messages': [{role, content}, ...], 'answer': text}`` of every round, in order.
+        finish: How the last answer ended; ``length`` if any was cut.
     """
 
     value: T | None = None
     infra: str | None = None
     turns: list[dict[str, Any]] = field(default_factory=list)
+    finish: str | None = None
 
 
 @dataclass
@@ -50,8 +52,10 @@ class _Dialogue(Generic[T]):
     def start(self) -> None:
         self._advance(lambda: next(self.rounds))
 
-    def receive(self, answer: str) -> None:
+    def receive(self, answer: Answer) -> None:
         assert self.turn is not None
+        if self.outcome.finish != CUT:
+            self.outcome.finish = answer.finish
         messages = [asdict(message) for message in self.turn.messages]
         self.outcome.turns.append({'messages': messages, 'answer': str(answer)})
         self._advance(lambda: self.rounds.send(answer))
@@ -133,7 +137,7 @@ class RoundsRunner:
         rows = self.journal.restore()
         self._rows = 1 + max(rows, default=-1)
         kept = {
-            (row['key'], row['round'], row['asked']): row['answer']
+            (row['key'], row['round'], row['asked']): _kept_answer(row)
             for row in rows.values()
             if isinstance(row.get('round'), int) and all(isinstance(row.get(name), str) for name in _TEXTS)
         }
@@ -143,7 +147,7 @@ class RoundsRunner:
                 answer = kept.get((dialogue.key, number, _digest(dialogue.turn)))
                 if answer is None:
                     break
-                dialogue.receive(Answer(answer))
+                dialogue.receive(answer)
 
     def _conversation(self, dialogue: _Dialogue[Any]) -> Conversation:
         assert dialogue.turn is not None
@@ -158,23 +162,40 @@ class RoundsRunner:
 
     def _ask(self, batch: Sequence[_Dialogue[Any]]) -> None:
         prompts = [self._conversation(dialogue) for dialogue in batch]
-        answers = ask(self.model, prompts, self.max_out_len, self.options)
+        try:
+            answers = ask(self.model, prompts, self.max_out_len, self.options)
+        except AskingEndedError as error:
+            answered = zip(batch, error.answers, strict=False)
+            self._keep([(dialogue, answer) for dialogue, answer in answered if answer is not None])
+            raise
         self.calls += len(batch)
         if self.description is not None:
             self.tokens += sum(token_length(self.model, prompt) for prompt in prompts)
             self.tokens += sum(int(self.model.get_token_len(str(answer))) for answer in answers)
-        failed = [str(answer.reason or '').startswith(INFRA) for answer in answers]
-        rows: dict[int, dict[str, Any]] = {}
-        for dialogue, answer, bad in zip(batch, answers, failed, strict=True):
-            if not bad:
-                assert dialogue.turn is not None
-                row = {'key': dialogue.key, 'round': len(dialogue.outcome.turns), 'asked': _digest(dialogue.turn)}
-                rows[self._rows + len(rows)] = {**row, 'answer': str(answer)}
-        if self.journal and rows:
-            self.journal.append(rows)
-        self._rows += len(rows)
-        for dialogue, answer, bad in zip(batch, answers, failed, strict=True):
-            if bad:
+        self._keep(list(zip(batch, answers, strict=True)))
+        for dialogue, answer in zip(batch, answers, strict=True):
+            if _is_failure(answer):
                 dialogue.fail(str(answer.reason))
             else:
                 dialogue.receive(answer)
+
+    def _keep(self, answered: Sequence[tuple[_Dialogue[Any], Answer]]) -> None:
+        """Writes answers into the journal, before their dialogues go on."""
+        rows: dict[int, dict[str, Any]] = {}
+        for dialogue, answer in answered:
+            if not _is_failure(answer):
+                assert dialogue.turn is not None
+                row = {'key': dialogue.key, 'round': len(dialogue.outcome.turns), 'asked': _digest(dialogue.turn)}
+                rows[self._rows + len(rows)] = {**row, 'answer': str(answer), 'finish': answer.finish}
+        if self.journal and rows:
+            self.journal.append(rows)
+        self._rows += len(rows)
+
+
+def _kept_answer(row: Mapping[str, Any]) -> Answer:
+    finish = row.get('finish')
+    return Answer(row['answer'], None, finish if isinstance(finish, str) else None)
+
+
+def _is_failure(answer: Answer) -> bool:
+    return str(answer.reason or '').startswith(INFRA)

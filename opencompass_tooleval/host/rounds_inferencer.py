@@ -70,7 +70,7 @@ class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
         rows = enumerate(zip(keys, questions.rows, strict=True))
         outcomes = runner.run({key: self.dialogues(row) for index, (key, row) in rows if index not in kept})
         parsed = self.model.parse_template(list(questions.prompts), mode='gen')
-        answers = {key: Answer(outcome.value or '', outcome.infra) for key, outcome in outcomes.items()}
+        answers = {key: Answer(outcome.value or '', outcome.infra, outcome.finish) for key, outcome in outcomes.items()}
         return kept | {
             index: self._row(parsed[index], questions.prompts[index], answers[key], questions.golds[index])
             for index, key in enumerate(keys)

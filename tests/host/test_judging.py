@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-import openai
 import pytest
 from datasets import Dataset, concatenate_datasets
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+from opencompass_tooleval.host.asking import AskingEndedError
 from opencompass_tooleval.host.fixed_models import _FixedModel
 from opencompass_tooleval.host.judging import (
     TRIES,
@@ -224,7 +224,7 @@ def test_a_lasting_fault_leaves_one_unjudged_and_is_not_kept(server: ModelServer
 
 
 def test_a_wrong_key_ends_it_at_once(server: ModelServer, tmp_path: Path) -> None:
-    with pytest.raises(openai.AuthenticationError):
+    with pytest.raises(AskingEndedError, match='status 401'):
         Judge(server_cfg(server, key='wrong'), tmp_path, read).judge(items(20))
     assert server.stats()['requests'] <= 4
     assert kept(tmp_path) == []

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import httpx
 import pytest
 from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate, OpenAISDK
 
@@ -98,6 +99,14 @@ def sent(model: OpenAISDK, conversation: Conversation) -> list[dict[str, str]]:
         message = SimpleNamespace(content='fine', reasoning_content=None)
         return SimpleNamespace(choices=[SimpleNamespace(message=message, finish_reason='stop')])
 
+    def receive(request: httpx.Request) -> httpx.Response:
+        requests.append(json.loads(request.content))
+        return httpx.Response(200, json={'choices': [{'message': {'content': 'fine'}, 'finish_reason': 'stop'}]})
+
+    if isinstance(model, ToolEvalOpenAI):
+        model._client = model._client.with_options(
+            http_client=httpx.AsyncClient(transport=httpx.MockTransport(receive))
+        )
     model.openai_client = SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
     assert model.generate_from_template([conversation], max_out_len=8) == ['fine']
     (request,) = requests

@@ -1,0 +1,48 @@
+"""Keys stay out of logs and messages, also where a server or a proxy echoes them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+
+EXCERPT_CHARS = 300
+"""As much of what a server says goes into a log or a message."""
+
+_HIDDEN = '[key]'
+_SECRET_NAME = re.compile(r'(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTHORIZATION)S?$', re.IGNORECASE)
+_PASSWORD_IN_URL = re.compile(r'(?<=://)[^/@\s]{1,200}@')
+_PLACEHOLDERS = {'ENV', 'EMPTY', 'NONE', 'NULL', 'DUMMY'}
+_SHORTEST_KEY = 4
+_SHORTEST_OF_ENVIRONMENT = 8
+
+_keys: set[str] = set()
+
+
+def remember_keys(keys: Iterable[str]) -> None:
+    """Notes keys that configs name; those of the environment are known."""
+    _keys.update(key for key in keys if len(key) >= _SHORTEST_KEY and key.upper() not in _PLACEHOLDERS)
+
+
+def remember_headers(headers: Mapping[str, object]) -> None:
+    """Notes the keys among the headers that a config names."""
+    remember_keys(str(value).split()[-1] for name, value in headers.items() if value and _SECRET_NAME.search(name))
+
+
+def _known_keys() -> set[str]:
+    of_environment = (value for name, value in os.environ.items() if _SECRET_NAME.search(name))
+    parts = (part.strip() for value in of_environment for part in value.split(','))
+    return _keys | {part for part in parts if len(part) >= _SHORTEST_OF_ENVIRONMENT}
+
+
+def redact(text: str) -> str:
+    """Replaces every key that this process knows, and what stands before the host of a URL."""
+    for key in sorted(_known_keys(), key=len, reverse=True):  # one may be a part of another
+        text = text.replace(key, _HIDDEN)
+    return _PASSWORD_IN_URL.sub(f'{_HIDDEN}@', text)
+
+
+def excerpt(text: str, chars: int = EXCERPT_CHARS) -> str:
+    """The beginning of a text in one line, without keys: first replaced and then cut, so that no half key is left."""
+    shown = ' '.join(redact(text)[: 4 * chars].split())
+    return shown if len(shown) <= chars else f'{shown[:chars]}...'

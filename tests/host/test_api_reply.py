@@ -1,0 +1,149 @@
+"""Replies in the shapes that servers send."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.host.api_failure import Failure
+from opencompass_tooleval.host.api_reply import read_reply
+
+JSON, EVENTS = 'application/json', 'text/event-stream; charset=utf-8'
+
+
+def reply(finish: str | None = 'stop', **message: Any) -> bytes:
+    """A completion with one choice."""
+    return json.dumps({'choices': [{'index': 0, 'message': message, 'finish_reason': finish}]}).encode()
+
+
+def stream(*deltas: dict[str, Any], finish: str | None = 'stop', end: str = 'data: [DONE]\n\n') -> bytes:
+    """A stream of one choice."""
+    choices = [*({'index': 0, 'delta': delta} for delta in deltas), {'index': 0, 'delta': {}, 'finish_reason': finish}]
+    return (''.join(f'data: {json.dumps({"choices": [choice]})}\n\n' for choice in choices) + end).encode()
+
+
+def call(name: str | None, arguments: str, **more: Any) -> dict[str, Any]:
+    """A tool call, or a piece of one."""
+    return {**more, 'type': 'function', 'function': {'name': name, 'arguments': arguments}}
+
+
+TWO_CALLS = '[{"arguments": {"q": "猫"}, "name": "search"}, {"arguments": "{broken", "name": "open"}]'
+
+
+@pytest.mark.parametrize(
+    ('body', 'content_type', 'expected', 'finish'),
+    [
+        pytest.param(reply(content='hi'), JSON, 'hi', 'stop', id='plain'),
+        pytest.param(b'\xef\xbb\xbf' + reply(content='hi'), JSON, 'hi', 'stop', id='BOM'),
+        pytest.param(reply(content='hi', reasoning='t'), JSON, '<think>t</think>hi', 'stop', id='vLLM 0.16'),
+        pytest.param(reply(content='hi', reasoning_content='t'), JSON, '<think>t</think>hi', 'stop', id='vLLM 0.15'),
+        pytest.param(
+            reply(content='hi', reasoning_content='t', reasoning='t'), JSON, '<think>t</think>hi', 'stop', id='both'
+        ),
+        pytest.param(reply(content=None, reasoning='t'), JSON, '<think>t', 'stop', id='content null'),
+        pytest.param(reply('length', content=None, reasoning='t'), JSON, '<think>t', 'length', id='thoughts cut'),
+        pytest.param(reply('length', content=''), JSON, '<think>', 'length', id='nothing but cut'),
+        pytest.param(reply('length', content='hal'), JSON, 'hal', 'length', id='cut'),
+        pytest.param(reply(content=None, refusal='I cannot'), JSON, 'I cannot', 'stop', id='refusal'),
+        pytest.param(
+            reply('tool_calls', content='', tool_calls=[call('search', '{"q": "猫"}'), call('open', '{broken')]),
+            JSON,
+            TWO_CALLS,
+            'tool_calls',
+            id='calls',
+        ),
+        pytest.param(
+            reply('tool_calls', content='\n\n', reasoning='t', tool_calls=[call('f', '{}')]),
+            JSON,
+            '<think>t</think>[{"arguments": {}, "name": "f"}]',
+            'tool_calls',
+            id='thoughts and calls',
+        ),
+        pytest.param(
+            reply('function_call', content=None, function_call={'name': 'f', 'arguments': '{}'}),
+            JSON,
+            '[{"arguments": {}, "name": "f"}]',
+            'function_call',
+            id='the old call',
+        ),
+        pytest.param(reply(content='hi', tool_calls=[call('f', '{}')]), JSON, 'hi', 'stop', id='text beside calls'),
+        pytest.param(
+            reply(
+                content=[
+                    {'type': 'thinking', 'thinking': [{'type': 'text', 'text': 't'}]},
+                    {'type': 'text', 'text': 'hi'},
+                ]
+            ),
+            JSON,
+            '<think>t</think>hi',
+            'stop',
+            id='parts',
+        ),
+        pytest.param(stream({'content': 'h'}, {'content': 'i'}), EVENTS, 'hi', 'stop', id='stream'),
+        pytest.param(
+            stream({'content': 'a\u2028b'}).replace(b'\\u2028', '\u2028'.encode()),
+            EVENTS,
+            'a\u2028b',
+            'stop',
+            id='U+2028',
+        ),
+        pytest.param(
+            b': wait\r\n\r\n' + stream({'content': 'hi'}).replace(b'\n', b'\r\n'), JSON, 'hi', 'stop', id='called JSON'
+        ),
+        pytest.param(stream({'content': 'hi'}, end=''), EVENTS, 'hi', 'stop', id='no [DONE]'),
+        pytest.param(stream({'content': 'hi'}, finish=None), EVENTS, 'hi', None, id='no finish_reason'),
+        pytest.param(
+            stream({'reasoning': 't'}, {'content': 'h'}, {'content': None}, {'content': 'i'}),
+            EVENTS,
+            '<think>t</think>hi',
+            'stop',
+            id='thoughts in a stream',
+        ),
+        pytest.param(
+            stream(
+                {'tool_calls': [call('search', '', index=0)]},
+                {'tool_calls': [call(None, '{"q": ', index=0)]},
+                {'tool_calls': [call(None, '"猫"}', index=0), call('open', '{broken', index=1)]},
+                finish='tool_calls',
+            ),
+            EVENTS,
+            TWO_CALLS,
+            'tool_calls',
+            id='calls in a stream',
+        ),
+    ],
+)
+def test_an_answer(body: bytes, content_type: str, expected: str, finish: str | None) -> None:
+    answer = read_reply(body, content_type)
+    assert (str(answer), answer.reason, answer.finish) == (expected, None, finish)
+
+
+@pytest.mark.parametrize(
+    ('body', 'content_type', 'reason', 'words'),
+    [
+        (reply(content=''), JSON, 'infra:empty', 'no content, finish_reason stop'),
+        (reply('content_filter', content=None), JSON, 'infra:filter', 'content_filter'),
+        (b'<html>', 'text/html', 'infra:bad_response', '6 bytes of text/html: <html>'),
+        (b'', '', 'infra:bad_response', '0 bytes of no content type'),
+        (b'{"choices": []}', JSON, 'infra:bad_response', 'no choice with a message'),
+        (b'{"choices": [{"message": "hi"}]}', JSON, 'infra:bad_response', 'no choice with a message'),
+        (b'{"choices": ["hi"]}', JSON, 'infra:bad_response', 'no first choice'),
+        (b'[' * 200_000, JSON, 'infra:bad_response', 'bytes of application/json: [[['),
+        (b'{"error": ' + b'[' * 900 + b']' * 900 + b'}', JSON, 'infra:', '[[['),
+        (b'"hi"', JSON, 'infra:bad_response', 'no object'),
+        (stream({'content': 'hi'}, finish=None, end=''), EVENTS, 'infra:bad_response', 'ends without finish_reason'),
+        (b': nothing\n\n', EVENTS, 'infra:bad_response', 'no choice in the stream'),
+        (b'data: {"cho\n\n', EVENTS, 'infra:bad_response', 'Unterminated string'),
+        (b'data: {"error": "he said "no""}', EVENTS, 'infra:server', 'he said'),
+        (b'{"error": {"message": "overloaded", "code": 529}}', JSON, 'infra:server', 'overloaded'),
+        (b'{"error": {"message": "maximum context length is 9", "code": 400}}', JSON, 'infra:truncated', 'maximum'),
+    ],
+)
+def test_no_answer(body: bytes, content_type: str, reason: str, words: str) -> None:
+    with pytest.raises(Failure) as failed:
+        read_reply(body, content_type)
+    assert failed.value.reason.startswith(reason)
+    assert words in failed.value.words
+    assert len(failed.value.words) < 500
