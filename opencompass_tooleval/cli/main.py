@@ -64,8 +64,8 @@ class GoldName(str, Enum):
     REPAIRED = 'repaired'
 
 
-class RestBenchMethod(str, Enum):
-    """How an answer names the tools of RestBench."""
+class ToolMethod(str, Enum):
+    """How an answer names tools."""
 
     NAMES = 'names'
     EASYTOOL = 'easytool'
@@ -295,8 +295,8 @@ def score_restbench_command(
     specs: Path | None = typer.Option(None, help="The service's OpenAPI document; by default as the data."),
     predictions: Path = typer.Option(..., help="Recorded answers, or a log of EasyTool's own script."),
     gold: GoldName = typer.Option(GoldName.OFFICIAL, help='As published, or with its errata mended.'),
-    method: RestBenchMethod = typer.Option(
-        RestBenchMethod.NAMES, help="How answers name tools; easytool: by the number of EasyTool's own prompt."
+    method: ToolMethod = typer.Option(
+        ToolMethod.NAMES, help="How answers name tools; easytool: by the number of EasyTool's own prompt."
     ),
     instructions: Path | None = typer.Option(None, help='For easytool: the instructions; by default as the data.'),
     json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
@@ -337,6 +337,11 @@ def score_toolbench_command(
     encoder: str | None = typer.Option(
         None, help="For selection: 'offline', a folder or a hub id; the one that found the candidates."
     ),
+    method: ToolMethod = typer.Option(
+        ToolMethod.NAMES,
+        help="For selection: how answers name tools; easytool: by the number of EasyTool's own prompt.",
+    ),
+    instructions: Path | None = typer.Option(None, help='For easytool: the instructions that were shown.'),
     json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
     details: Path | None = typer.Option(None, help='Write one JSON line per sample there.'),
 ) -> None:
@@ -346,7 +351,9 @@ def score_toolbench_command(
     answers = predictions or file
     if answers is None or (predictions and file):
         raise ValueError('say one file of answers: FILE, or --predictions FILE')
-    score_toolbench(ToolBenchRequest(subset, answers, data, judgements, encoder, json_out, details))
+    score_toolbench(
+        ToolBenchRequest(subset, answers, data, judgements, encoder, method.value, instructions, json_out, details)
+    )
 
 
 @score_app.command('teval')

@@ -39,6 +39,8 @@ class ToolBenchRequest:
         data: The test file; for ``success`` only where trajectories do not say their request.
         judgements: For ``success``: what the judge said.
         encoder: For selection: what finds the other candidates.
+        method: For selection: ``names``, or ``easytool``: the answers choose tools by number.
+        instructions: For ``easytool``: where the numbers are; None where documentation was shown.
         json_out: File for the result, or ``-``.
         details: File for one JSON line per sample.
     """
@@ -48,6 +50,8 @@ class ToolBenchRequest:
     data: Path | None = None
     judgements: Path | None = None
     encoder: str | None = None
+    method: str = 'names'
+    instructions: Path | None = None
     json_out: str | None = None
     details: Path | None = None
 
@@ -81,12 +85,16 @@ def _score_answers(request: ToolBenchRequest, subset: Subset) -> _Scored:
         raise ValueError(f'{subset.name} needs the test file: say --data FILE')
     if request.judgements is not None:
         raise ValueError(f'{subset.name} is scored without a judge: leave --judgements out')
-    tools = open_tools(request.data, subset.data)
+    if request.method != 'names' and subset.kind != 'selection':
+        raise ValueError(f'{subset.name} has no method {request.method!r}: only selection has')
+    tools = open_tools(request.data, subset.data, request.instructions)
     if subset.kind == 'selection':
         files = locate_encoder(choose_encoder(request.encoder, 'EN'))
         choices = make_choices(tools, subset.candidates, 0, shared_encoder(files, default_cache()))
+        if request.method == 'easytool':
+            choices = list(map(tools.numbered, choices))
         scores = score_choices(choices, _answers(request.predictions, subset, [choice.id for choice in choices]))
-        more = {'candidates_encoder': files.name}
+        more = {'candidates_encoder': files.name, 'method': request.method}
         warn_if_unread(scores, request.predictions, subset.name)
         return _Scored(scores, aggregate(scores, subset.metrics), more, find_file(subset.data).records)
     requests = make_requests(tools)

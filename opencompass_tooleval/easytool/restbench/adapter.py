@@ -16,8 +16,8 @@ from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.easytool.compare import SUFFIX
+from opencompass_tooleval.easytool.literal_reply import TRIES, ask_until_read, first_block
 from opencompass_tooleval.easytool.restbench import VERSION
-from opencompass_tooleval.easytool.restbench.choices import TRIES, parse_choices
 from opencompass_tooleval.easytool.restbench.prompts import build_prompt, published_prompt
 from opencompass_tooleval.easytool.restbench.records import (
     CURE,
@@ -93,19 +93,12 @@ class RestBenchDialogues:
     """
 
     def __init__(self, tries: int = TRIES) -> None:
-        if tries < 1:
-            raise ValueError(f'tries must be at least 1, not {tries}')
         self.tries = tries
 
     def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
         """Begins the dialogue about one row."""
-        turn = Turn(tuple(Message(**message) for message in json.loads(row['messages'])), row['gold_answer'])
-        answer = ''
-        for _ in range(self.tries):
-            answer = yield turn
-            if parse_choices(answer).ok:
-                break
-        return answer
+        messages = tuple(Message(**message) for message in json.loads(row['messages']))
+        return ask_until_read(Turn(messages, row['gold_answer']), first_block, self.tries)
 
 
 @ICL_EVALUATORS.register_module()

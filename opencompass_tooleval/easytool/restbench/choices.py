@@ -11,13 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, strip_reasoning
 from opencompass_tooleval.core.jsonable import bounded_text
-from opencompass_tooleval.core.parse import Parsed, parse_literal
+from opencompass_tooleval.easytool.literal_reply import first_block, read_literal
 from opencompass_tooleval.easytool.restbench.answers import MAX_STEPS
-
-TRIES = 12
-"""An answer that cannot be read is asked for again, up to eleven times."""
 
 NO_TOOL = -1
 
@@ -59,27 +55,6 @@ class _Stop(ValueError):
         self.unknown = unknown
 
 
-def parse_choices(answer: Any) -> Parsed:
-    """The value of an answer, or why there is none; never raises.
-
-    Args:
-        answer: Its text. Thoughts in front of it are dropped; then everything behind the first blank line is.
-    """
-    if not isinstance(answer, str):
-        return Parsed(None, 'none', 'parse:not_text')
-    if len(answer) > MAX_CHARS:
-        return Parsed(None, 'none', TOO_LONG)
-    reason = getattr(answer, 'reason', None)
-    text = answer if reason else strip_reasoning(answer)
-    reason = reason or getattr(text, 'reason', None)
-    if reason or not text.strip():
-        return Parsed(None, 'none', reason or EMPTY)
-    parsed = parse_literal(text.split('\n\n')[0])
-    if parsed.ok and parsed.rung != 'literal':
-        return Parsed(None, 'none', 'parse:not_a_literal')  # [{"Task": "x", "ID": null}]: no Python
-    return parsed
-
-
 def _whole(value: Any) -> int | None:
     """What Python's ``int`` makes of it: 15 of ``15``, ``15.0``, ``'15'``, ``True`` is 1; None where it raises."""
     try:
@@ -116,7 +91,7 @@ def read_choices(answer: Any, tools: Mapping[int, str]) -> ChosenPath:
         answer: Its text.
         tools: Number -> name of every tool.
     """
-    parsed = parse_choices(answer)
+    parsed = read_literal(answer, first_block)
     if not parsed.ok:
         return ChosenPath(rung='none', reason=parsed.reason)
     path: list[str] = []

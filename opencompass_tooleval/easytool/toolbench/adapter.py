@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,12 +15,15 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.easytool.compare import SUFFIX
+from opencompass_tooleval.easytool.literal_reply import TRIES, ask_until_read, last_block
 from opencompass_tooleval.easytool.toolbench import VERSION, calls, success
 from opencompass_tooleval.easytool.toolbench.build import Shown, load_queries, make_choices, make_requests, open_tools
-from opencompass_tooleval.easytool.toolbench.prompts import calls_prompt, selection_prompt
+from opencompass_tooleval.easytool.toolbench.prompts import calls_prompt, published_selection, selection_prompt
 from opencompass_tooleval.easytool.toolbench.records import CURE, find_file, find_subset
 from opencompass_tooleval.easytool.toolbench.score_calls import CallsScore, breakdown, score_requests, total
 from opencompass_tooleval.easytool.toolbench.score_selection import gold_answer, parse_choice, score_choices
@@ -35,14 +39,29 @@ from opencompass_tooleval.host.whole_file import write_whole
 Row = dict[str, str]
 
 
-def _row(record_id: str, prompt: str, payload: str, gold: str) -> Row:
-    messages = json.dumps([{'role': 'user', 'content': prompt}])
+METHODS = ('names', 'easytool')
+"""How a tool is chosen: by its name (our prompt), or by its number (EasyTool's own)."""
+
+IDS = '-ids'
+"""What the name of recorded answers ends in where tools are chosen by number."""
+
+
+def _row(record_id: str, prompt: str | Sequence[Message], payload: str, gold: str) -> Row:
+    asked = [Message('user', prompt)] if isinstance(prompt, str) else prompt
+    messages = json.dumps([asdict(message) for message in asked])
     return {'record_id': record_id, 'messages': messages, 'record': payload, 'gold_answer': gold}
 
 
 def _selection_rows(tools: Shown, size: int, seed: int, similarity: Similarity) -> Iterator[Row]:
     for choice in make_choices(tools, size, seed, similarity):
         prompt = selection_prompt((tools.described(name) for name in choice.candidates), choice.query)
+        yield _row(choice.id, prompt, choice.to_payload(), gold_answer(choice))
+
+
+def _numbered_rows(tools: Shown, size: int, seed: int, similarity: Similarity) -> Iterator[Row]:
+    for choice in map(tools.numbered, make_choices(tools, size, seed, similarity)):
+        described = map(tools.described_alone, choice.candidates)
+        prompt = published_selection(zip(choice.ids, described, strict=True), choice.query)
         yield _row(choice.id, prompt, choice.to_payload(), gold_answer(choice))
 
 
@@ -58,7 +77,12 @@ class ToolEvalToolBenchDataset(BaseDataset):
 
     @staticmethod
     def load(
-        path: str, name: str, instructions: str | None = None, encoder: str | None = None, seed: int = 0
+        path: str,
+        name: str,
+        instructions: str | None = None,
+        encoder: str | None = None,
+        seed: int = 0,
+        method: str = 'names',
     ) -> Dataset:
         """Loads one subset.
 
@@ -69,13 +93,19 @@ class ToolEvalToolBenchDataset(BaseDataset):
             encoder: What finds the other candidates: ``offline``, a folder or a hub id; by default
                 ``$TOOLEVAL_ENCODER`` or T-Eval's. Not looked for where none are to be found.
             seed: Decides in which order candidates are shown.
+            method: For selection. ``names``: our prompt, answered with a tool's name. ``easytool``: EasyTool's own,
+                answered with its number.
 
         Raises:
             DataError: A file is missing or damaged, there are too few tools, or tools have no instruction.
             EncoderMissingError: The encoder is not on this machine.
-            ValueError: The subset is no such one.
+            ValueError: The subset or the method is no such one.
         """
         subset = find_subset(name)
+        if method not in METHODS or (method != 'names' and subset.kind != 'selection'):
+            raise ValueError(
+                f'{name} has no method {method!r}; selection has {" and ".join(METHODS)}, calls only names'
+            )
         if subset.kind == 'success':
             raise ValueError(f'{name} is made of stored trajectories: type=ToolEvalToolBenchTrajectories')
         file = resolve_data_path(path, CURE) / find_file(subset.data).file
@@ -85,12 +115,31 @@ class ToolEvalToolBenchDataset(BaseDataset):
         shown: dict[str, Any] = dict(tools.said)
         if subset.kind == 'selection':
             similarity = shared_encoder(locate_encoder(choose_encoder(encoder, 'EN')), default_cache())
-            rows = list(_selection_rows(tools, subset.candidates, seed, similarity))
+            make_rows = _selection_rows if method == 'names' else _numbered_rows
+            rows = list(make_rows(tools, subset.candidates, seed, similarity))
             shown |= {'candidates': subset.candidates, 'candidates_encoder': similarity.name, 'seed': seed}
+            shown |= {'method': method} if method != 'names' else {}
         else:
             rows = list(_calls_rows(tools))
-        more = {'source': f'toolbench_{name}' + (SUFFIX if instructions else ''), 'shown': json.dumps(shown)}
+        source = f'toolbench_{name}' + (SUFFIX if instructions else '') + (IDS if method != 'names' else '')
+        more = {'source': source, 'shown': json.dumps(shown)}
         return Dataset.from_list([{**row, **more} for row in rows])
+
+
+class ToolBenchDialogues:
+    """Asks for a choice as EasyTool's own script does: again, until an answer can be read; the last is the prediction.
+
+    Args:
+        tries: Requests per question at most; for recorded answers 1.
+    """
+
+    def __init__(self, tries: int = TRIES) -> None:
+        self.tries = tries
+
+    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+        """Begins the dialogue about one row."""
+        messages = tuple(Message(**message) for message in json.loads(row['messages']))
+        return ask_until_read(Turn(messages, row['gold_answer']), last_block, self.tries)
 
 
 @LOAD_DATASET.register_module()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opencompass_tooleval.core.errors import DataError
@@ -37,6 +37,19 @@ class Shown:
         if self.instructions is None:
             return texts.documented_tool(self.data.tools[name])
         return texts.instructed_tool(self.instructions[name])
+
+    def numbered(self, choice: Choice) -> Choice:
+        """The choice, to be answered with a number: the instruction's ``ID``, or else the tool's place in the file."""
+        if self.instructions is not None and all(tool.id is not None for tool in self.instructions.values()):
+            ids: list[int | str | None] = [self.instructions[name].id for name in choice.candidates]
+        else:
+            place = {name: number for number, name in enumerate(self.data.tools, start=1)}
+            ids = [place[name] for name in choice.candidates]
+        return replace(choice, ids=tuple(number for number in ids if number is not None))
+
+    def described_alone(self, name: str) -> str:
+        """The description of a tool as EasyTool's own prompt lists it: an instruction's without the name in front."""
+        return self.described(name) if self.instructions is None else self.instructions[name].description
 
     def callable(self, request: Request) -> Iterator[str]:
         """What is shown of each tool of a request, to call its APIs by."""

@@ -1,11 +1,14 @@
 """The prompts, with documentation or with EasyTool instructions.
 
-The frames are ours, and the same for both: the paper's prompts for ToolBench are not published (see the room's README).
+``SELECTION`` and ``CALLS`` are ours, and the same for both. ``PUBLISHED_SELECTION`` is what EasyTool's own runs on
+ToolBench choose a tool with (``choose_tool``), word for word.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+from opencompass_tooleval.core.messages import Message
 
 SELECTION = """You are given a user's request and {count} tools. Exactly one of the tools can fulfil the request.
 
@@ -24,6 +27,21 @@ Which calls have to be made to fulfil the request below? Use only the APIs above
 
 Request: {query}
 Answer:"""
+
+PUBLISHED_SYSTEM = 'You are a helpful assistant.'
+
+PUBLISHED_SELECTION = """This is the user's question: {query}
+These are the tools you can select to solve the question:
+Tool List:
+{tools}
+
+Please note that:\x20
+1. You should only chooce one tool the Tool List to solve this question.
+2. You must ONLY output the ID of the tool you chose in a parsible JSON format. An example output looks like:
+'''
+Example: {{"ID": XX}}
+'''
+Output:"""
 
 
 def selection_prompt(tools: Iterable[str], query: str) -> str:
@@ -45,3 +63,15 @@ def calls_prompt(tools: Iterable[str], query: str) -> str:
         query: The request, as published.
     """
     return CALLS.format(tools='\n\n'.join(tools), query=query)
+
+
+def published_selection(tools: Iterable[tuple[int | str, str]], query: str) -> tuple[Message, ...]:
+    """Writes the prompt of one choice as EasyTool's own runs do.
+
+    Args:
+        tools: Number and description of each candidate, in the order in which they are shown.
+        query: The request, as published.
+    """
+    listed = '\n'.join(f'ID: {number}\n{description}' for number, description in tools)
+    text = PUBLISHED_SELECTION.format(tools=listed, query=query)
+    return (Message('system', PUBLISHED_SYSTEM), Message('user', text))

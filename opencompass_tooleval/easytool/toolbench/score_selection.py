@@ -8,10 +8,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from opencompass_tooleval.core.answer import strip_reasoning, unfence
+from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
 from opencompass_tooleval.core.result import OK, SampleScore
+from opencompass_tooleval.easytool.literal_reply import last_block, read_literal
 from opencompass_tooleval.easytool.toolbench.answers import read_value
 
 NO_TOOL = 'parse:no_tool'
+NO_ID = 'id:missing'
 UNKNOWN_TOOL = 'name:unknown_tool'
 WRONG_TOOL = 'tool:wrong_tool'
 
@@ -32,12 +35,14 @@ class Choice:
         query: The request.
         gold: The right tool.
         candidates: Names of all candidates, in the order in which they are shown.
+        ids: Their numbers, where answers choose by number; else empty.
     """
 
     id: str
     query: str
     gold: str
     candidates: tuple[str, ...]
+    ids: tuple[int | str, ...] = ()
 
     def to_payload(self) -> str:
         """The choice as JSON text; :func:`parse_choice` gives it back."""
@@ -47,11 +52,13 @@ class Choice:
 def parse_choice(payload: str) -> Choice:
     """Gives back the choice of :meth:`Choice.to_payload`."""
     raw: dict[str, Any] = json.loads(payload)
-    return Choice(**{**raw, 'candidates': tuple(raw['candidates'])})
+    return Choice(**{**raw, 'candidates': tuple(raw['candidates']), 'ids': tuple(raw['ids'])})
 
 
 def gold_answer(choice: Choice) -> str:
     """What a perfect model answers."""
+    if choice.ids:
+        return json.dumps({'ID': choice.ids[choice.candidates.index(choice.gold)]}, ensure_ascii=False)
     return json.dumps({'tool': choice.gold}, ensure_ascii=False)
 
 
@@ -81,15 +88,32 @@ def _said(answer: Any, candidates: Mapping[str, str]) -> tuple[str | None, str, 
     return None, 'none', read.reason
 
 
+def _chosen(answer: Any, numbers: Mapping[str, str]) -> tuple[str | None, str, str]:
+    """The tool that an answer chooses by number, or the number of no tool; its rung, and the reason if there is none.
+
+    As EasyTool's own script reads it: behind the last blank line, ``{"ID": 3}`` or ``{"ID": "3"}``.
+    """
+    read = read_literal(answer, last_block)
+    if not read.ok:
+        return None, 'none', read.reason
+    if not isinstance(read.value, dict) or 'ID' not in read.value:
+        return None, 'none', NO_ID
+    number = bounded_text(str(to_jsonable(read.value['ID'])), MAX_NAME_CHARS)
+    return numbers.get(number, f'ID {number}'), read.rung, ''
+
+
 def score_choice(choice: Choice, answer: Any) -> SampleScore:
     """Scores one answer.
 
     Returns:
         ``accuracy``: 1 if it names the right tool. ``tool_name_error_rate``: 1 if it names none of the candidates
-        (lower is better). An answer that cannot be read has neither.
+        (lower is better). An answer that cannot be read has neither. Where the choice has ``ids``, it is a number.
     """
     known = {plain(name): name for name in choice.candidates}
-    said, rung, reason = _said(answer, known)
+    if choice.ids:
+        said, rung, reason = _chosen(answer, dict(zip(map(str, choice.ids), choice.candidates, strict=True)))
+    else:
+        said, rung, reason = _said(answer, known)
     tool = known.get(plain(said)) if said is not None else None
     right, unknown = tool == choice.gold, said is not None and tool is None
     if not reason:

@@ -43,6 +43,16 @@ SUCCESS_IMPORTS = """
     )
 datasets[0]['path'] = 'trajectories.jsonl'
 """
+METHOD_IMPORTS = """
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_selection_easytool_ids_gen import (
+        tooleval_toolbench_selection_easytool_ids_datasets,
+    )
+
+datasets = [tooleval_toolbench_selection_easytool_ids_datasets[0]]
+datasets[0]['path'] = 'tooleval:demo/toolbench'
+datasets[0]['instructions'] = 'tooleval:demo/toolbench/instructions.json'
+datasets[0]['encoder'] = 'offline'
+"""
 REPLAY = "models.append(dict(type=ReplayModel, abbr='replay', path='{dataset}.jsonl', run_cfg=dict(num_gpus=0)))\n"
 
 
@@ -111,6 +121,19 @@ def test_demo_records(tmp_path: Path) -> None:
         assert said['provenance']['judge'] == 'replayed-judge'
         (file,) = tmp_path.glob(f'out/*/results/{model}/tooleval-toolbench-success_judgements.jsonl')
         assert [one.success for one in load_judgements(file)] == [True, False, None, True]
+
+
+def test_published_choice(tmp_path: Path) -> None:
+    """EasyTool's own prompt: a number is chosen, and what cannot be read is asked for again."""
+    answers(tmp_path, 'toolbench_selection_5-easytool-ids', {
+        **{str(record): '{"ID": 9999}' for record in range(102, 108)}, '101': 'Well,', '101/1': "{'ID': 9999}"
+    })  # fmt: skip
+    run(tmp_path, CONFIG.replace('IMPORTS', METHOD_IMPORTS) + REPLAY)
+    said = result(tmp_path, 'oracle', 'selection_5-easytool-ids')
+    assert (said['accuracy'], said['tool_name_error_rate']) == (100.0, 0.0)
+    assert said['provenance']['method'] == 'easytool'
+    said = result(tmp_path, 'replay', 'selection_5-easytool-ids')
+    assert (said['accuracy'], said['reasons']) == (0.0, {'name:unknown_tool': 7})
 
 
 def _without_bread(said: dict[str, Any]) -> int:

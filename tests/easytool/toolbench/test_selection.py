@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,16 @@ import pytest
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.shapes import dump_instructions
+from opencompass_tooleval.easytool.template import template_instruction
 from opencompass_tooleval.easytool.toolbench.build import make_choices, open_tools
 from opencompass_tooleval.easytool.toolbench.candidates import choose, rank_others
-from opencompass_tooleval.easytool.toolbench.prompts import selection_prompt
+from opencompass_tooleval.easytool.toolbench.prompts import (
+    PUBLISHED_SELECTION,
+    PUBLISHED_SYSTEM,
+    published_selection,
+    selection_prompt,
+)
 from opencompass_tooleval.easytool.toolbench.score_selection import (
     Choice,
     gold_answer,
@@ -22,7 +31,7 @@ from opencompass_tooleval.easytool.toolbench.score_selection import (
     score_choices,
 )
 from opencompass_tooleval.easytool.toolbench.texts import match_instructions
-from tests.easytool.shared_data import real
+from tests.easytool.shared_data import DATA, real
 from tests.easytool.toolbench.support import DEMO, HOSTILE, Words, demo
 
 SIZES = (5, 10, 20, 50)
@@ -167,3 +176,77 @@ def test_hostile(name: str) -> None:
     assert score.values['accuracy'] == 0.0
     assert score.reason.split(':')[0] in {'parse', 'answer', 'name'}
     json.dumps(score.to_detail(), allow_nan=False).encode('utf-8')
+
+
+# Chosen by number, as EasyTool's own script asks
+
+
+def numbered(**changes: Any) -> Choice:
+    return Choice(**{'id': 'r', 'query': 'q', 'gold': 'B', 'candidates': ('A', 'B'), 'ids': (7, 12), **changes})
+
+
+@pytest.mark.parametrize(
+    ('answer', 'reason', 'parsed'),
+    [
+        ('{"ID": 12}', 'ok', 'B'),
+        ("{'ID': '12'}", 'ok', 'B'),
+        ('I take the second.\n\n  {"ID": 12}\n', 'ok', 'B'),
+        ('{"ID": 7}', 'tool:wrong_tool', 'A'),
+        ('{"ID": 99}', 'name:unknown_tool', 'ID 99'),
+        ('{"ID": 12.0}', 'name:unknown_tool', 'ID 12.0'),
+        ('{"ID": [12]}', 'name:unknown_tool', 'ID [12]'),
+        ('{"id": 12}', 'id:missing', None),
+        ('[{"ID": 12}]', 'id:missing', None),
+        ('12', 'id:missing', None),
+        ('{"ID": 12}\n\nThis is it.', 'parse:not_json', None),
+        ('```\n{"ID": 12}\n```', 'parse:not_json', None),
+        ('{"ID": null}', 'parse:not_a_literal', None),
+        ('{"tool": "B"}', 'id:missing', None),
+        ('', 'answer:empty', None),
+        (Answer('', 'infra:timeout'), 'infra:timeout', None),
+    ],
+)
+def test_choices_by_number(answer: str, reason: str, parsed: str | None) -> None:
+    score = score_choice(numbered(), answer)
+    assert (score.reason, score.parsed) == (reason, parsed)
+    assert score.values == {
+        'accuracy': float(reason == 'ok'),
+        'tool_name_error_rate': float(reason == 'name:unknown_tool'),
+    }
+
+
+@pytest.mark.parametrize('name', HOSTILE)
+def test_hostile_choices_by_number(name: str) -> None:
+    json.dumps(score_choice(numbered(), HOSTILE[name]).to_detail(), allow_nan=False)
+
+
+def test_the_prompt_by_number_is_the_published_one() -> None:
+    """The digest is that of ``toolbench.choose_tool`` in ``expected/easytool/prompts.json``, both its messages."""
+    filled = PUBLISHED_SELECTION.format(tools='{Too_list}', query='{question}')
+    digest = hashlib.sha256(f'{PUBLISHED_SYSTEM}\n{filled}'.encode()).hexdigest()[:16]
+    assert digest == '417769c72e234b2d'
+    expected = DATA.parent / 'expected' / 'easytool' / 'prompts.json'
+    if expected.exists():
+        for script in ('toolbench', 'toolbench_retrieve'):
+            system, human = json.loads(expected.read_text(encoding='utf-8'))[script]['choose_tool']
+            assert (system, human.replace('{{', '{').replace('}}', '}')) == (PUBLISHED_SYSTEM, filled)
+    text = published_selection([(7, 'Sells {bread}.'), (12, 'Bakes.')], 'Who?')[1].content
+    assert 'Tool List:\nID: 7\nSells {bread}.\nID: 12\nBakes.\n\nPlease note' in text
+
+
+def test_numbers_are_those_of_the_instructions_or_of_the_file(tmp_path: Path) -> None:
+    data = DEMO / 'G1_instruction.json'
+    documented = open_tools(data, 'G1')
+    choice = documented.numbered(make_choices(documented, 5, 0, Words())[0])
+    places = {name: place for place, name in enumerate(documented.data.tools, start=1)}
+    assert list(choice.ids) == [places[name] for name in choice.candidates]
+    assert parse_choice(choice.to_payload()) == choice
+    assert score_choice(choice, gold_answer(choice)).reason == 'ok'
+    tools = [replace(template_instruction(doc), id=100 + n) for n, doc in enumerate(documented.data.tools.values())]
+    (tmp_path / 'tools.json').write_text(dump_instructions(tools), encoding='utf-8')
+    instructed = open_tools(data, 'G1', tmp_path / 'tools.json')
+    again = instructed.numbered(make_choices(instructed, 5, 0, Words())[0])
+    assert list(again.ids) == [99 + place for place in choice.ids] and again.candidates == choice.candidates
+    assert (
+        instructed.described_alone(choice.gold) == template_instruction(documented.data.tools[choice.gold]).description
+    )

@@ -3,7 +3,7 @@ tooleval_toolbench_rows = [
     *[
         [f'tooleval-toolbench-selection_{_size}{_variant}', _metric]
         for _size in [5, 10, 20, 50]
-        for _variant in ['', '-easytool']
+        for _variant in ['', '-easytool', '-easytool-ids']
         for _metric in ['accuracy', 'tool_name_error_rate']
     ],
     *[

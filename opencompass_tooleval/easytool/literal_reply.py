@@ -1,0 +1,61 @@
+"""A reply that EasyTool's own scripts read as a Python literal, and ask for again where it is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, strip_reasoning
+from opencompass_tooleval.core.parse import Parsed, parse_literal
+from opencompass_tooleval.core.rounds import Rounds, Turn
+
+TRIES = 12
+"""A reply that cannot be read is asked for again, up to eleven times."""
+
+
+def first_block(text: str) -> str:
+    """What stands before the first blank line."""
+    return text.split('\n\n')[0]
+
+
+def last_block(text: str) -> str:
+    """What stands behind the last blank line, without blanks around it."""
+    return text.split('\n\n')[-1].strip()
+
+
+def read_literal(answer: Any, cut: Callable[[str], str]) -> Parsed:
+    """The value of an answer, or why there is none; never raises.
+
+    Args:
+        answer: Its text. Thoughts in front of it are dropped.
+        cut: Which part of the rest has to be the literal.
+    """
+    if not isinstance(answer, str):
+        return Parsed(None, 'none', 'parse:not_text')
+    if len(answer) > MAX_CHARS:
+        return Parsed(None, 'none', TOO_LONG)
+    reason = getattr(answer, 'reason', None)
+    text = answer if reason else strip_reasoning(answer)
+    reason = reason or getattr(text, 'reason', None)
+    if reason or not text.strip():
+        return Parsed(None, 'none', reason or EMPTY)
+    parsed = parse_literal(cut(text))
+    if parsed.ok and parsed.rung != 'literal':
+        return Parsed(None, 'none', 'parse:not_a_literal')  # [{"Task": "x", "ID": null}]: no Python
+    return parsed
+
+
+def ask_until_read(turn: Turn, cut: Callable[[str], str], tries: int) -> Rounds[str]:
+    """Asks the same again until the answer can be read; returns the last.
+
+    Raises:
+        ValueError: There is not one try.
+    """
+    if tries < 1:
+        raise ValueError(f'tries must be at least 1, not {tries}')
+    answer = ''
+    for _ in range(tries):
+        answer = yield turn
+        if read_literal(answer, cut).ok:
+            break
+    return answer
