@@ -43,8 +43,8 @@ os.environ.setdefault('OPENAI_API_KEY', 'none')
 os.environ.setdefault('TQDM_DISABLE', '1')
 
 from opencompass_tooleval.core.damage import damage
-from opencompass_tooleval.easytool.funcqa.decomposing import easytool
 from opencompass_tooleval.easytool.funcqa.dialogue import Options as FuncQAOptions
+from opencompass_tooleval.easytool.funcqa.easytool_method import easytool
 from opencompass_tooleval.easytool.funcqa.records import TABLE as FUNCQA
 from opencompass_tooleval.easytool.funcqa.records import Record as FuncQARecord
 from opencompass_tooleval.easytool.funcqa.records import load_records as load_funcqa

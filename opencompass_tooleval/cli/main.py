@@ -313,16 +313,16 @@ def score_restbench_command(
 @score_app.command('funcqa')
 def score_funcqa_command(
     subset: str = typer.Argument(help='one_hop or multi_hop.'),
-    data: Path = typer.Option(..., help="FuncQA's data file."),
-    predictions: Path = typer.Option(..., help='Stored trajectories: a predictions file of OpenCompass.'),
+    predictions: Path = typer.Option(..., help="Stored trajectories, or a log of EasyTool's authors."),
+    data: Path | None = typer.Option(None, help="FuncQA's data file; by default where prepare puts it."),
     gold: GoldName = typer.Option(GoldName.OFFICIAL, help='repaired mends the wrong answers of the published data.'),
     json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
     details: Path | None = typer.Option(None, help='Write one JSON line per question there.'),
 ) -> None:
-    """Score stored trajectories of one subset of FuncQA."""
+    """Score stored trajectories of one subset of FuncQA, or a log of EasyTool's authors."""
     from opencompass_tooleval.cli.score_funcqa import FuncQARequest, score_funcqa
 
-    score_funcqa(FuncQARequest(subset, data, predictions, gold.value, json_out, details))
+    score_funcqa(FuncQARequest(subset, predictions, data, gold.value, json_out, details))
 
 
 @score_app.command('toolbench')

@@ -17,3 +17,11 @@ def real(name: str) -> Path:
     if not file.exists():
         pytest.skip(f'real data ({name}) is not in ../shared/data beside the repository')
     return file
+
+
+def expected(name: str) -> Path:
+    """``shared/expected/NAME``; skips the test where it is not there."""
+    file = DATA.parent / 'expected' / name
+    if not file.exists():
+        pytest.skip(f'{name} is not in ../shared/expected beside the repository')
+    return file

@@ -18,13 +18,21 @@ from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.rounds import Rounds
 from opencompass_tooleval.easytool.funcqa import VERSION
 from opencompass_tooleval.easytool.funcqa.arithmetic import TOOL_NAMES
-from opencompass_tooleval.easytool.funcqa.dialogue import MAX_STEPS, MAX_TRIALS, Options, gold_answer
+from opencompass_tooleval.easytool.funcqa.dialogue import (
+    MAX_CALLS,
+    MAX_REQUESTS,
+    MAX_STEPS,
+    MAX_TRIES,
+    Options,
+    gold_answer,
+)
 from opencompass_tooleval.easytool.funcqa.methods import METHODS, Method
 from opencompass_tooleval.easytool.funcqa.react import react
 from opencompass_tooleval.easytool.funcqa.records import CURE, find_subset, load_records, parse_payload
+from opencompass_tooleval.easytool.funcqa.replies import READINGS
 from opencompass_tooleval.easytool.funcqa.scoring import QuestionScore, breakdown, score_predictions
 from opencompass_tooleval.easytool.instruction import ToolInstruction
-from opencompass_tooleval.easytool.shapes import load_instructions
+from opencompass_tooleval.easytool.shapes import load_instructions, to_entry
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
 
@@ -68,13 +76,18 @@ class FuncQADialogues:
     Args:
         method: ``zero_shot``, ``cot``, ``react`` or ``easytool``.
         instructions: EasyTool: file with the instructions of the 13 tools.
-        max_steps: Calls of tools per question at most.
-        max_trials: EasyTool: calls per subtask at most, until one succeeds.
-        rounded: Whether results of tools are normalised as published.
+        max_steps: ReAct: answers of the model per question at most.
+        max_tries: EasyTool: choices of a tool per task at most, until a call gives something (the paper's R).
+        max_requests: EasyTool: how often the model is asked at most, until a reply can be read. A model that always
+            answers the same (temperature 0) need not be asked more than once.
+        max_calls: EasyTool: tries, and calls of tools, per question at most.
+        reading: EasyTool: ``official`` reads replies as the published runs do; ``strict`` also an object in a fence or
+            among words.
+        rounded: Whether results of tools are rounded as published.
 
     Raises:
         DataError: There are no such instructions, or a tool lacks one.
-        ValueError: No such method.
+        ValueError: No such method or reading, or a bound below 1.
     """
 
     def __init__(
@@ -82,14 +95,21 @@ class FuncQADialogues:
         method: str,
         instructions: str | None = None,
         max_steps: int = MAX_STEPS,
-        max_trials: int = MAX_TRIALS,
+        max_tries: int = MAX_TRIES,
+        max_requests: int = MAX_REQUESTS,
+        max_calls: int = MAX_CALLS,
+        reading: str = 'official',
         rounded: bool = True,
     ) -> None:
         if method == 'easytool' and instructions is None:
             raise ValueError('method easytool needs instructions, such as data/easytool/functions_data.json')
+        if reading not in READINGS:
+            raise ValueError(f'replies are read {" or ".join(READINGS)}, not {reading!r}')
+        if min(max_steps, max_tries, max_requests, max_calls) < 1:
+            raise ValueError('max_steps, max_tries, max_requests and max_calls are at least 1')
         self._method = _find_method(method)
         tools, source = _load_tools(instructions) if instructions else ({}, '')
-        self._options = Options(tools, max_steps, max_trials, rounded, source)
+        self._options = Options(tools, max_steps, max_tries, max_requests, max_calls, reading, rounded, source)
 
     def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
         """Begins the dialogue about one row; it ends in the trajectory's JSON."""
@@ -113,6 +133,11 @@ def _load_tools(path: str) -> tuple[dict[str, ToolInstruction], str]:
     missing = [name for name in TOOL_NAMES if name not in tools]
     if missing:
         raise DataError(file, f'there is no instruction of {", ".join(missing)}', cure=CURE)
+    for tool in tools.values():
+        try:
+            to_entry(tool, 'funcqa')
+        except ValueError as error:
+            raise DataError(file, str(error), tool.name, CURE) from error
     digest = hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
     return tools, f'{file.name} {digest}'
 

@@ -1,16 +1,16 @@
-"""FuncQA's 13 tools: exact where numbers are rational, bounded whatever a model passes.
+"""FuncQA's 13 tools as published, their rounding included; bounded whatever a model passes.
 
-Each takes one list of numbers, ``{"input": [...]}``. A float stands for the decimal that it is written as, so that
-0.1 + 0.2 is 0.3. Results are normalised as the published descriptions say (EasyTool, Table 10, and the data).
+Each takes one list, ``{"input": [...]}``, works it out as Python's integers and floats do, and returns text. What the
+published functions raise on is an error here, under its name.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from functools import reduce
 from typing import Any
 
@@ -19,19 +19,21 @@ from opencompass_tooleval.core.parse import MAX_BITS
 UNKNOWN_NAME = 'tool:unknown_name'
 NOT_AN_OBJECT = 'args:not_an_object'
 MISSING = 'args:missing'
-UNKNOWN = 'args:unknown'
 NOT_A_LIST = 'args:not_a_list'
 NOT_A_NUMBER = 'args:not_a_number'
 COUNT = 'args:count'
 DOMAIN = 'args:domain'
 TOO_LARGE = 'args:too_large'
+TOO_MUCH_WORK = 'args:too_much_work'
 
 PARAMETER = 'input'
-MAX_NUMBERS = 1_000
 DECIMALS = 2
 
 _MAX_WORK_BITS = 1_000_000
-"""Of a binomial or a number of arrangements before it is worked out. Those within ``MAX_BITS`` need far less."""
+"""Of a binomial or a number of arrangements before it is worked out. Those within a float need far less."""
+
+_SHOWN_DECIMALS = 10
+"""How far the published rounding looks for zeros after the point."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +41,17 @@ class ToolResult:
     """What a call gave.
 
     Attributes:
-        value: The number; None if the call failed.
-        text: What the model is told: the number in plain decimals, or what is wrong.
+        text: What the model is told: the result, or what is wrong.
         error: ``''``, or ``tool:...`` or ``args:...``.
     """
 
-    value: int | float | None
     text: str
     error: str = ''
+
+    @property
+    def value(self) -> str | None:
+        """The result as the tool returns it; None if the call failed."""
+        return None if self.error else self.text
 
 
 class _Fault(ValueError):
@@ -55,129 +60,130 @@ class _Fault(ValueError):
         self.error = error
 
 
-Numbers = Sequence[Fraction]
+Number = int | float
+_Tool = Callable[[Sequence[Any]], Number]
 
 
-@dataclass(frozen=True)
-class _Tool:
-    work: Callable[[Numbers], Fraction | int | float]
-    least: int
-    most: int = MAX_NUMBERS
-    whole: bool = False
+def _need(values: Sequence[Any], count: int) -> None:
+    if len(values) < count:
+        raise _Fault(COUNT, f'"{PARAMETER}" holds at least {count} of them, not {len(values)}')
 
 
-def _bits(value: Fraction) -> int:
-    return max(value.numerator.bit_length(), value.denominator.bit_length())
+def _real(value: Any) -> Number:
+    """A number; booleans are numbers, as in Python."""
+    if isinstance(value, float):
+        return value
+    if not isinstance(value, int):
+        raise _Fault(NOT_A_NUMBER, f'"{PARAMETER}" holds numbers only')
+    if value.bit_length() > MAX_BITS:
+        raise _Fault(TOO_LARGE, 'a number is too large')
+    return int(value)
 
 
-def _bounded(value: Fraction) -> Fraction:
-    if _bits(value) > MAX_BITS:
-        raise _Fault(TOO_LARGE, 'the result is too large')
-    return value
+def _whole(value: Any) -> int:
+    number = _real(value)
+    if isinstance(number, float):
+        raise _Fault(DOMAIN, 'the numbers are whole ones, written without a point')
+    return number
 
 
-def _fold(step: Callable[[Fraction, Fraction], Fraction]) -> Callable[[Numbers], Fraction]:
-    """Left to right, bounded after each step."""
-    return lambda numbers: reduce(lambda left, right: _bounded(step(left, right)), numbers)
-
-
-def _divide(left: Fraction, right: Fraction) -> Fraction:
-    if not right:
-        raise _Fault(DOMAIN, 'division by zero')
-    return left / right
-
-
-def _power(base: Fraction, exponent: Fraction) -> Fraction:
-    if base < 0 and exponent.denominator > 1:
+def _bounded(value: Any) -> Number:
+    if isinstance(value, complex):
         raise _Fault(DOMAIN, 'a negative number has no such power')
-    if base == 0 and exponent < 0:
-        raise _Fault(DOMAIN, 'division by zero')
-    if exponent.denominator == 1 and _is_small(base, exponent.numerator):
-        return base**exponent.numerator
-    return _rational(float(base) ** float(exponent))
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        raise _Fault(TOO_MUCH_WORK, 'the result is too large to be worked out')
+    return value  # type: ignore[no-any-return]
 
 
-def _is_small(base: Fraction, exponent: int) -> bool:
-    """Whether a power takes no effort; it is so if its value is within ``MAX_BITS``."""
-    return _bits(base) * abs(exponent) <= 2 * MAX_BITS
+def _fold(step: Callable[[Any, Any], Any], read: Callable[[Any], Number] = _real) -> _Tool:
+    """Left to right, bounded after each step; one number is returned as it is."""
+
+    def work(values: Sequence[Any]) -> Number:
+        _need(values, 1)
+        numbers: Iterable[Number] = map(read if len(values) > 1 else _real, values)
+        return reduce(lambda left, right: _bounded(step(left, right)), numbers)
+
+    return work
 
 
-def _sqrt(numbers: Numbers) -> Fraction | float:
-    (number,) = numbers
-    if number < 0:
-        raise _Fault(DOMAIN, 'a negative number has no square root')
-    root = Fraction(math.isqrt(number.numerator), math.isqrt(number.denominator))
-    return root if root * root == number else math.sqrt(number)
+def _add(values: Sequence[Any]) -> Number:
+    # Not sum(): from Python 3.12 on it is more exact about floats than the published runs were.
+    return _fold(operator.add)([0, *values])
 
 
-def _ln(number: Fraction) -> float:
-    if number <= 0:
-        raise _Fault(DOMAIN, 'only positive numbers have a logarithm')
-    return math.log(number.numerator if number.denominator == 1 else number)  # whole ones may exceed a float
+def _power(base: Number, exponent: Number) -> Any:
+    if is_huge_power(base, exponent):
+        raise _Fault(TOO_MUCH_WORK, 'the power is too large to be worked out')
+    return base**exponent
 
 
-def _log(numbers: Numbers) -> Fraction | float:
-    number, base = numbers if len(numbers) == 2 else (numbers[0], Fraction(10))
-    if base == 1:
-        raise _Fault(DOMAIN, 'the base of a logarithm is not 1')
-    value = _ln(number) / _ln(base)
-    exact = round(value)
-    return Fraction(exact) if _is_small(base, exact) and base**exact == number else value  # log_ of 125, 5 is 3
+def is_huge_power(base: Number, exponent: Number) -> bool:
+    """Whether a power of whole numbers would be far beyond ``MAX_BITS``; others are floats, which Python bounds."""
+    whole = isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1
+    return whole and int(base).bit_length() * exponent > 2 * MAX_BITS
 
 
-def _choose(numbers: Numbers) -> int:
-    options, items = _items(numbers)
-    items = min(items, options - items) if items <= options else items
-    return math.comb(options, _affordable(options, items))
+def _sqrt(values: Sequence[Any]) -> Number:
+    _need(values, 1)
+    return math.sqrt(_real(values[0]))
 
 
-def _permutate(numbers: Numbers) -> int:
-    options, items = _items(numbers)
-    return math.perm(options, _affordable(options, items))
+def _ln(values: Sequence[Any]) -> Number:
+    _need(values, 1)
+    return math.log(_real(values[0]))
 
 
-def _items(numbers: Numbers) -> tuple[int, int]:
-    options, items = (number.numerator for number in numbers)
-    if options < 0 or items < 0:
-        raise _Fault(DOMAIN, 'numbers of things are not negative')
-    return options, items
+def _log(values: Sequence[Any]) -> Number:
+    _need(values, 1)
+    if len(values) > 2:
+        raise _Fault(COUNT, f'"{PARAMETER}" holds a number, or a number and a base')
+    numbers = [_real(value) for value in values]
+    return math.log10(numbers[0]) if len(numbers) == 1 else math.log(*numbers)
 
 
-def _affordable(options: int, items: int) -> int:
-    if items <= options and items * options.bit_length() > _MAX_WORK_BITS:
-        raise _Fault(TOO_LARGE, 'the result is too large')
-    return items
+def _choose(values: Sequence[Any]) -> int:
+    _need(values, 2)
+    options, items = _whole(values[0]), _whole(values[1])
+    _check_work(options, min(items, options - items))
+    return math.comb(options, items)
 
 
-def _remainder(numbers: Numbers) -> Fraction:
-    number, divisor = numbers
-    if not divisor:
-        raise _Fault(DOMAIN, 'division by zero')
-    return number % divisor
+def _permutate(values: Sequence[Any]) -> int:
+    _need(values, 2)
+    options = _whole(values[0])
+    items = options if values[1] is None else _whole(values[1])
+    _check_work(options, items)
+    return math.perm(options, items)
 
 
-def _lcm(left: Fraction, right: Fraction) -> Fraction:
-    return Fraction(math.lcm(left.numerator, right.numerator))
+def _check_work(options: int, items: int) -> None:
+    if 0 < items <= options and items * options.bit_length() > _MAX_WORK_BITS:
+        raise _Fault(TOO_MUCH_WORK, 'the result is too large to be worked out')
 
 
-def _gcd(left: Fraction, right: Fraction) -> Fraction:
-    return Fraction(math.gcd(left.numerator, right.numerator))
+def _lcm(left: int, right: int) -> int:
+    return left * right // math.gcd(left, right)
+
+
+def _remainder(values: Sequence[Any]) -> Number:
+    _need(values, 2)
+    return _real(values[0]) % _real(values[1])
 
 
 _TOOLS: dict[str, _Tool] = {
-    'add_': _Tool(sum, 1),
-    'subtract_': _Tool(_fold(lambda left, right: left - right), 2),
-    'multiply_': _Tool(_fold(lambda left, right: left * right), 1),
-    'divide_': _Tool(_fold(_divide), 2),
-    'power_': _Tool(_fold(_power), 2),
-    'sqrt_': _Tool(_sqrt, 1, 1),
-    'log_': _Tool(_log, 1, 2),
-    'ln_': _Tool(lambda numbers: _ln(numbers[0]), 1, 1),
-    'lcm_': _Tool(lambda numbers: _fold(_lcm)([abs(number) for number in numbers]), 1, whole=True),
-    'gcd_': _Tool(lambda numbers: _fold(_gcd)([abs(number) for number in numbers]), 1, whole=True),
-    'remainder_': _Tool(_remainder, 2, 2),
-    'choose_': _Tool(_choose, 2, 2, whole=True),
-    'permutate_': _Tool(_permutate, 2, 2, whole=True),
+    'add_': _add,
+    'subtract_': _fold(operator.sub),
+    'multiply_': _fold(operator.mul),
+    'divide_': _fold(operator.truediv),
+    'power_': _fold(_power),
+    'sqrt_': _sqrt,
+    'log_': _log,
+    'ln_': _ln,
+    'lcm_': _fold(_lcm, _whole),
+    'gcd_': _fold(math.gcd, _whole),
+    'remainder_': _remainder,
+    'choose_': _choose,
+    'permutate_': _permutate,
 }
 
 TOOL_NAMES: tuple[str, ...] = tuple(_TOOLS)
@@ -187,79 +193,100 @@ TOOL_NAMES: tuple[str, ...] = tuple(_TOOLS)
 def call_tool(name: Any, parameters: Any, rounded: bool = True) -> ToolResult:
     """Calls a tool; whatever a model may pass, it returns soon and raises nothing.
 
-    Several numbers are taken from left to right: ``power_`` of 2, 3, 2 is 64, and the second number of ``log_`` is
-    the base. ``remainder_`` has the sign of the divisor.
+    Several numbers are taken from left to right: ``power_`` of 2, 3, 2 is 64. The second number of ``log_`` is the
+    base. ``remainder_`` has the sign of the divisor. Numbers that a tool does not use (``sqrt_`` of 9, 2) may be
+    anything.
 
     Args:
         name: One of :data:`TOOL_NAMES`.
-        parameters: ``{"input": [numbers]}``. Text, booleans, NaN and infinities are no numbers here.
-        rounded: Normalise the result as published; see :func:`normalise`.
+        parameters: ``{"input": [numbers]}``. Other keys are ignored; a key such as ``Input`` counts where ``input``
+            fails, as published.
+        rounded: Round the result as published; see :func:`result_text`.
 
     Returns:
-        The result, or an ``error``: ``tool:unknown_name``, or for arguments ``args:not_an_object``, ``args:missing``
-        (no ``input``), ``args:unknown`` (other parameters), ``args:not_a_list``, ``args:not_a_number``,
-        ``args:count``, ``args:domain`` (no such number, such as the root of a negative one) and ``args:too_large``
-        (more than 10,000 bits).
+        The result, or an ``error``: ``tool:unknown_name``, or for parameters ``args:not_an_object``, ``args:missing``
+        (no ``input``), ``args:not_a_list``, ``args:not_a_number``, ``args:count``, ``args:domain`` (no such number,
+        such as the root of a negative one), ``args:too_large`` (beyond a float, 1.8e308) and ``args:too_much_work``
+        (more than 10,000 bits on the way: the published functions go on, perhaps for ever).
     """
     if not isinstance(name, str) or name not in _TOOLS:
-        return ToolResult(None, f'Error: there is no such tool; the tools are {", ".join(TOOL_NAMES)}', UNKNOWN_NAME)
-    try:
-        numbers = _read(parameters, _TOOLS[name])
-        value = _number(_TOOLS[name].work(numbers), rounded)
-    except _Fault as fault:
-        return ToolResult(None, f'Error: {name}: {fault}', fault.error)
-    except ArithmeticError:  # beyond what a float can hold
-        return ToolResult(None, f'Error: {name}: the result is too large', TOO_LARGE)
-    return ToolResult(value, plain(value))
+        return ToolResult(f'Error: there is no such tool; the tools are {", ".join(TOOL_NAMES)}', UNKNOWN_NAME)
+    fault = _Fault(NOT_AN_OBJECT, f'parameters are an object such as {{"{PARAMETER}": [1, 2]}}')
+    for reading in _readings(parameters):
+        try:
+            value = _call(_TOOLS[name], reading)
+            return ToolResult(result_text(value) if rounded else plain(_finite(value)))
+        except _Fault as raised:
+            fault = raised
+        except ZeroDivisionError:
+            fault = _Fault(DOMAIN, 'division by zero')
+        except OverflowError:
+            fault = _Fault(TOO_LARGE, 'the result is too large')
+        except ValueError:
+            fault = _Fault(DOMAIN, 'there is no such number')
+    return ToolResult(f'Error: {name}: {fault}', fault.error)
 
 
-def _read(parameters: Any, tool: _Tool) -> list[Fraction]:
+def _readings(parameters: Any) -> list[Mapping[Any, Any]]:
     if not isinstance(parameters, dict):
-        raise _Fault(NOT_AN_OBJECT, f'parameters are an object such as {{"{PARAMETER}": [1, 2]}}')
+        return []
+    if not all(isinstance(key, str) for key in parameters):
+        return [parameters]
+    # The published run also tries '-' as '_' in the keys, which cannot make an 'input'.
+    lowered = {key.lower(): value for key, value in parameters.items()}
+    return [parameters] if lowered == parameters else [parameters, lowered]
+
+
+def _call(tool: _Tool, parameters: Mapping[Any, Any]) -> Number:
     if PARAMETER not in parameters:
         raise _Fault(MISSING, f'the parameter "{PARAMETER}" is missing')
-    if len(parameters) > 1:
-        raise _Fault(UNKNOWN, f'the only parameter is "{PARAMETER}"')
     values = parameters[PARAMETER]
-    if not isinstance(values, list):
+    if not isinstance(values, (list, tuple)):
         raise _Fault(NOT_A_LIST, f'"{PARAMETER}" is a list of numbers')
-    if not tool.least <= len(values) <= tool.most:
-        wanted = f'{tool.least}' if tool.least == tool.most else f'{tool.least} to {tool.most}'
-        raise _Fault(COUNT, f'"{PARAMETER}" holds {wanted} numbers, not {len(values)}')
-    numbers = [_rational(value) for value in values]
-    if tool.whole and any(number.denominator != 1 for number in numbers):
-        raise _Fault(DOMAIN, 'the numbers are whole ones')
-    return numbers
+    return tool(values)
 
 
-def _rational(value: Any) -> Fraction:
-    if isinstance(value, float) and math.isfinite(value):
-        return Fraction(repr(value))
-    if isinstance(value, int) and not isinstance(value, bool):
-        return _bounded(Fraction(value))
-    raise _Fault(NOT_A_NUMBER, f'"{PARAMETER}" holds numbers only')
+def _finite(value: Number) -> Number:
+    if math.isnan(value):  # raises OverflowError for an integer beyond a float
+        raise _Fault(DOMAIN, 'there is no such number')
+    if math.isinf(value):
+        raise _Fault(TOO_LARGE, 'the result is too large')
+    return value
 
 
-def _number(result: Fraction | int | float, rounded: bool) -> int | float:
-    exact = _rational(result) if isinstance(result, float) else _bounded(Fraction(result))
-    if rounded:
-        exact = normalise(exact)
-    return exact.numerator if exact.denominator == 1 else float(exact)
+def round_as_tools(value: Number) -> Number:
+    """Rounds as the published functions do.
 
-
-def normalise(value: Fraction) -> Fraction:
-    """Rounds as the published descriptions say.
-
-    Two decimals; below 1 with zeros after the point, those zeros and two more digits (0.004471 is 0.0045). Ties go to
-    the even digit, as Python's ``round`` has it.
+    From 0 to 0.1 to two significant digits (0.0567 is 0.057), all other numbers, negative ones too, to two decimals
+    (-0.0045 is -0.0). Zeros are looked for in the first ten decimals.
     """
-    size = abs(value)
-    # 10**zeros < 1 / size in whole numbers, at once: one over a number of 3,000 digits has as many zeros.
-    zeros = len(str((size.denominator - 1) // size.numerator)) - 1 if 0 < size < 1 else 0
-    return round(value, DECIMALS + zeros)
+    if isinstance(value, int):
+        return value
+    before, _, after = f'{value:.{_SHOWN_DECIMALS}f}'.partition('.')
+    zeros = len(after) - len(after.lstrip('0'))
+    return round(value, DECIMALS + zeros if before == '0' else DECIMALS)
 
 
-def plain(value: int | float) -> str:
+def result_text(value: Number) -> str:
+    """A result as the published functions write it.
+
+    Raises:
+        OverflowError: It is beyond a float.
+        ValueError: It is no finite number.
+    """
+    mantissa, mark, exponent = str(round_as_tools(_finite(value))).partition('e')
+    if '.' in mantissa:
+        # A fault of the published functions: zeros at the end are cut off before the exponent is read, so that
+        # 1.5e+20 is 150. 1e+20, without a point, is right.
+        exponent = exponent.rstrip('0')
+    return _decimal(mantissa + mark + exponent)
+
+
+def plain(value: Number) -> str:
     """A finite number in decimals, with neither an exponent nor zeros at the end."""
-    text = format(Decimal(repr(value)), 'f')
-    return text.rstrip('0').rstrip('.') if '.' in text else text
+    return _decimal(repr(value))
+
+
+def _decimal(text: str) -> str:
+    decimals = format(Decimal(text), 'f')
+    return decimals.rstrip('0').rstrip('.') if '.' in decimals else decimals

@@ -14,7 +14,9 @@ from opencompass_tooleval.easytool.funcqa.records import Record, Step
 from opencompass_tooleval.easytool.instruction import ToolInstruction
 
 MAX_STEPS = 20
-MAX_TRIALS = 3
+MAX_TRIES = 5
+MAX_REQUESTS = 12
+MAX_CALLS = 100
 
 
 @dataclass(frozen=True)
@@ -23,32 +25,46 @@ class Options:
 
     Attributes:
         instructions: Tool name -> instruction, for the methods that show any.
-        max_steps: Calls of tools per question at most, failed ones included.
-        max_trials: Calls per subtask at most, until one succeeds (the paper's R, whose value it does not say).
-        rounded: Whether results are normalised as published.
+        max_steps: ReAct: answers of the model per question at most.
+        max_tries: EasyTool: choices of a tool per task at most, until a call gives something (the paper's R).
+        max_requests: EasyTool: how often the model is asked at most, until a reply can be read.
+        max_calls: EasyTool: tries, and calls of tools, per question at most; the published run has no bound. Of
+            ChatGPT's questions none needs more than 17.
+        reading: EasyTool: how replies are read, one of :data:`~opencompass_tooleval.easytool.funcqa.replies.READINGS`.
+        rounded: Whether results are rounded as published.
         source: Names the file of the instructions, for the record.
     """
 
     instructions: Mapping[str, ToolInstruction] = field(default_factory=dict)
     max_steps: int = MAX_STEPS
-    max_trials: int = MAX_TRIALS
+    max_tries: int = MAX_TRIES
+    max_requests: int = MAX_REQUESTS
+    max_calls: int = MAX_CALLS
+    reading: str = 'official'
     rounded: bool = True
     source: str = ''
 
     def settings(self) -> dict[str, Any]:
-        """What the trajectory of a method with tools says of them."""
+        """What a trajectory of the method EasyTool says of them."""
         return {
-            'max_steps': self.max_steps,
-            'max_trials': self.max_trials,
+            'max_tries': self.max_tries,
+            'max_requests': self.max_requests,
+            'max_calls': self.max_calls,
+            'reading': self.reading,
             'rounded': self.rounded,
             'instructions': self.source,
         }
 
 
 class Talk:
-    """Asks in single messages, and keeps what was said."""
+    """Asks in single messages, and keeps what was asked and answered.
 
-    def __init__(self) -> None:
+    Args:
+        system: Stands before each of them; ``''`` for none.
+    """
+
+    def __init__(self, system: str = '') -> None:
+        self._before = (Message('system', system),) if system else ()
         self.rounds: list[dict[str, str]] = []
 
     def ask(self, prompt: str, gold: str) -> Rounds[Answer]:
@@ -58,9 +74,9 @@ class Talk:
             prompt: The message.
             gold: What a perfect model would say.
         """
-        said = yield Turn((Message('user', prompt),), gold)
-        self.rounds.append({'asked': prompt, 'answer': str(said)})
-        return strip_reasoning(said)
+        answer = yield Turn((*self._before, Message('user', prompt)), gold)
+        self.rounds.append({'asked': prompt, 'answer': str(answer)})
+        return strip_reasoning(answer)
 
 
 def gold_answer(record: Record) -> str:

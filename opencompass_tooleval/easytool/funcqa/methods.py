@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from opencompass_tooleval.core.rounds import Rounds
 from opencompass_tooleval.easytool.funcqa import prompts
-from opencompass_tooleval.easytool.funcqa.decomposing import easytool
 from opencompass_tooleval.easytool.funcqa.dialogue import Options, Talk, gold_answer
+from opencompass_tooleval.easytool.funcqa.easytool_method import easytool
 from opencompass_tooleval.easytool.funcqa.records import Record
 from opencompass_tooleval.easytool.funcqa.trajectory import Trajectory
 

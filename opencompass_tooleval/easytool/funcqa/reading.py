@@ -29,6 +29,10 @@ _NUMBER = re.compile(
 )
 
 
+_FIGURES = re.compile(r'-?[0-9][0-9,]*(?:\.[0-9]+)?')
+_MAX_FLOAT_DIGITS = 300
+"""Longer numbers are compared with nothing: no answer is as large, and a float holds none of 310 digits."""
+
 _FRACTION = re.compile(r'\\[dt]?frac\s?\{([0-9.]{1,400})\}\s?\{([0-9.]{1,400})\}')
 _POWER = re.compile(r'(?<=10)[\u207b\u207a]?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,3}')
 _GROUPING = re.compile(r'(?<=[0-9])[\u00a0\u2009\u202f](?=[0-9]{3}(?![0-9]))')
@@ -83,6 +87,15 @@ def read_number(text: str) -> Number:
         if found:
             return _number(found[-1])
     return Number(None, reason=NO_NUMBER)
+
+
+def read_numbers(text: str) -> list[Fraction]:
+    """All numbers of an answer, each once: ``-3.5`` and ``1,234``, as FuncQA's published labels take them."""
+    answer = strip_reasoning(text)
+    if len(answer) > MAX_CHARS:
+        return []
+    texts = dict.fromkeys(figures.replace(',', '') for figures in _FIGURES.findall(answer))
+    return [Fraction(figures) for figures in texts if len(figures) <= _MAX_FLOAT_DIGITS]
 
 
 def _number(match: re.Match[str]) -> Number:

@@ -67,7 +67,7 @@ class Record:
     Attributes:
         id: Its row number in the file, from 0.
         subset: ``one_hop`` or ``multi_hop``.
-        question: It.
+        question: As the file has it, blanks at its ends included: so it was asked.
         answer: The gold answer that counts.
         published: The gold answer as the file has it.
         gold: Which of the two counts: one of ``GOLDS``.
@@ -151,7 +151,7 @@ def _record(number: int, raw: Any, subset: str, gold: str) -> Record:
         raise _Fault("there is no calculation in 'func' or 'calculation'")
     steps = tuple(_step(text) for text in said)
     answer = repair(subset, question, published) if gold == 'repaired' else published
-    return Record(str(number), subset, question.strip(), answer, published, gold, steps)
+    return Record(str(number), subset, question, answer, published, gold, steps)
 
 
 def load_records(file: Path, subset: str, gold: str = 'official') -> list[Record]:

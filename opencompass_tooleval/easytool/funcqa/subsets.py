@@ -8,14 +8,14 @@ SUBSETS = (
     {
         'name': 'one_hop',
         'file': 'funcqa_oh.json',
-        'metrics': ('accuracy', 'tool_error_rate', 'tool_name_error_rate', 'parameter_error_rate'),
+        'metrics': ('accuracy', 'strict_accuracy', 'tool_error_rate', 'tool_name_error_rate', 'parameter_error_rate'),
         'count': 60,
         'repaired': 3,
     },
     {
         'name': 'multi_hop',
         'file': 'funcqa_mh.json',
-        'metrics': ('accuracy', 'tool_error_rate', 'tool_name_error_rate', 'parameter_error_rate'),
+        'metrics': ('accuracy', 'strict_accuracy', 'tool_error_rate', 'tool_name_error_rate', 'parameter_error_rate'),
         'count': 68,
         'repaired': 16,
     },

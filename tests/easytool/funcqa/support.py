@@ -9,6 +9,7 @@ from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.easytool.funcqa.dialogue import Options
 from opencompass_tooleval.easytool.funcqa.records import Record, Step
 from opencompass_tooleval.easytool.shapes import load_instructions
+from tests.easytool.funcqa.funcqa_script import STAGES
 from tests.easytool.shared_data import DEMO
 
 T = TypeVar('T')
@@ -38,12 +39,11 @@ def drive(dialogue: Rounds[T], reply: Callable[[Turn], str]) -> T:
 
 
 def by_stage(**answers: str) -> Callable[[Turn], str]:
-    """Gold answers, but for the stages named: ``tasks``, ``tool``, ``parameters``, ``answer``."""
-    marks = {'tasks': '{"Tasks"', 'tool': '{"Tool"', 'parameters': '{"Parameters"'}
+    """Gold answers, but for the stages named: those of ``STAGES``, or ``answer`` for methods of one round."""
 
     def reply(turn: Turn) -> str:
         prompt = turn.messages[-1].content
-        stage = next((name for name, mark in marks.items() if mark in prompt), 'answer')
+        stage = next((name for name, mark in STAGES.items() if mark in prompt), 'answer')
         return answers.get(stage, turn.gold)
 
     return reply

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from opencompass_tooleval.easytool.funcqa.adapter import FuncQADialogues, ToolEv
 from opencompass_tooleval.easytool.funcqa.records import TABLE, parse_payload
 from opencompass_tooleval.easytool.funcqa.subsets import METHODS
 from opencompass_tooleval.easytool.funcqa.trajectory import parse_trajectory
+from opencompass_tooleval.easytool.shapes import dump_instructions
+from tests.easytool.funcqa.support import INSTRUCTIONS as INSTRUCTED
 from tests.easytool.funcqa.support import drive
 from tests.easytool.shared_data import DEMO, real
 
@@ -38,7 +41,7 @@ def test_gold_changes_answers_and_nothing_that_is_asked(subset: Any) -> None:
 
 @pytest.mark.parametrize('method', ['zero_shot', 'cot', 'easytool'])
 def test_the_oracle_scores_100(method: str) -> None:
-    dialogues = FuncQADialogues(method, INSTRUCTIONS, max_steps=7, rounded=False)
+    dialogues = FuncQADialogues(method, INSTRUCTIONS, max_calls=70, rounded=False)
     rows = ToolEvalFuncQADataset.load('tooleval:demo/funcqa', 'multi_hop')
     predictions = [drive(dialogues(row), lambda turn: turn.gold) for row in rows]
     evaluator = ToolEvalFuncQAEvaluator('multi_hop')
@@ -48,7 +51,7 @@ def test_the_oracle_scores_100(method: str) -> None:
     assert (provenance['method'], provenance['gold']) == (method, 'official')
     settings = parse_trajectory(predictions[0]).settings
     if method == 'easytool':
-        assert (provenance['max_steps'], provenance['rounded']) == (7, False)
+        assert (provenance['max_calls'], provenance['rounded'], provenance['max_tries']) == (70, False, 5)
         assert provenance['instructions'] == settings['instructions'] and settings['instructions'].startswith(
             'functions'
         )
@@ -67,8 +70,22 @@ def test_what_is_wrong_is_said_before_anything_is_asked(tmp_path: Path) -> None:
         FuncQADialogues('easytool')
     with pytest.raises(DataError, match='prepare funcqa'):
         FuncQADialogues('easytool', 'data/nowhere.json')
+    with pytest.raises(ValueError, match='official or strict'):
+        FuncQADialogues('easytool', INSTRUCTIONS, reading='kind')
+    with pytest.raises(ValueError, match='at least 1'):
+        FuncQADialogues('easytool', INSTRUCTIONS, max_requests=0)
     tools = json.loads((DEMO / 'funcqa' / 'functions_data.json').read_text(encoding='utf-8'))
     del tools['5']
     (tmp_path / 'tools.json').write_text(json.dumps(tools), encoding='utf-8')
     with pytest.raises(DataError, match='no instruction of sqrt_'):
         FuncQADialogues('easytool', str(tmp_path / 'tools.json'))
+
+
+def test_instructions_of_tools_with_two_functions_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / 'tools.json'
+    doubled = [
+        replace(tool, functions=(*tool.functions, replace(tool.functions[0], name='b'))) for tool in INSTRUCTED.values()
+    ]
+    file.write_text(dump_instructions(doubled), encoding='utf-8')
+    with pytest.raises(DataError, match='add_'):
+        FuncQADialogues('easytool', str(file))

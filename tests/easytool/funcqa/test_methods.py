@@ -2,36 +2,57 @@
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.rounds import Turn, run_alone
+from opencompass_tooleval.easytool.funcqa import easytool_prompts as prompts
 from opencompass_tooleval.easytool.funcqa.dialogue import Options
+from opencompass_tooleval.easytool.funcqa.easytool_method import MAX_FIELD
 from opencompass_tooleval.easytool.funcqa.methods import METHODS
-from opencompass_tooleval.easytool.funcqa.prompts import MAX_SHOWN
-from opencompass_tooleval.easytool.funcqa.records import TABLE, load_records
+from opencompass_tooleval.easytool.funcqa.records import TABLE, Record, load_records
 from opencompass_tooleval.easytool.funcqa.scoring import score_trajectory
 from opencompass_tooleval.easytool.funcqa.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.easytool.shapes import load_instructions
+from tests.easytool.funcqa.funcqa_script import stage_of
 from tests.easytool.funcqa.support import INSTRUCTIONS, OPTIONS, RECORD, by_stage, drive
-from tests.easytool.shared_data import DEMO, real
+from tests.easytool.shared_data import DEMO, expected, real
+
+ONE_HOP = replace(RECORD, subset='one_hop', steps=RECORD.steps[:1], answer=300)
+
+TASKS = json.dumps({'Tasks': ['multiply', 'subtract']})
+ORDER = json.dumps([{'task': 'multiply', 'id': 1, 'dep': -1}, {'task': 'subtract', 'id': 2, 'dep': [1]}])
+PARAMETERS = ('{"Parameters": {"input": [12, 25]}}', '{"Parameters": {"input": [300, 42]}}')
 
 
-def run(reply: Callable[[Turn], str], options: Options = OPTIONS) -> Trajectory:
-    return drive(METHODS['easytool'](RECORD, options), reply)
+def run(reply: Callable[[Turn], str], options: Options = OPTIONS, record: Record = RECORD) -> Trajectory:
+    return drive(METHODS['easytool'](record, options), reply)
 
 
 def gold(turn: Turn) -> str:
     return turn.gold
 
 
-def shared_file(name: str) -> Any:
-    return real(f'funcqa/{name}')
+def stages(trajectory: Trajectory) -> list[str]:
+    return [stage_of(entry['asked']) for entry in trajectory.rounds]
+
+
+def in_turn(stage: str, *answers: str) -> Callable[[Turn], str]:
+    """Gold answers, but for the first requests of one stage."""
+    rest: Iterator[str] = iter(answers)
+
+    def reply(turn: Turn) -> str:
+        return next(rest, turn.gold) if stage_of(turn.messages[-1].content) == stage else turn.gold
+
+    return reply
 
 
 @pytest.mark.parametrize('method', METHODS)
@@ -43,39 +64,104 @@ def test_a_perfect_model_scores_100(method: str, subset: Any, answers: str, plac
         file, options = DEMO / 'funcqa' / subset.file, OPTIONS
     else:
         tools = load_instructions(real('easytool/functions_data.json'))
-        file, options = shared_file(subset.file), Options(tools)
+        file, options = real(f'funcqa/{subset.file}'), Options(tools)
     for record in load_records(file, subset.name, answers):
         trajectory = drive(METHODS[method](record, options), gold)
         score = score_trajectory(record, trajectory)
-        assert (score.values['accuracy'], score.reason) == (1, 'ok'), record
+        assert (score.values['accuracy'], score.values['strict_accuracy'], score.reason) == (1, 1, 'ok'), record
         assert [call.name for call in trajectory.calls] == (
             [step.tool for step in record.steps] if method == 'easytool' else []
         )
 
 
+NAMES = (
+    'task_decompose',
+    'task_topology',
+    'choose_tool',
+    'choose_parameter',
+    'choose_parameter_depend',
+    'answer_generation',
+    'answer_generation_depend',
+    'answer_summarize',
+    'answer_check',
+)
+
+
+def test_prompts_are_the_published_ones_byte_for_byte() -> None:
+    published = json.loads(expected('easytool/prompts.json').read_text('utf-8'))['funcQA']
+    assert set(published) == {*NAMES, 'answer_generation_direct'}  # which no FuncQA run asks
+    for name in NAMES:
+        assert [prompts.SYSTEM, getattr(prompts, name.upper())] == published[name]
+
+
+def test_prompts_have_the_published_digest() -> None:
+    text = '\0'.join([prompts.SYSTEM, *(getattr(prompts, name.upper()) for name in NAMES)])
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == '14cdf054efd50314'
+
+
+def test_what_is_filled_in_is_pythons_text_of_lists_and_dicts() -> None:
+    def reply(turn: Turn) -> str:
+        stage = stage_of(turn.messages[-1].content)
+        return {'tasks': TASKS, 'order': ORDER, 'task_answer': 'It is 300.'}.get(stage, turn.gold)
+
+    asked = [entry['asked'] for entry in run(reply).rounds]
+    tools = [{'ID': tool.id, 'description': tool.description} for tool in INSTRUCTIONS.values()]
+    usage = "{'required_parameters': [{'name': 'input', 'type': 'List'}], 'Example': "
+    log = (
+        f"{{'Original Question': '{RECORD.question}', 1: {{'task': 'multiply', 'answer': 'It is 300.'}}, "
+        "2: {'task': 'subtract', 'answer': ''}}"
+    )
+    assert f'This is tool list:\n{[str(tool) for tool in tools]}\nPlease' in asked[0]
+    assert (
+        "These are subtasks of this question:\n[{'task': 'multiply', 'id': 1}, {'task': 'subtract', 'id': 2}]\n"
+        in asked[1]
+    )
+    assert "This is the user's question: multiply\n" in asked[2] and f'Tool List:\n{tools}\n\nPlease' in asked[2]
+    assert "'multiply', 'answer': ''" in asked[3] and f'This is API tool documentation: {usage}' in asked[3]
+    assert log in asked[6] and log in asked[7]
+    assert 'output by the API tool: \n300\nWe will' in asked[4]
+    summary = "[{'task': 'multiply', 'answer': 'It is 300.'}, {'task': 'subtract', 'answer': 'It is 300.'}]\n"
+    assert f'These are subtasks and their answers: {summary}Final answer:' in asked[8]
+    assert 'This is the response: Answer: 258\n' in asked[9]
+
+
+def test_the_system_prompt_stands_before_every_request() -> None:
+    turn = next(METHODS['easytool'](RECORD, OPTIONS))
+    assert turn.messages[0] == Message('system', 'You are a helpful assistant.') and turn.messages[1].role == 'user'
+
+
 def test_a_trajectory_keeps_everything_and_comes_back() -> None:
     trajectory = run(gold)
     assert [(call.name, call.parameters, call.result) for call in trajectory.calls] == [
-        ('multiply_', {'input': [12, 25]}, 300),
-        ('subtract_', {'input': [300, 42]}, 258),
+        ('multiply_', {'input': [12, 25]}, '300'),
+        ('subtract_', {'input': [300, 42]}, '258'),
     ]
-    assert len(trajectory.rounds) == 1 + 2 * 2 + 1
-    assert trajectory.answer == 'Answer: 258'
-    assert trajectory.settings == {'max_steps': 20, 'max_trials': 3, 'rounded': True, 'instructions': 'demo'}
+    task = ['tool', 'parameters', 'task_answer']
+    assert stages(trajectory) == ['tasks', 'order', *task, *task, 'final', 'check']
+    assert (trajectory.answer, trajectory.check, trajectory.stopped) == ('Answer: 258', 'yes', '')
+    assert trajectory.tasks[0] == {
+        'task': 'multiply_ of 12, 25',
+        'answer': 'The result is 300.',
+        'done': True,
+        'tries': 1,
+    }
+    assert trajectory.settings == {
+        'max_tries': 5,
+        'max_requests': 12,
+        'max_calls': 100,
+        'reading': 'official',
+        'rounded': True,
+        'instructions': 'demo',
+    }
     assert parse_trajectory(trajectory.to_json()) == trajectory
 
 
-def test_what_each_stage_is_shown() -> None:
-    asked = [said['asked'] for said in run(gold).rounds]
-    assert all(RECORD.question in prompt for prompt in asked)
-    for prompt in (asked[0], asked[1], asked[3]):
-        assert all(f'{name}: {tool.description}' in prompt for name, tool in INSTRUCTIONS.items())
-    assert '"Parameters": {"input": [6, 7]}' in asked[2]  # the example of multiply_'s instruction
-    assert 'add_' not in asked[2].replace('{"Tool": "add_"}', '')
-    assert 'Subtasks done so far' not in asked[2]
-    for prompt in asked[3:]:
-        assert '1. multiply_ of 12, 25: multiply_({"input": [12, 25]}) = 300\n' in prompt
-    assert '2. subtract_ of 300, 42: subtract_({"input": [300, 42]}) = 258\n' in asked[5]
+def test_one_hop_is_not_decomposed_and_has_no_log() -> None:
+    trajectory = run(gold, record=ONE_HOP)
+    assert stages(trajectory) == ['tool', 'parameters', 'task_answer', 'final', 'check']
+    assert not any('Original Question' in entry['asked'] for entry in trajectory.rounds)
+    assert trajectory.rounds[1]['asked'].startswith('This is an API tool documentation.')
+    assert [task['task'] for task in trajectory.tasks] == [RECORD.question]
 
 
 def test_the_answer_of_one_round_methods_is_the_text() -> None:
@@ -87,107 +173,181 @@ def test_the_answer_of_one_round_methods_is_the_text() -> None:
     assert 'step by step' in cot['asked'] and 'step by step' not in zero_shot['asked']
 
 
-FAILING = [
-    ({'tool': '{"Tool": "plus"}'}, 'tool:unknown_name', 'plus', None),
-    ({'tool': '{"Tool": ["add_"]}'}, 'tool:unknown_name', '["add_"]', None),
-    ({'tool': 'multiply_'}, 'tool:unreadable', '', 'multiply_'),
-    ({'tool': '{"Name": "multiply_"}'}, 'tool:unreadable', '', '{"Name": "multiply_"}'),
-    ({'parameters': 'twelve, 25'}, 'args:unreadable', 'multiply_', 'twelve, 25'),
-    ({'parameters': '{"Parameters": {"input": [4/3]}}'}, 'args:unreadable', 'multiply_', None),
-    ({'parameters': '{"Parameters": {"input": ["12", "25"]}}'}, 'args:not_a_number', 'multiply_', None),
-    ({'parameters': '{"Parameters": {"input": [NaN]}}'}, 'args:not_a_number', 'multiply_', None),
-    ({'parameters': '{"Parameters": {"numbers": [12, 25]}}'}, 'args:missing', 'multiply_', None),
-    ({'parameters': '{"Parameters": [12, 25]}'}, 'args:not_an_object', 'multiply_', [12, 25]),
+@pytest.mark.parametrize('stage', ['tasks', 'order', 'tool', 'parameters'])
+def test_a_reply_that_does_not_parse_is_asked_again(stage: str) -> None:
+    trajectory = run(in_turn(stage, *['I cannot.'] * 11))
+    assert (trajectory.answer, trajectory.stopped) == ('Answer: 258', '')
+    assert stages(trajectory).count(stage) == 11 + (1 if stage in ('tasks', 'order') else 2)
+    assert [call.error for call in trajectory.calls] == ['', '']
+
+
+STOPS = [
+    ({'tasks': 'no'}, 'plan:no_tasks', 12),
+    ({'tasks': '{"Tasks": 5}'}, 'plan:no_tasks', 1),
+    ({'tasks': '{"Tasks": {"a": 1}}'}, 'plan:no_tasks', 1),
+    ({'order': 'no'}, 'plan:no_order', 13),
+    ({'order': '[]'}, 'plan:no_order', 13),
+    ({'order': '[{"task": "a", "id": 1, "dep": []}]'}, 'plan:no_order', 13),
+    ({'order': '[{"task": "a", "dep": -1}]'}, 'plan:no_order', 2),
+    ({'order': '[{"id": 1, "dep": -1}]'}, 'plan:no_order', 2),
+    ({'order': '[{"task": "a", "id": [1], "dep": -1}]'}, 'plan:no_order', 2),
+    ({'tool': '5'}, 'parse:no_tool', 3),
+    ({'tool': '{"Tool": 5}'}, 'parse:no_tool', 3),
+    ({'tool': '{"ID": 13}'}, 'tool:unknown_name', 3),
+    ({'tool': '{"ID": "add_"}'}, 'tool:unknown_name', 3),
+    ({'parameters': '{"Parameters": [12, 25]}'}, 'args:not_an_object', 4),
 ]
 
 
-@pytest.mark.parametrize(('answers', 'error', 'name', 'parameters'), FAILING, ids=range(len(FAILING)))
-def test_a_failing_subtask_is_tried_three_times_and_the_method_goes_on(
-    answers: dict[str, str], error: str, name: str, parameters: Any
-) -> None:
+@pytest.mark.parametrize(('answers', 'reason', 'rounds'), STOPS, ids=range(len(STOPS)))
+def test_what_stops_the_published_run_is_wrong_and_says_why(answers: dict[str, str], reason: str, rounds: int) -> None:
     trajectory = run(by_stage(**answers))
-    first = trajectory.calls[0]
-    assert [call.error for call in trajectory.calls[:3]] == [error] * 3 and len(trajectory.calls) == 6
-    assert first.result is None and first.name == name
-    if parameters is not None:
-        assert first.parameters == parameters
-    last = trajectory.rounds[-1]['asked']
-    assert '1. multiply_ of 12, 25: no result' in last and '2. subtract_ of 300, 42: no result' in last
-    assert trajectory.rounds[-1]['answer'] == 'Answer: 258'
+    assert (trajectory.stopped, trajectory.answer, trajectory.check) == (reason, '', '')
+    assert len(trajectory.rounds) == rounds
+    score = score_trajectory(RECORD, trajectory)
+    assert (score.values['accuracy'], score.reason) == (0, reason)
+    assert score.values['tool_error_rate'] == float(reason.startswith(('tool:', 'args:')))
 
 
-def test_a_failure_is_told_and_the_tool_chosen_again() -> None:
-    replies = iter(['{"Tool": "times_"}'])
-
-    def once(turn: Turn) -> str:
-        return next(replies, turn.gold) if '{"Tool"' in turn.messages[-1].content else turn.gold
-
-    trajectory = run(once)
-    assert [call.error for call in trajectory.calls] == ['tool:unknown_name', '', '']
-    again = trajectory.rounds[2]['asked']
-    assert 'times_(null) = Error: there is no such tool' in again and 'in vain' in again
-    assert 'in vain' not in trajectory.rounds[4]['asked']  # the next subtask starts afresh
-
-
-def test_parameters_need_not_be_wrapped() -> None:
-    trajectory = run(by_stage(parameters='{"input": [1, 2]}'))
-    assert [call.result for call in trajectory.calls] == [2, -1]
+FAILING = [
+    ({'tool': 'add, I would say'}, None),
+    ({'tool': '-1'}, None),
+    ({'parameters': 'twelve, 25'}, 'args:unreadable'),
+    ({'parameters': '{"Parameters": -1}'}, 'args:not_an_object'),
+    ({'parameters': '{"Parameters": "12, 25"}'}, 'args:not_an_object'),
+    ({'parameters': '{"Parameters": {"input": ["12", "25"]}}'}, 'args:not_a_number'),
+    ({'parameters': '{"Parameters": {"numbers": [12, 25]}}'}, 'args:missing'),
+    ({'parameters': '{"Parameters": [{"input": ["12"]}]}'}, 'args:not_a_number'),
+    ({'parameters': '{"Parameters": [[]]}'}, 'args:not_an_object'),
+    ({'parameters': '{"Parameters": []}'}, None),
+    ({'parameters': '{"Parameters": {"input": [-1]}}'}, ''),
+]
 
 
-def test_results_are_normalised_unless_asked() -> None:
-    reply = by_stage(tasks='{"Tasks": ["a"]}', tool='{"Tool": "divide_"}', parameters='{"input": [91, 20349]}')
-    assert run(reply).calls[0].result == 0.0045
-    assert run(reply, replace(OPTIONS, rounded=False)).calls[0].result == 91 / 20349
+@pytest.mark.parametrize(('answers', 'error'), FAILING, ids=range(len(FAILING)))
+def test_a_failing_task_is_tried_five_times_and_the_method_goes_on(answers: dict[str, str], error: str | None) -> None:
+    trajectory = run(by_stage(**answers))
+    assert [call.error for call in trajectory.calls] == ([] if error is None else [error] * 10)
+    assert [(task['done'], task['tries']) for task in trajectory.tasks] == [(False, 5)] * 2
+    assert stages(trajectory).count('task_answer') == 10
+    assert 'These are subtasks and their answers: []\n' in trajectory.rounds[-2]['asked']
+    assert "'answer': 'The result is" in trajectory.rounds[-3]['asked']  # the last of the failed tries is in the log
+    wrong = score_trajectory(replace(RECORD, answer=1), trajectory)
+    assert wrong.reason == (error or 'step:no_result') and wrong.values['tool_error_rate'] == bool(error)
 
 
-@pytest.mark.parametrize('said', ['no idea', '{"Tasks": "one"}', '{"Tasks": []}', '{"Tasks": [1, {}]}', ''])
-def test_without_subtasks_the_question_is_the_only_one(said: str) -> None:
-    trajectory = run(by_stage(tasks=said))
-    assert len(trajectory.calls) == 1
-    assert f'Current subtask: {RECORD.question}' in trajectory.rounds[1]['asked']
+def test_a_list_of_parameters_is_several_calls() -> None:
+    listed = '{"Parameters": [{"input": [1, 2]}, {"input": ["x"]}, {"input": [3, 4]}]}'
+    trajectory = run(in_turn('parameters', listed))
+    assert [call.error for call in trajectory.calls] == ['', 'args:not_a_number', '', '']
+    assert 'output by the API tool: \n2\n\n12\nWe will' in trajectory.rounds[4]['asked']
+    assert trajectory.tasks[0]['done']
 
 
-@pytest.mark.parametrize('reply', [by_stage(tasks=json.dumps({'Tasks': ['more'] * 500}))])
-def test_twenty_calls_at_most(reply: Callable[[Turn], str]) -> None:
-    trajectory = run(reply)
-    assert (len(trajectory.calls), trajectory.stopped) == (20, 'step:too_many')
-    assert trajectory.answer == 'Answer: 258'  # from what there is
-    failing = run(by_stage(tasks=json.dumps({'Tasks': ['more'] * 500}), tool='x'))
-    assert (len(failing.calls), failing.stopped) == (20, 'step:too_many')
-    assert len(run(reply, replace(OPTIONS, max_steps=5)).calls) == 5
-    wrong = score_trajectory(RECORD, run(by_stage(tasks=json.dumps({'Tasks': ['more'] * 500}), answer='Answer: 1')))
-    assert (wrong.values['accuracy'], wrong.reason) == (0, 'step:too_many')
+def test_a_failed_try_leads_back_to_the_choice_of_a_tool() -> None:
+    trajectory = run(in_turn('parameters', '{"Parameters": {"input": ["12"]}}'))
+    assert stages(trajectory)[2:8] == ['tool', 'parameters', 'task_answer'] * 2
+    assert 'output by the API tool: \n\nWe will' in trajectory.rounds[4]['asked']
+    assert [call.error for call in trajectory.calls] == ['args:not_a_number', '', '']
+    assert trajectory.tasks[0]['tries'] == 2
+
+
+def test_the_tasks_are_those_of_the_topology_in_its_order() -> None:
+    order = [{'task': 'second', 'id': 'b', 'dep': '1, 2'}, {'task': 'first', 'id': 'a', 'dep': -1, 'more': 1}]
+    trajectory = run(by_stage(order=repr(order)))
+    assert [task['task'] for task in trajectory.tasks] == ['second', 'first']
+    shown = trajectory.rounds[3]['asked'].partition('answers: \n ')[2].partition('\n')[0]
+    assert list(ast.literal_eval(shown)) == ['Original Question', 'b', 'a']
+
+
+def test_a_result_is_cut_at_5000_characters() -> None:
+    many = json.dumps({'Parameters': [{'input': [10**300]}] * 90})
+    trajectory = run(in_turn('parameters', many), replace(OPTIONS, max_calls=1_000))
+    assert (
+        len(trajectory.rounds[4]['asked'].partition('output by the API tool: \n')[2].partition('\nWe will')[0]) == 5_000
+    )
+
+
+def test_results_are_rounded_unless_asked() -> None:
+    reply = by_stage(tool='{"ID": 3}', parameters='{"Parameters": {"input": [91, 20349]}}')
+    assert run(reply).calls[0].result == '0.0045'
+    assert run(reply, replace(OPTIONS, rounded=False)).calls[0].result == str(91 / 20349)
+
+
+@pytest.mark.parametrize(
+    ('answer', 'check'), [('{"Choice": "No"}', 'no'), ('Yes', 'unreadable'), ('{"Choice": 1}', 'unreadable')]
+)
+def test_the_check_is_recorded_and_decides_nothing(answer: str, check: str) -> None:
+    trajectory = run(by_stage(check=answer))
+    assert trajectory.check == check
+    assert score_trajectory(RECORD, trajectory).reason == 'ok'
+
+
+def test_a_hundred_calls_at_most() -> None:
+    tasks = json.dumps([{'task': 'more', 'id': n, 'dep': -1} for n in range(101)])
+    assert run(by_stage(order=tasks)).stopped == 'step:too_many'
+    endless = run(by_stage(parameters=json.dumps({'Parameters': [{'input': [1]}] * 10_000})))
+    assert (len(endless.calls), endless.stopped) == (100, 'step:too_many')
+    tasks = json.dumps([{'task': 'more', 'id': n, 'dep': -1} for n in range(30)])
+    failing = run(by_stage(order=tasks, tool='-1'))
+    assert (failing.stopped, stages(failing).count('task_answer')) == ('step:too_many', 100)
+    assert len(run(by_stage(order=tasks), replace(OPTIONS, max_calls=5)).calls) == 0
+
+
+def test_strict_reading_finds_the_object_among_words() -> None:
+    fenced = {
+        'tasks': f'Sure:\n\n```json\n{TASKS}\n```',
+        'order': f'```json\n{ORDER}\n```',
+        'tool': 'I choose (of course)\n```json\n{"ID": 2}\n```',
+        'parameters': 'Here: {"Parameters": {"input": [6, 7]}}',
+    }
+    trajectory = run(by_stage(**fenced), replace(OPTIONS, reading='strict'))
+    assert [call.result for call in trajectory.calls] == ['42', '42'] and not trajectory.stopped
+    assert len(trajectory.rounds) == 10 and trajectory.settings['reading'] == 'strict'
+    assert run(by_stage(**fenced)).stopped == 'plan:no_tasks'
+    assert run(by_stage(tool='no'), replace(OPTIONS, reading='strict')).tasks[0]['tries'] == 5
 
 
 HOSTILE = [
     "__import__('os').system('touch pwned')",
-    '{"Tool": "__import__(\'os\').system(\'touch pwned\')"}',
-    '{"Parameters": {"input": [__import__("os").system("touch pwned")]}}',
-    '{"Parameters": {"input": [9**9**9**9]}}',
-    '{"Tool": "power_", "Parameters": {"input": [9, 9, 9, 9, 9, 9, 9, 9]}}',
-    '{"Tool": "power_", "Parameters": {"input": [9, ' + '9' * 3000 + ']}}',
-    '{"Parameters": {"input": ' + '[' * 100_000 + ']' * 100_000 + '}}',
+    '{"ID": "__import__(\'os\').system(\'touch pwned\')"}',
+    '{"Tasks": ["a"], "ID": 2, "Parameters": {"input": [__import__("os").system("touch pwned")]}}',
+    '{"Tasks": ["a"], "ID": 2, "Parameters": {"input": [9**9**9**9]}}',
+    '{"Tasks": ["a"], "ID": 4, "Parameters": {"input": [9, 9, 9, 9, 9, 9, 9, 9]}}',
+    '{"Tasks": ["a"], "ID": 4, "Parameters": {"input": [9, ' + '9' * 3000 + ']}}',
+    '{"ID": 2, "Parameters": {"input": ' + '[' * 100_000 + ']' * 100_000 + '}}',
     '{"Parameters": ' * 20_000,
-    '{"Parameters": {"input": [NaN, Infinity, 1e999]}}',
-    '{"Parameters": {"input": [0x' + 'f' * 150_000 + ']}}',
+    '{"ID": 0, "Parameters": {"input": [1e999, -1e999]}}',
+    '{"ID": 0, "Parameters": {"input": [0x' + 'f' * 150_000 + ']}}',
+    '{"ID": 0, "Parameters": {"input": [' + '1+' * 90_000 + '1]}}',
     '{"Tasks": ["' + 'x' * 190_000 + '"]}',
     '{"Tasks": [' + '"{0.__class__}", ' * 10_000 + '"a"]}',
+    '{"Tasks": ' + '"' + 'x' * 100_000 + '"}',
     '{question} {0} {done.__class__} %s',
     '\x00\ud83d\u2028',
     '<think>' * 20_000,
 ]
 
 
+@pytest.mark.parametrize('record', [RECORD, ONE_HOP], ids=lambda record: record.subset)
+@pytest.mark.parametrize('reading', ['official', 'strict'])
 @pytest.mark.parametrize('text', HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_answers_are_errors_within_a_second(text: str, tmp_path: Any, monkeypatch: Any) -> None:
+def test_hostile_answers_are_errors_within_a_second(
+    text: str, reading: str, record: Record, tmp_path: Any, monkeypatch: Any
+) -> None:
     monkeypatch.chdir(tmp_path)
     start = time.perf_counter()
-    trajectory = run(lambda turn: text)
-    assert trajectory.calls and len(trajectory.calls) <= 20
+    trajectory = run(lambda turn: text, replace(OPTIONS, reading=reading), record)
     assert parse_trajectory(trajectory.to_json()).calls == trajectory.calls
-    assert score_trajectory(RECORD, trajectory).values['accuracy'] == 0
+    assert score_trajectory(record, trajectory).values['strict_accuracy'] == 0
     assert time.perf_counter() - start < len(trajectory.rounds)
     assert not list(tmp_path.iterdir())
     assert all(call.error for call in trajectory.calls)
-    longest = max(len(said['asked']) for said in trajectory.rounds)
-    assert longest < 5_000 + 25 * MAX_SHOWN * 2
+    longest = max(len(entry['asked']) for entry in trajectory.rounds)
+    assert longest < 5_000 + 3 * MAX_FIELD
+
+
+def test_a_hostile_order_is_bounded() -> None:
+    task = {'task': 'x' * 150_000, 'id': 'y' * 20_000, 'dep': -1}
+    trajectory = run(by_stage(order=json.dumps([task])))
+    assert max(len(entry['asked']) for entry in trajectory.rounds) < 5_000 + 3 * MAX_FIELD

@@ -37,6 +37,7 @@ with read_base():
 datasets = [row for row in tooleval_funcqa_datasets if row['abbr'] not in LEFT_OUT]
 for row in datasets:
     row['infer_cfg']['inferencer']['max_out_len'] = 24
+    row['infer_cfg']['inferencer']['dialogues']['max_requests'] = 2
 settings = dict(max_seq_len=8192, run_cfg=dict(num_gpus=0))
 api = dict(type=ToolEvalOpenAI, path='tiny', key='none', temperature=0, backoff=0.01, max_workers=16,
            query_per_second=1000, batch_size=64, **settings)
@@ -98,7 +99,7 @@ def bench(asked: dict[str, ModelServer], tiny_model: Path, tmp_path_factory: pyt
 @pytest.mark.parametrize('method', METHODS)
 def test_a_server_that_works_it_out_has_100_and_no_errors(bench: Bench, subset: str, method: str) -> None:
     result = bench.file('results', 'right', subset, method)
-    assert result['accuracy'] == 100.0
+    assert (result['accuracy'], result['strict_accuracy']) == (100.0, 100.0)
     assert result['reasons'] == {'ok': COUNTS[subset]}
     assert result['tool_error_rate'] == (0.0 if method == 'easytool' else None)
     assert result['provenance']['method'] == method and result['provenance']['gold'] == 'official'
@@ -112,18 +113,27 @@ def test_a_server_that_works_it_out_has_100_and_no_errors(bench: Bench, subset: 
         assert [[call.name for call in item.calls] for item in trajectories] == [
             [step.tool for step in record.steps] for record in records
         ]
-        assert all(len(item.rounds) == 2 + 2 * len(item.calls) for item in trajectories)
+        assert [len(item.rounds) for item in trajectories] == [asked_for(item, subset) for item in trajectories]
+        assert {item.check for item in trajectories} == {'yes'}
+        assert result['breakdown']['checks'] == {'yes': COUNTS[subset]}
+
+
+def asked_for(trajectory: Trajectory, subset: str) -> int:
+    """How often a model is asked that does everything right."""
+    return 3 * len(trajectory.calls) + (2 if subset == 'one_hop' else 4)
 
 
 def test_errors_are_counted_exactly(bench: Bench) -> None:
     for subset, count in COUNTS.items():
         result = bench.file('results', 'wrong', subset, 'easytool')
         names, parameters = len(range(0, count, 3)), len(range(1, count, 3))
-        assert result['accuracy'] == 0.0
+        assert (result['accuracy'], result['strict_accuracy']) == (0.0, 0.0)
         assert result['tool_error_rate'] == pytest.approx(100 * (names + parameters) / count)
         assert result['tool_name_error_rate'] == pytest.approx(100 * names / count)
         assert result['parameter_error_rate'] == pytest.approx(100 * parameters / count)
-        assert result['breakdown']['tool_errors'] == {'tool:unknown_name': names, 'args:not_a_number': parameters}
+        assert result['breakdown']['tool_errors'] == {'tool:unknown_name': names, 'args:not_a_number': 5 * parameters}
+        assert result['breakdown']['stopped'] == {'tool:unknown_name': names}
+        assert result['breakdown']['checks'] == {'unreadable': count - names}
         assert result['reasons'] == {
             'tool:unknown_name': names,
             'args:not_a_number': parameters,
@@ -136,6 +146,8 @@ def test_the_summary_is_table_6(bench: Bench) -> None:
     rows = [line.split(',') for line in file.read_text(encoding='utf-8').splitlines()]
     table = {(row[0], row[2]): row[4:6] for row in rows}
     assert table['tooleval-funcqa-easytool', 'one_hop'] == ['100.00', '0.00']
+    assert table['tooleval-funcqa-easytool', 'one_hop_strict'] == ['100.00', '0.00']
+    assert table['tooleval-funcqa-easytool', 'multi_hop_strict'] == ['100.00', '0.00']
     assert table['tooleval-funcqa-easytool', 'multi_hop'] == ['100.00', '0.00']
     one, two = 100 * 9 / 13, 100 * 5 / 7
     assert table['tooleval-funcqa-easytool', 'error'] == ['0.00', f'{(60 * one + 68 * two) / 128:.2f}']
@@ -147,7 +159,7 @@ def test_each_round_is_one_batch(bench: Bench, asked: dict[str, ModelServer]) ->
     stats = asked['right'].stats()
     assert stats['most_in_flight'] >= 7
     expected = sum(
-        2 + 2 * len(item.calls) for subset in COUNTS for item in bench.trajectories('right', subset, 'easytool')
+        asked_for(item, subset) for subset in COUNTS for item in bench.trajectories('right', subset, 'easytool')
     )
     assert stats['requests'] == expected + 2 * sum(COUNTS.values())
     assert len({request['digest'] for request in stats['asked']}) == stats['requests']
@@ -159,10 +171,12 @@ def test_a_tiny_model_runs_every_method_to_its_end(bench: Bench, method: str) ->
         result = bench.file('results', 'tiny', subset, method)
         assert result['samples'] == {'all': count, 'infra': 0}
         trajectories = bench.trajectories('tiny', subset, method)
-        if method == 'easytool':  # nonsense: the question is its only subtask, and three calls fail
-            assert all(call.error for item in trajectories for call in item.calls)
-            assert {len(item.calls) for item in trajectories} == {3}
-            assert (result['tool_error_rate'], result['accuracy']) == (100.0, 0.0)
+        if method == 'easytool':  # nonsense: no tool is chosen, so that no call fails
+            assert not any(item.calls for item in trajectories)
+            assert (result['tool_error_rate'], result['accuracy']) == (0.0, 0.0)
+            requests = 5 * (2 + 1) + 2 if subset == 'one_hop' else 2
+            assert {len(item.rounds) for item in trajectories} == {requests}
+            assert set(result['reasons']) == {'step:no_result' if subset == 'one_hop' else 'plan:no_tasks'}
 
 
 def test_a_killed_run_asks_only_what_is_missing(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-# EasyTool's Table 6: accuracy on both subsets, and the share of all 60 + 68 questions with a tool-related error.
+# EasyTool's Table 6: accuracy on both subsets, by the strict rule beside it, and the share of all 60 + 68 questions
+# with a tool-related error.
 _methods = ['zero_shot', 'cot', 'react', 'easytool']
 _counts = [('one_hop', 60), ('multi_hop', 68)]
 
@@ -6,8 +7,9 @@ tooleval_funcqa_summary_groups: list[object] = []
 for _method in _methods:
     _name = f'tooleval-funcqa-{_method}'
     for _subset, _count in _counts:
-        _subsets = [[f'tooleval-funcqa-{_subset}-{_method}', 'accuracy']]
-        tooleval_funcqa_summary_groups.append(dict(name=_name, metric=_subset, subsets=_subsets))
+        for _row, _metric in [(_subset, 'accuracy'), (f'{_subset}_strict', 'strict_accuracy')]:
+            _subsets = [[f'tooleval-funcqa-{_subset}-{_method}', _metric]]
+            tooleval_funcqa_summary_groups.append(dict(name=_name, metric=_row, subsets=_subsets))
 for _method in ['react', 'easytool']:
     for _row, _metric in [('error', 'tool'), ('name_error', 'tool_name'), ('parameter_error', 'parameter')]:
         tooleval_funcqa_summary_groups.append(
@@ -22,5 +24,5 @@ for _method in ['react', 'easytool']:
 tooleval_funcqa_rows = [
     [f'tooleval-funcqa-{_method}', _row]
     for _method in _methods
-    for _row in ['one_hop', 'multi_hop', 'error', 'name_error', 'parameter_error']
+    for _row in ['one_hop', 'one_hop_strict', 'multi_hop', 'multi_hop_strict', 'error', 'name_error', 'parameter_error']
 ]
