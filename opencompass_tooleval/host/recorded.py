@@ -10,13 +10,9 @@ from typing import Any
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_object
-from opencompass_tooleval.core.recorded_row import read_recorded_row
 from opencompass_tooleval.host.recorded_question import RecordedQuestion, question_of
 
-RECORDED_SHAPE = 'recorded_shape'
-"""The column of a predictions file that says in which published shape a replayed answer was recorded."""
-
-_TEXT_KEYS = ('prediction', 'answer', 'output', 'response')
+_TEXT_KEYS = ('prediction', 'answer', 'output', 'response', 'total output', 'init output')
 _ID_KEYS = ('record_id', 'id')
 
 
@@ -75,19 +71,17 @@ class RecordedAnswers:
 
 def _answer(path: Path, name: str, item: Any) -> Answer:
     """A recorded answer; one that is parsed already becomes Python text, as the authors' script has it."""
-    infra = shape = None
+    infra = None
     if isinstance(item, dict):
         key = next((key for key in _TEXT_KEYS if key in item), None)
-        published = read_recorded_row(item) if key is None else None
-        if key is None and published is None:
-            raise DataError(path, f'it has none of {", ".join(_TEXT_KEYS)}, init output', record=name)
-        infra, shape = item.get('infra'), published.shape if published else item.get(RECORDED_SHAPE)
-        item = published.answer if published else item[str(key)]
+        if key is None:
+            raise DataError(path, f'it has none of {", ".join(_TEXT_KEYS)}', record=name)
+        item, infra = item[key], item.get('infra')
     if item is None:
         raise DataError(path, 'its answer is null, which is no answer', record=name)
     if infra is not None and not isinstance(infra, str):
         raise DataError(path, "its 'infra' is neither text nor null", record=name)
-    return Answer(str(item), infra, recorded_shape=shape if isinstance(shape, str) else None)
+    return Answer(str(item), infra)
 
 
 def _record_id(item: Any) -> str | None:
@@ -163,7 +157,7 @@ def load_recorded(path: Path) -> RecordedAnswers:
         path: T-Eval's result file (JSON, id -> record with ``prediction``) or its folder of one file per id; a
             predictions file of OpenCompass (JSON, ``"0"``, ``"1"``, ... -> row; by ``record_id`` if it was written by
             this package); JSON lines with ``id`` or ``record_id`` and ``prediction``; or UltraTool's files of answers
-            (JSON lines, :mod:`~opencompass_tooleval.core.recorded_row`).
+            (JSON lines with ``init output``).
 
     Raises:
         DataError: It is missing or cannot be read.

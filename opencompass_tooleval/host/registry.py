@@ -18,6 +18,7 @@ MODULES = (
     'host.fixed_models',
     'host.infer_task',
     'host.inferencer',
+    'host.local_runner',
     'host.partitioner',
     'host.rounds_inferencer',
     'host.slurm_runner',
@@ -51,7 +52,7 @@ REGISTERED = {
     'TEXT_POSTPROCESSORS': ('tooleval_teval_v1', 'tooleval_teval_v2', 'tooleval_teval_clean'),
     'PARTITIONERS': ('ToolEvalNumWorkerPartitioner',),
     'TASKS': ('ToolEvalInferTask', 'ToolEvalEvalTask'),
-    'RUNNERS': ('SlurmArrayRunner',),
+    'RUNNERS': ('SlurmArrayRunner', 'ToolEvalLocalRunner'),
     'MODELS': ('ReplayModel', 'OracleModel', 'ToolEvalOpenAI'),
 }
 """Registry -> names. OpenCompass overwrites a name silently, so a test asserts that these were free."""

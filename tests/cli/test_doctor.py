@@ -115,7 +115,7 @@ def test_pins_are_those_of_the_package() -> None:
 def test_registry() -> None:
     (finding,) = check_registry()
     assert (finding.level, finding.what) == (Level.OK, 'registry')
-    assert finding.says == '27 names registered'
+    assert finding.says == '28 names registered'
 
 
 def test_registry_that_lacks_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +220,7 @@ def test_command(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = tooleval('doctor')
     assert outcome.code == 0, outcome.out
     assert 'FAULT' not in outcome.out
-    assert '27 names registered' in outcome.out
+    assert '28 names registered' in outcome.out
     assert 'pip install' not in outcome.out or 'opencompass-tooleval[agent]' in outcome.out
 
 

@@ -46,7 +46,7 @@ def test_plan_before_and_after(
     write_config(tmp_path, canned_server)
     plan = json.loads(tooleval('plan', 'mine.py', '--json').out)
     (model,) = plan['models']
-    assert plan['runner'] == 'LocalRunner' and plan['workers'] == 1
+    assert plan['runner'] == 'ToolEvalLocalRunner' and plan['workers'] == 1
     assert (model['model'], model['jobs'], model['gpus'], model['datasets'], model['done']) == ('api', 1, 0, 2, 0)
     assert model['samples'] > 4 and model['prompt_tokens'] > 50 * model['samples']
     assert model['evaluations'] == 1

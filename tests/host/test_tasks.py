@@ -160,13 +160,14 @@ def test_what_scoring_will_miss_is_said_before_inference(monkeypatch: pytest.Mon
     warnings: list[str] = []
     monkeypatch.setattr(infer_task.get_logger(), 'warning', warnings.append)
     planning = {'name': 'planning', 'language': 'zh'}
-    datasets = [
-        dataset('no-judge', type=ToolEvalUltraToolEvaluator, **planning),
-        dataset('judged', type=ToolEvalUltraToolEvaluator, judgements=__file__, **planning),
-        dataset('foreign', type='no.such.Evaluator'),
-        {'abbr': 'not scored'},
-    ]
-    infer_task.warn_of_scoring([({'abbr': 'm'}, row) for row in datasets])
+    infer_task.warn_of_scoring(
+        [
+            dataset('no-judge', type=ToolEvalUltraToolEvaluator, **planning),
+            dataset('judged', type=ToolEvalUltraToolEvaluator, judgements='file.jsonl', **planning),
+            dataset('foreign', type='no.such.Evaluator'),
+            {'abbr': 'not scored'},
+        ]
+    )
     (said,) = warnings
     assert said.startswith('no-judge: scoring will fail: UltraTool planning needs a judge')
 
