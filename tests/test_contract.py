@@ -152,7 +152,7 @@ def test_ultratool_summarizer_is_table_2() -> None:
             assert name in groups or metric in known[name], (name, metric)
 
 
-@pytest.mark.parametrize('variant', ['', '_easytool'])
+@pytest.mark.parametrize('variant', ['', '_easytool', '_easytool_ids'])
 def test_restbench_configs_are_the_table(variant: str) -> None:
     for subset in RESTBENCH_TABLE:
         name = f'tooleval_restbench_{subset.name}{variant}'
@@ -164,6 +164,7 @@ def test_restbench_configs_are_the_table(variant: str) -> None:
         assert row.get('instructions') == (subset.instructions if variant else None)
         assert row['eval_cfg']['evaluator']['name'] == subset.name
         assert row['infer_cfg']['inferencer']['max_out_len'] == 512
+        assert row.get('method') == ('easytool' if variant == '_easytool_ids' else None)
 
 
 def test_restbench_summarizer_has_every_metric() -> None:
@@ -171,7 +172,7 @@ def test_restbench_summarizer_has_every_metric() -> None:
     rows = [
         (f'tooleval-restbench-{subset.name}{variant}', metric)
         for subset in RESTBENCH_TABLE
-        for variant in ('', '-easytool')
+        for variant in ('', '-easytool', '-easytool-ids')
         for metric in subset.metrics
     ]
     assert [tuple(row) for row in config['summarizer']['dataset_abbrs']] == rows
@@ -198,9 +199,9 @@ def test_easytool_summarizer_has_a_column_for_each_that_changes() -> None:
     assert set(rows) <= set(groups)
 
 
-@pytest.mark.parametrize('variant', ['', '_easytool'])
+@pytest.mark.parametrize('variant', ['', '_easytool', '_easytool_ids'])
 def test_toolbench_configs_are_the_table(variant: str) -> None:
-    for kind in ('selection', 'calls'):
+    for kind in ('selection',) if variant == '_easytool_ids' else ('selection', 'calls'):
         name = f'tooleval_toolbench_{kind}{variant}'
         config = Config.fromfile(CONFIGS / 'datasets' / 'easytool' / f'{name}_gen.py', format_python_code=False)
         assert [key for key in config if key.endswith('_datasets')] == [f'{name}_datasets']
@@ -210,6 +211,14 @@ def test_toolbench_configs_are_the_table(variant: str) -> None:
             assert (row['name'], row['n'], row['k']) == (subset.name, 1, 1)
             assert row.get('instructions') == (subset.instructions if variant else None)
             assert row['eval_cfg']['evaluator']['name'] == subset.name
+            assert row.get('method') == ('easytool' if variant == '_easytool_ids' else None)
+
+
+TOOLBENCH_VARIANTS = {
+    'selection': ('', '-easytool', '-easytool-ids'),
+    'calls': ('', '-easytool'),
+    'success': ('',),
+}
 
 
 def test_toolbench_summarizer_has_every_metric() -> None:
@@ -217,7 +226,7 @@ def test_toolbench_summarizer_has_every_metric() -> None:
     rows = [
         (f'tooleval-toolbench-{subset.name}{variant}', metric)
         for subset in TOOLBENCH_TABLE
-        for variant in (('',) if subset.kind == 'success' else ('', '-easytool'))
+        for variant in TOOLBENCH_VARIANTS[subset.kind]
         for metric in subset.metrics
     ]
     assert [tuple(row) for row in config['summarizer']['dataset_abbrs']] == rows
