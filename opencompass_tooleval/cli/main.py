@@ -388,6 +388,24 @@ def score_teval_command(
     )
 
 
+@app.command('prompts')
+def prompts_command(
+    benchmark: str = typer.Argument(help='teval, ultratool, restbench, funcqa or toolbench.'),
+    subset: str = typer.Argument(help='Such as plan_json.'),
+    language: str | None = typer.Option(None, help="en or zh; by default the data file's, or en; UltraTool: zh."),
+    data: str | None = typer.Option(None, help='The data file, or its folder; by default where the package looks.'),
+    instructions: str | None = typer.Option(None, help='A file of EasyTool instructions, in place of documentation.'),
+    version: str | None = typer.Option(None, help="T-Eval: v1, v2 or v2_subset; by default the data file's, or v2."),
+    method: str | None = typer.Option(None, help="FuncQA's method, RestBench's easytool, UltraTool's preset."),
+    limit: int | None = typer.Option(None, min=1, help='So many records from the first.'),
+    json_out: str | None = typer.Option(None, '--json', help='Write JSON lines there; - for standard output.'),
+) -> None:
+    """Show the messages that a model is sent, record by record; of dialogues the first turn."""
+    from opencompass_tooleval.cli.prompts import PromptsRequest, show_prompts
+
+    show_prompts(PromptsRequest(benchmark, subset, language, data, instructions, version, method, limit, json_out))
+
+
 def main() -> None:
     """Runs the command; a fault of the user's data or machine ends in one line, not in a traceback."""
     logging.basicConfig(level=logging.WARNING, format='%(levelname)s: %(message)s', stream=sys.stderr)

@@ -44,7 +44,12 @@ class ToolEvalTEvalEasyToolDataset(BaseDataset):
 
     @staticmethod
     def load(
-        path: str, name: str, instructions: str, encoder: str | None = None, protocol: str | None = None
+        path: str,
+        name: str,
+        instructions: str,
+        encoder: str | None = None,
+        protocol: str | None = None,
+        check_encoder: bool = True,
     ) -> Dataset:
         """Loads it; all but the prompts is as :meth:`ToolEvalTEvalDataset.load` has it.
 
@@ -54,13 +59,14 @@ class ToolEvalTEvalEasyToolDataset(BaseDataset):
             instructions: File of instructions, such as ``data/easytool/teval_en_v2.json``.
             encoder: As there.
             protocol: As there.
+            check_encoder: As there.
 
         Raises:
             ValueError: The subset's prompts hold no documentation.
             DataError: Data or instructions are missing or damaged, or there are tools without an instruction.
         """
         check_variant('teval', split_stem(name)[0])
-        data = ToolEvalTEvalDataset.load(path, name, encoder, protocol)
+        data = ToolEvalTEvalDataset.load(path, name, encoder, protocol, check_encoder)
         catalogue = load_catalogue(instructions, 'teval', resolve_data_path(path, TEVAL_CURE))
         asked = ((row['record_id'], [Message(**item) for item in json.loads(row['messages'])]) for row in data)
         prompts = ([vars(message) for message in messages] for messages in instruct_teval(asked, catalogue, name))

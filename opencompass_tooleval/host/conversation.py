@@ -48,6 +48,11 @@ class Conversation(PromptList):
         conversation.gold_answer = entry['gold_answer']
         return conversation
 
+    def messages(self) -> list[Message]:
+        """The inverse of :meth:`of`."""
+        names = {role: name for name, role in _ROLES.items()}
+        return [Message(names[item['role']], item['content']) for item in self]
+
 
 @ICL_PROMPT_TEMPLATES.register_module()
 class ToolEvalConversationTemplate:

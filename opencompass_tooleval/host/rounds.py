@@ -71,6 +71,12 @@ class _Dialogue(Generic[T]):
             self.turn, self.outcome.value = None, end.value
 
 
+def conversation_of(turn: Turn, record_id: str, source: str, position: int) -> Conversation:
+    """What a model is given in a round."""
+    entry = {'record_id': record_id, 'source': source, 'idx': position, 'gold_answer': turn.gold}
+    return Conversation.of(normalise(turn.messages, {}), entry)
+
+
 def _digest(turn: Turn) -> str:
     """32 hex digits that stand for what is asked."""
     text = json.dumps([asdict(message) for message in turn.messages])
@@ -152,13 +158,8 @@ class RoundsRunner:
     def _conversation(self, dialogue: _Dialogue[Any]) -> Conversation:
         assert dialogue.turn is not None
         number = len(dialogue.outcome.turns)
-        entry = {
-            'record_id': f'{dialogue.key}/{number}' if number else dialogue.key,
-            'source': self.source,
-            'idx': dialogue.position,
-            'gold_answer': dialogue.turn.gold,
-        }
-        return Conversation.of(normalise(dialogue.turn.messages, {}), entry)
+        record_id = f'{dialogue.key}/{number}' if number else dialogue.key
+        return conversation_of(dialogue.turn, record_id, self.source, dialogue.position)
 
     def _ask(self, batch: Sequence[_Dialogue[Any]]) -> None:
         prompts = [self._conversation(dialogue) for dialogue in batch]

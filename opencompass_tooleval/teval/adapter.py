@@ -40,7 +40,9 @@ class ToolEvalTEvalDataset(BaseDataset):
     """One subset of T-Eval."""
 
     @staticmethod
-    def load(path: str, name: str, encoder: str | None = None, protocol: str | None = None) -> Dataset:
+    def load(
+        path: str, name: str, encoder: str | None = None, protocol: str | None = None, check_encoder: bool = True
+    ) -> Dataset:
         """Loads it.
 
         Args:
@@ -48,13 +50,15 @@ class ToolEvalTEvalDataset(BaseDataset):
             name: File name without ``.json``, such as ``plan_json_v2_zh``.
             encoder: What the evaluator will use; looked for here, so that a missing one is known before inference.
             protocol: What the evaluator will use.
+            check_encoder: Whether to look for the encoder; what is asked does not depend on it.
 
         Raises:
             DataError: The data is missing or damaged.
             EncoderMissingError: The evaluator will need an encoder that is not on this machine.
         """
         subset, version, _ = split_stem(name)
-        _rules(name, protocol, 'official', encoder)
+        if check_encoder:
+            _rules(name, protocol, 'official', encoder)
         file = resolve_data_path(path, CURE) / f'{name}.json'
         samples = load_samples(file, subset, version)
         published = find_subset(subset).counts.get(version, 'none')

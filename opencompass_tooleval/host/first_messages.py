@@ -1,0 +1,75 @@
+"""What a data set of a config asks first, by the code that asks it in a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+from mmengine.config import Config
+from opencompass.registry import ICL_PROMPT_TEMPLATES
+from opencompass.utils import build_dataset_from_cfg, get_logger
+
+from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.host.conversation import Conversation
+from opencompass_tooleval.host.rounds import conversation_of
+from opencompass_tooleval.host.rounds_inferencer import DIALOGUES
+
+
+def read_datasets(config: Path) -> list[dict[str, Any]]:
+    """The data sets of one of our configs: ``X_datasets`` of ``X_gen.py``, and ``X_rows`` of ``X_rows.py``."""
+    cfg = Config.fromfile(config, format_python_code=False)
+    name = config.stem if config.stem.endswith('_rows') else f'{config.stem.removesuffix("_gen")}_datasets'
+    return list(cfg[name])
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps standard output, where OpenCompass logs, and standard error clear while data is loaded."""
+    level, shown = get_logger().level, not are_progress_bars_disabled()
+    get_logger().setLevel('ERROR')
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        get_logger().setLevel(level)
+        if shown:
+            enable_progress_bars()
+
+
+def _first(row: Mapping[str, Any], whole: Conversation, begin: Any) -> Conversation | None:
+    """What is asked first about a row; None of a dialogue that ends without a question."""
+    if begin is None:
+        return whole
+    dialogue = begin(row)
+    try:
+        turn = next(dialogue, None)
+    finally:
+        dialogue.close()
+    return conversation_of(turn, row['record_id'], row['source'], row['idx']) if turn else None
+
+
+def first_messages(dataset: Mapping[str, Any], limit: int | None = None) -> Iterator[tuple[str, list[Message]]]:
+    """Yields the id and the messages of each record, of a dialogue those of its first turn.
+
+    Args:
+        dataset: The data set's config.
+        limit: So many records from the first; None for all.
+
+    Raises:
+        DataError: Its data or instructions are missing or damaged.
+    """
+    cfg = Config({**dataset})
+    if limit is not None:
+        cfg['reader_cfg']['test_range'] = f'[:{limit}]'
+    infer = cfg['infer_cfg']
+    template = ICL_PROMPT_TEMPLATES.build(infer['prompt_template'])
+    dialogues = infer['inferencer'].get('dialogues')
+    begin = DIALOGUES.build(dialogues) if dialogues else None
+    with _quiet():
+        rows = build_dataset_from_cfg(cfg).test
+    for row in rows:
+        asked = _first(row, template.generate_item(row), begin)
+        yield row['record_id'], asked.messages() if asked else []

@@ -1,0 +1,204 @@
+"""``tooleval prompts`` shows what a recording model is sent in the pipeline: every benchmark, subset and variant."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mmengine.config import Config, ConfigDict
+
+from opencompass_tooleval.easytool.toolbench.records import find_file
+from opencompass_tooleval.easytool.toolbench.records import find_subset as find_toolbench
+from opencompass_tooleval.host.data_path import package_path
+from opencompass_tooleval.host.fixed_models import OracleModel
+from opencompass_tooleval.host.infer_task import ToolEvalInferTask
+from opencompass_tooleval.teval.records import split_stem
+from tests.cli.conftest import DEMO, Command
+
+CONFIGS = DEMO.parents[1] / 'configs' / 'datasets'
+NAMES = {'SYSTEM': 'system', 'HUMAN': 'user', 'BOT': 'assistant'}
+Prompts = dict[str, list[dict[str, str]]]
+
+
+class RecordingModel(OracleModel):
+    """Keeps the first prompt of every record, as it arrives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: Prompts = {}
+
+    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+        for prompt in inputs:
+            messages = [{'role': NAMES[item['role']], 'content': item['prompt']} for item in prompt]
+            self.sent.setdefault(prompt.record_id.partition('/')[0], messages)
+        return super().generate(inputs, max_out_len, **kwargs)
+
+
+def sent(dataset: Any, folder: Path) -> Prompts:
+    """What inference sends."""
+    model = RecordingModel()
+    cfg = ConfigDict(
+        models=[ConfigDict(abbr='recording', type=RecordingModel)], datasets=[[dataset]], work_dir=str(folder)
+    )
+    ToolEvalInferTask(cfg).run(model, 'recording')
+    return model.sent
+
+
+def datasets(config: str, *names: str) -> list[Any]:
+    cfg = Config.fromfile(CONFIGS / f'{config}.py', format_python_code=False)
+    return [dataset for name in names for dataset in cfg[name]]
+
+
+def file_of(dataset: Any, *below: str) -> str:
+    """A data file of the demo."""
+    folder = package_path(dataset['path'])
+    assert folder is not None
+    return str(folder.joinpath(*below))
+
+
+def arguments_of(dataset: Any) -> list[str]:
+    """The command that should show a data set; with instructions, its folder is named, else its file."""
+    _, benchmark, _ = dataset['abbr'].split('-', 2)
+    name, said = dataset['name'], []
+    inferencer = dataset['infer_cfg']['inferencer']
+    instructions = dataset.get('instructions') or inferencer.get('dialogues', {}).get('instructions')
+    if benchmark == 'teval':
+        stem, (name, version, language) = name, split_stem(name)
+        said, below = ['--language', language, '--version', version], [f'{stem}.json']
+        if not instructions:
+            said = []  # the file's name says it
+    elif benchmark == 'ultratool':
+        folder = {'zh': 'Chinese-dataset', 'en': 'English-dataset'}[dataset['language']]
+        said, below = ['--language', dataset['language']], [folder, 'test_set', f'{name}.json']
+    elif benchmark == 'restbench':
+        below = [f'{name}.json']
+        said = ['--method', 'easytool'] if dataset.get('method') == 'easytool' else []
+    elif benchmark == 'funcqa':
+        below = [{'one_hop': 'funcqa_oh.json', 'multi_hop': 'funcqa_mh.json'}[name]]
+        said = ['--method', inferencer['dialogues']['method']]
+    else:
+        subset = find_toolbench(name)
+        below = [find_file(subset.data).file] if subset.data else []
+    if instructions:
+        said += ['--instructions', str(package_path(instructions)), '--data', dataset['path']]
+    else:
+        said += ['--data', file_of(dataset, *below)]
+    return [benchmark, name, *said]
+
+
+def check(tooleval: Command, dataset: Any, folder: Path) -> None:
+    done = tooleval('prompts', *arguments_of(dataset), '--json', '-')
+    assert done.code == 0, done.err
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    assert all(list(row) == ['id', 'messages'] for row in rows)
+    shown = {row['id']: row['messages'] for row in rows}
+    assert len(rows) == len(shown) > 0
+    assert shown == sent(dataset, folder), dataset['abbr']
+
+
+@pytest.mark.parametrize(
+    ('config', 'names', 'count'),
+    [
+        ('demo/tooleval_teval_demo_gen', ('tooleval_teval_en_v2_datasets', 'tooleval_teval_zh_v2_datasets'), 16),
+        (
+            'demo/tooleval_easytool_demo_gen',
+            (
+                'tooleval_teval_en_v2_easytool_datasets',
+                'tooleval_teval_zh_v2_easytool_datasets',
+                'tooleval_ultratool_en_easytool_datasets',
+                'tooleval_ultratool_zh_easytool_datasets',
+            ),
+            20,
+        ),
+        (
+            'demo/tooleval_ultratool_demo_gen',
+            ('tooleval_ultratool_zh_datasets', 'tooleval_ultratool_en_datasets'),
+            12,
+        ),
+        ('demo/tooleval_restbench_demo_gen', ('tooleval_restbench_datasets',), 4),
+        ('demo/tooleval_toolbench_demo_gen', ('tooleval_toolbench_datasets',), 7),
+    ],
+    ids=['teval', 'instructions', 'ultratool', 'restbench', 'toolbench'],
+)
+def test_what_is_sent(
+    tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str, names: tuple[str, ...], count: int
+) -> None:
+    monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')  # finds ToolBench's candidates
+    found = datasets(config, *names)
+    assert len(found) == count
+    for dataset in found:
+        check(tooleval, dataset, tmp_path / 'run')
+
+
+def test_the_first_turn_of_dialogues_is_sent(tooleval: Command, tmp_path: Path) -> None:
+    found = datasets('demo/tooleval_funcqa_demo_gen', 'tooleval_funcqa_datasets', 'tooleval_funcqa_react_datasets')
+    assert {dataset['infer_cfg']['inferencer']['dialogues']['method'] for dataset in found} >= {'easytool', 'react'}
+    ids = datasets('easytool/tooleval_restbench_ids_rows', 'tooleval_restbench_ids_rows')
+    for dataset in ids:
+        dataset['path'] = 'tooleval:demo/restbench'
+        dataset['instructions'] = f'tooleval:demo/restbench/{dataset["name"]}_tool.json'
+    for dataset in [*found, *ids]:
+        check(tooleval, dataset, tmp_path / 'run')
+
+
+def test_to_be_read_and_a_limit(tooleval: Command, tmp_path: Path) -> None:
+    data = ('--data', DEMO / 'EN' / 'plan_json_v2.json')
+    done = tooleval('prompts', 'teval', 'plan_json', *data, '--limit', 2)
+    assert (done.code, done.err) == (0, '')
+    assert done.out.startswith('=== demo_museum\n--- system\nThese APIs are at your disposal')
+    assert done.out.count('\n--- user\n') == done.out.count('=== ') == 2
+    out = tmp_path / 'prompts.jsonl'
+    assert tooleval('prompts', 'teval', 'plan_json', *data, '--limit', 1, '--json', out).out == ''
+    (line,) = out.read_text(encoding='utf-8').splitlines()
+    assert json.loads(line)['id'] == 'demo_museum'
+
+
+@pytest.mark.parametrize(
+    ('benchmark', 'subset', 'options', 'says'),
+    [
+        *(
+            pytest.param(
+                benchmark, subset, (), f'Mend it with: tooleval prepare {benchmark}', id=f'no {benchmark} data'
+            )
+            for benchmark, subset in (
+                ('teval', 'plan_json'),
+                ('ultratool', 'planning'),
+                ('restbench', 'tmdb'),
+                ('toolbench', 'calls_g2'),
+            )
+        ),
+        pytest.param('funcqa', 'one_hop', (), 'Mend it with: tooleval prepare ', id='no funcqa data'),
+        pytest.param('gorilla', 'x', (), "no benchmark 'gorilla'; there are teval, ultratool", id='benchmark'),
+        pytest.param('teval', 'plan', (), "T-Eval has no subset 'plan'", id='subset'),
+        pytest.param('teval', 'plan_json', ('--language', 'fr'), "no language 'fr'", id='language'),
+        pytest.param('teval', 'plan_json', ('--version', 'v3'), 'T-Eval has versions v1, v2', id='version'),
+        pytest.param('funcqa', 'one_hop', ('--method', 'magic'), 'no one_hop with method magic', id='method'),
+        pytest.param('teval', 'plan_json', ('--method', 'x'), 'teval has no methods', id='methods'),
+        pytest.param(
+            'teval', 'review_str', ('--instructions', 'x.json'), 'no review_str with instructions', id='no variant'
+        ),
+        pytest.param(
+            'teval',
+            'plan_json',
+            ('--data', DEMO / 'EN' / 'plan_str_v2.json'),
+            'by its name this is plan_str, v2, EN',
+            id='another file',
+        ),
+        pytest.param(
+            'ultratool',
+            'planning',
+            ('--data', 'planning.json'),
+            'it has to end in Chinese-dataset/test_set/planning.json',
+            id='a file elsewhere',
+        ),
+    ],
+)
+def test_faults_are_one_line(
+    tooleval: Command, benchmark: str, subset: str, options: tuple[object, ...], says: str
+) -> None:
+    done = tooleval('prompts', benchmark, subset, *options)
+    assert done.code == 1 and done.out == ''
+    (line,) = done.err.splitlines()
+    assert says in line
