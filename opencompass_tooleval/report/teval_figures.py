@@ -1,4 +1,4 @@
-"""T-Eval: the six abilities, and json beside string (arXiv 2312.14033, Figures 1 and 5)."""
+"""T-Eval: the six abilities, and json beside string (arXiv 2312.14033, Table 1)."""
 
 from __future__ import annotations
 

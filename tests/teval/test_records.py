@@ -180,6 +180,13 @@ def test_each_step_of_a_plan_is_a_record_of_the_steps() -> None:
     counts = {name: find_subset(name).counts['v1'] for name in ('instruct', 'reason_str', 'retrieve_str')}
     assert counts['instruct'] == sum(step.name != 'FinishAction' for step in steps)
     assert counts['reason_str'] == counts['retrieve_str'] == len(steps)
+    assert round(len(steps) / find_subset('plan_json').counts['v1'], 1) == 5.8  # App. A
+
+
+def test_the_plans_have_the_published_tools() -> None:
+    apis = {name for sample in real_samples('plan_str') for name in sample.record.apis}
+    assert len({name.partition('.')[0] for name in apis}) == 15  # Section 2.3
+    assert len(apis) == 50
 
 
 def test_names_of_files() -> None:
