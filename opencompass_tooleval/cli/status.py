@@ -45,8 +45,9 @@ def _running(cells: Sequence[Cell], console: Console) -> None:
             total = '?' if cell.samples is None else cell.samples
             slow = 'speed not known' if cell.answered else 'no answer yet'
             speed = f'{cell.rate:.1f} samples/s' if cell.rate else slow
-            said = f'running  {cell.model} x {cell.dataset}: {cell.answered} of {total}, {speed}'
-            console.print(f'{said}, {_duration(cell.seconds_left)} left', markup=False)
+            said = f'running  {cell.model} x {cell.dataset}: {cell.answered} of {total}'
+            how = f'WAITING: {cell.waiting}' if cell.waiting else f'{speed}, {_duration(cell.seconds_left)} left'
+            console.print(f'{said}, {how}', markup=False)
 
 
 def show_status(path: Path, json_out: bool = False) -> int:

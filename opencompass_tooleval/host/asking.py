@@ -42,6 +42,13 @@ def token_length(model: Any, prompt: Conversation) -> int:
         return int(model.get_token_len(str(prompt)))
 
 
+def prompt_length(model: Any, prompt: Conversation) -> int:
+    """Tokens of a prompt as the model counts them that refuses it."""
+    if model.is_api:
+        return sum(int(model.get_token_len(message['prompt'])) for message in prompt)
+    return token_length(model, prompt)
+
+
 def exceeds_context(model: Any, prompt: Conversation) -> bool:
     """Whether a local model would have to cut the prompt. API models say so themselves."""
     limit = getattr(model, 'max_seq_len', None)

@@ -13,6 +13,7 @@ from opencompass.registry import ICL_PROMPT_TEMPLATES, TASKS
 from opencompass.tasks import OpenICLEvalTask, openicl_eval
 from opencompass.utils import get_infer_output_path
 
+from opencompass_tooleval.core.answer import CUT
 from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.host.going_on import Failures
 from opencompass_tooleval.host.literal_keys import warn_of_literal_keys
@@ -87,6 +88,9 @@ class ToolEvalEvalTask(OpenICLEvalTask):
         result = super()._evaluate_predictions(pred_strs, test_set, pred_dicts)
         if not asked and 'prompts_sha256' in result.get('provenance', {}):
             result['provenance']['prompts_sha256'] = None  # rows that do not say what was asked, such as imported ones
+        finishes = [row.get('finish') for row in pred_dicts]
+        if any(finishes) and isinstance(result.get('samples'), dict):
+            result['samples']['cut'] = finishes.count(CUT)
         return result
 
     def _check_asked(self, test_set: Any, rows: Sequence[Mapping[str, Any]]) -> bool:

@@ -21,6 +21,7 @@ from opencompass.utils import (
 from opencompass_tooleval.host.going_on import Failures
 from opencompass_tooleval.host.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.host.lock import exclusive, hold, lock_path, sweep_lock
+from opencompass_tooleval.host.outage import Outage
 from opencompass_tooleval.host.shards import check_runs
 from opencompass_tooleval.host.task_process import as_module, shell_word
 
@@ -91,5 +92,8 @@ class ToolEvalInferTask(OpenICLInferTask):
         if int(os.environ.get('RANK', 0)):
             super()._inference()  # the first of the processes that torchrun starts for one model holds the lock
             return
-        with exclusive(lock_path(file), len(self.dataset.test)):
+        with exclusive(lock_path(file), len(self.dataset.test)) as say_waiting:
+            outage = getattr(self.model, 'outage', None)
+            if isinstance(outage, Outage):
+                outage.tell = say_waiting
             super()._inference()

@@ -15,7 +15,7 @@ from opencompass.utils import get_logger
 from tqdm import tqdm
 
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.host.asking import AskingEndedError, ask, keep_conversations
+from opencompass_tooleval.host.asking import TRUNCATED, AskingEndedError, ask, keep_conversations, prompt_length
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.journal import Journal, Row, write_json
 from opencompass_tooleval.host.sampling import sampling_options
@@ -70,6 +70,8 @@ class ToolEvalGenInferencer(GenInferencer):
         kwargs: As :class:`GenInferencer`.
     """
 
+    _longest = 'the longest has'
+
     def __init__(
         self,
         model: Any,
@@ -121,7 +123,7 @@ class ToolEvalGenInferencer(GenInferencer):
 
         journal = Journal(folder / f'tmp_{file.stem}.jsonl')
         rows = self._answer(Questions(prompts, golds, retriever.test_ds), journal)
-        self._check_infra(rows, file)
+        self._check_infra(rows, prompts, file)
         if self.is_main_process:
             write_json(file, ((str(index), rows[index]) for index in range(len(prompts))))
             journal.remove()
@@ -196,15 +198,31 @@ class ToolEvalGenInferencer(GenInferencer):
         offered = {'stopping_criteria': self.stopping_criteria, 'min_out_len': self.min_out_len}
         return {**{name: value for name, value in offered.items() if name in accepted}, **self._sampling}
 
-    def _check_infra(self, rows: dict[int, Row], file: Path) -> None:
+    def _check_infra(self, rows: dict[int, Row], prompts: Sequence[Conversation], file: Path) -> None:
         failed = Counter(row['infra'] for row in rows.values() if row['infra'])
         if not failed:
             return
         count = sum(failed.values())
         said = f'{file.stem}: {count} of {len(rows)} samples have no answer ({dict(failed)})'
-        if count > self.max_infra_share * len(rows):
-            raise InfraFailureError(
-                f'{said}, more than max_infra_share={self.max_infra_share:.2%} allows. The other answers are kept. Run '
-                'again with -r to ask these again, or with tooleval retry, which takes what then still fails.'
+        if count <= self.max_infra_share * len(rows):
+            get_logger().warning(f'{said}; they count as wrong, under their name')
+            return
+        advice = ['The other answers are kept.']
+        if failed[TRUNCATED]:
+            advice.append(self._advice_on_length([prompts[i] for i, row in rows.items() if row['infra'] == TRUNCATED]))
+        if count > failed[TRUNCATED]:
+            advice.append(
+                'Run again with -r to ask again what failed otherwise, or with tooleval retry, which takes what then '
+                'still fails.'
             )
-        get_logger().warning(f'{said}; they count as wrong, under their name')
+        raise InfraFailureError(
+            f'{said}, more than max_infra_share={self.max_infra_share:.2%} allows. {" ".join(advice)}'
+        )
+
+    def _advice_on_length(self, prompts: Sequence[Conversation]) -> str:
+        longest, limit = max(prompt_length(self.model, prompt) for prompt in prompts), self.model.max_seq_len
+        return (
+            f'{len(prompts)} prompts are too long for the model: {self._longest} {longest} tokens, and its '
+            f'max_seq_len={limit} is for prompt and answer (max_out_len={self.max_out_len}). Raise max_seq_len, and '
+            'what the server takes, or count them as failed with tooleval retry.'
+        )

@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import INFRA
+from opencompass_tooleval.host.asking import AskingEndedError
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.journal import Journal
 
@@ -202,16 +203,23 @@ class Judge(Generic[Verdict]):
             batch = asked[start : start + size]
             prompts = [self._conversation(one) for one in batch]
             max_out_len = self._cfg.get('max_out_len') or _DEFAULT_OUT_LEN
-            replies = self._model.generate_from_template(prompts, max_out_len=max_out_len)
+            ended = None
+            replies: Sequence[Any]
+            try:
+                replies = self._model.generate_from_template(prompts, max_out_len=max_out_len)
+            except AskingEndedError as error:
+                replies, ended = error.answers, error
             self.calls += len(batch)
             rows: dict[int, dict[str, str]] = {}
             for one, reply in zip(batch, replies, strict=True):
-                verdict = self._verdict(reply)
+                verdict = None if reply is None else self._verdict(reply)
                 if verdict is not None:
                     kept[one.item.key] = verdict
                     rows[one.position] = {'key': one.item.key, 'id': one.item.id, 'reply': str(reply)}
             if rows:
                 self._journal.append(rows)
+            if ended:
+                raise ended
 
     def _conversation(self, one: _Asked) -> Conversation:
         prompt = one.item.prompt.encode('utf-8', 'replace').decode('utf-8')  # half a surrogate pair cannot be sent

@@ -10,9 +10,9 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO
@@ -51,12 +51,14 @@ class Holder:
         host: The machine.
         since: When it took the lock.
         samples: How many samples it has to do; 0 if it does not say.
+        waiting: What it waits for, such as a server; '' if for nothing.
     """
 
     process: int
     host: str
     since: str
     samples: int = 0
+    waiting: str = ''
 
 
 def _acquire(path: Path) -> IO[str]:
@@ -87,7 +89,7 @@ def holder_of(path: Path) -> Holder | None:
         holder = Holder(**load_json(path.read_text(encoding='utf-8')))
     except (OSError, ValueError, TypeError):
         return None
-    counts, texts = (holder.process, holder.samples), (holder.host, holder.since)
+    counts, texts = (holder.process, holder.samples), (holder.host, holder.since, holder.waiting)
     whole = all(type(count) is int for count in counts) and all(isinstance(text, str) for text in texts)
     return holder if whole else None
 
@@ -110,24 +112,31 @@ def is_held(path: Path) -> bool:
 
 
 @contextmanager
-def exclusive(path: Path, samples: int = 0) -> Iterator[None]:
+def exclusive(path: Path, samples: int = 0) -> Iterator[Callable[[str], None]]:
     """Holds a lock while the block runs. It ends with the process, also with one that is killed.
 
     Args:
         path: A file for the lock alone, removed in the end; its folder is made.
         samples: What the holder has to do, for those who look.
 
+    Yields:
+        A function that takes what the holder waits for, for those who look; '' if for nothing.
+
     Raises:
         InUseError: Another process holds it; the message names host, process and since when.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _acquire(path) as stream:
-        stream.truncate(0)
-        since = f'{datetime.now(timezone.utc):%F %T} UTC'
-        stream.write(json.dumps(asdict(Holder(os.getpid(), socket.gethostname(), since, samples))))
-        stream.flush()
+        holder = Holder(os.getpid(), socket.gethostname(), f'{datetime.now(timezone.utc):%F %T} UTC', samples)
+
+        def write(waiting: str) -> None:
+            stream.truncate(0)
+            stream.write(json.dumps(asdict(replace(holder, waiting=waiting))))
+            stream.flush()
+
+        write('')
         try:
-            yield
+            yield write
         finally:
             path.unlink(missing_ok=True)
 

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from opencompass_tooleval.host.api_failure import MAX_WAIT, Failure
 
@@ -21,7 +22,8 @@ class Outage:
         logger: Where each pause is said.
 
     Attributes:
-        tell: Takes what is waited for, for those who look at the run; '' once that is over.
+        tell: Takes what is waited for, for those who look at the run; '' once that is over. One that fails is no
+            matter.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class Outage:
             if self._is_on:
                 gone = time.monotonic() - self._first_failure
                 self._logger.warning(f'{self._server}: reached again after {gone:.0f} s')
-                self.tell('')
+                self._tell('')
             self._failures = self._looks = 0
             self._looking = None
             self._changed.notify_all()
@@ -106,10 +108,14 @@ class Outage:
         growing = self._first_pause * float(1 << min(self._looks, 16))
         pause = min(MAX_WAIT, growing, max(0.0, self._patience - gone))
         self._looks += 1
-        text = f'{self._server}: not reached for {gone:.0f} s; waiting up to {self._patience:.0f} s'
+        text = f'{self._server} has not been reached for {gone:.0f} s, waiting up to {self._patience:.0f} s'
         self._logger.warning(f'{text}, next try in {pause:.0f} s ({self._last_words})')
-        self.tell(text)
+        self._tell(text)
         return pause
+
+    def _tell(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # a full disk, or a file that is closed: what is told is for people
+            self.tell(text)
 
     def _end(self) -> Failure:
         words = (

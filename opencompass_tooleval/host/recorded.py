@@ -71,17 +71,17 @@ class RecordedAnswers:
 
 def _answer(path: Path, name: str, item: Any) -> Answer:
     """A recorded answer; one that is parsed already becomes Python text, as the authors' script has it."""
-    infra = None
+    infra = finish = None
     if isinstance(item, dict):
         key = next((key for key in _TEXT_KEYS if key in item), None)
         if key is None:
             raise DataError(path, f'it has none of {", ".join(_TEXT_KEYS)}', record=name)
-        item, infra = item[key], item.get('infra')
+        item, infra, finish = item[key], item.get('infra'), item.get('finish')
     if item is None:
         raise DataError(path, 'its answer is null, which is no answer', record=name)
     if infra is not None and not isinstance(infra, str):
         raise DataError(path, "its 'infra' is neither text nor null", record=name)
-    return Answer(str(item), infra)
+    return Answer(str(item), infra, finish if isinstance(finish, str) else None)
 
 
 def _record_id(item: Any) -> str | None:

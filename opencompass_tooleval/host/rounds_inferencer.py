@@ -50,6 +50,8 @@ class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
         kwargs: As :class:`ToolEvalGenInferencer`.
     """
 
+    _longest = 'the longest begins with'
+
     def __init__(self, model: Any, max_out_len: int, dialogues: Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(model=model, max_out_len=max_out_len, **kwargs)
         self.dialogues: Dialogues = DIALOGUES.build(dict(dialogues))

@@ -32,7 +32,7 @@ def _prefix(parent: Path) -> str:
     return f'tooleval-{hashlib.sha256(str(parent).encode()).hexdigest()[:8]}-'
 
 
-def alive(folder: Path) -> AbstractContextManager[None]:
+def alive(folder: Path) -> AbstractContextManager[object]:
     """Shows, while its block runs, that the runner of this folder lives."""
     return exclusive(_lock(folder))
 

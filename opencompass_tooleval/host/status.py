@@ -9,7 +9,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.errors import DataError, shorten
 from opencompass_tooleval.host.dumped_config import read_dumped
 from opencompass_tooleval.host.journal import Journal
 from opencompass_tooleval.host.lock import holder_of, is_held, lock_path, sweep_lock
@@ -44,6 +44,7 @@ class Cell:
             several rounds are held: how many rounds are left nobody knows.
         error: The last line of the log that speaks of an error, for ``failed``.
         log: That log.
+        waiting: What a job waits for that is at it now, such as a server; '' if for nothing.
     """
 
     model: str
@@ -54,6 +55,7 @@ class Cell:
     rate: float | None = None
     error: str = ''
     log: Path | None = None
+    waiting: str = ''
 
     @property
     def seconds_left(self) -> float | None:
@@ -72,12 +74,14 @@ class _Work:
         samples: What its holder has to do; None if nobody says.
         running: Whether its lock is held.
         rate: Samples per second.
+        waiting: What its holder waits for.
     """
 
     answered: int
     samples: int | None
     running: bool
     rate: float | None
+    waiting: str = ''
 
 
 def _work(predictions: Path) -> _Work:
@@ -94,7 +98,8 @@ def _work(predictions: Path) -> _Work:
     rate = later / (times[-1] - times[0]) if running and later and not dialogues else None
     samples = holder.samples if holder else None
     answered = len(whole) + len(dialogues)
-    return _Work(min(answered, samples) if samples else answered, samples, running, rate)
+    waiting = holder.waiting if holder and running else ''
+    return _Work(min(answered, samples) if samples else answered, samples, running, rate, waiting)
 
 
 def _failure(work: WorkDir, model: str, dataset: str, stage: str) -> tuple[str, Path]:
@@ -140,7 +145,8 @@ def look(work: WorkDir, model: str, dataset: str) -> Cell:
     samples_all = finished + sum(filter(None, said)) if works and all(said) else None
     if any(one.running for one in works):
         rates = [one.rate for one in works if one.rate]
-        return Cell(model, dataset, State.RUNNING, answered, samples_all, sum(rates) or None)
+        waiting = next((shorten(one.waiting) for one in works if one.waiting), '')
+        return Cell(model, dataset, State.RUNNING, answered, samples_all, sum(rates) or None, waiting=waiting)
     error, log = _failure(work, model, dataset, 'eval' if finished and not works else 'infer')
     if error:
         return Cell(model, dataset, State.FAILED, answered, samples_all, None, error, log)

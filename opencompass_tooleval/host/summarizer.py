@@ -107,7 +107,9 @@ class ToolEvalSummarizer(DefaultSummarizer):
             reasons = ', '.join(
                 f'{reason} {count}' for reason, count in list(result['reasons'].items())[:_REASONS_SHOWN]
             )
-            yield f'  {model} / {dataset}: {shown} | {reasons}'
+            cut = result['samples'].get('cut') if isinstance(result.get('samples'), dict) else None
+            cut_shown = f' | {cut} answers cut at max_out_len' if cut else ''
+            yield f'  {model} / {dataset}: {shown} | {reasons}{cut_shown}'
         yield from self._errors_of_tables(results)
 
     def _errors_of_tables(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:

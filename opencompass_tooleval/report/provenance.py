@@ -34,12 +34,12 @@ def provenance_table(material: Material, spent: Mapping[tuple[str, str], Spent])
     """A row per result: every key of its provenance, samples, tokens, calls and failures."""
     keys = dict.fromkeys([*_FIRST, *(key for entry in material.scored for key in entry.part('provenance'))])
     used = [key for key in keys if any(key in entry.part('provenance') for entry in material.scored)]
-    columns = ('model', 'data set', 'run', 'samples', 'infra', 'prompt tokens', 'answer tokens', 'calls', *used)
+    columns = ('model', 'data set', 'run', 'samples', 'infra', 'cut', 'prompt tokens', 'answer tokens', 'calls', *used)
     rows, names = [], run_names([*material.runs, *(entry.run for entry in material.scored)])
     for entry in material.scored:
         cost, samples = spent.get((entry.model, entry.dataset)), entry.part('samples')
         numbers = [shown(number, 0) for number in (cost.prompts, cost.answers, cost.calls)] if cost else ['', '', '']
-        counts = (str(samples.get('all', '')), str(samples.get('infra', '')))
+        counts = tuple(str(samples.get(name, '')) for name in ('all', 'infra', 'cut'))
         said = (_text(entry.part('provenance').get(key)) for key in used)
         rows.append((entry.model, entry.dataset, names[entry.run], *counts, *numbers, *said))
     return Table('provenance', 'Results', columns, tuple(rows))

@@ -15,6 +15,7 @@ from opencompass.models.base import BaseModel
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.host.asking import AskingEndedError, token_length
 from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.host.inferencer import InfraFailureError, ToolEvalGenInferencer
 
@@ -369,3 +370,67 @@ def test_several_answers_per_prompt_are_refused() -> None:
     model.generation_kwargs = {'num_return_sequences': 3}
     with pytest.raises(ValueError, match=r'num_return_sequences must be 1; .* n=3 .* config'):
         ToolEvalGenInferencer(model=model, max_out_len=16)
+
+
+def test_the_error_on_long_prompts_names_limit_and_longest(tmp_path: Path) -> None:
+    rows = [make_row('r0', 'tools', 'short'), make_row('r1', 'tools', 'word ' * 400), make_row('r2', 'word ' * 300)]
+    with pytest.raises(InfraFailureError) as failed:
+        Run(tmp_path, rows, StubModel(is_api=False, max_seq_len=100)).go()
+    said = str(failed.value)
+    longest = token_length(StubModel(), ToolEvalConversationTemplate().generate_item({**rows[1], 'idx': 1}))
+    assert f'2 prompts are too long for the model: the longest has {longest} tokens' in said
+    assert 'max_seq_len=100' in said and 'max_out_len=16' in said
+    assert '-r' not in said and 'tooleval retry' in said
+
+    def reply(prompt: Any) -> Answer:
+        return Answer('', {'r0': 'infra:server', 'r1': 'infra:truncated'}.get(prompt.record_id))
+
+    with pytest.raises(InfraFailureError) as failed:
+        Run(tmp_path / 'api', rows, StubModel(reply, max_seq_len=500)).go()
+    assert '1 prompts are too long for the model: the longest has 401 tokens' in str(failed.value)
+    assert 'Run again with -r to ask again what failed otherwise' in str(failed.value)
+
+
+def test_what_was_answered_before_the_end_is_in_the_journal(tmp_path: Path) -> None:
+    class Ending(StubModel):
+        def generate(self, inputs: list[Any], max_out_len: int) -> list[str]:
+            answers: list[str | None] = list(super().generate(inputs, max_out_len))
+            if len(self.asked) == 2:
+                raise AskingEndedError('no credit', [None, answers[1], Answer('', 'infra:server'), None])
+            return [str(answer) for answer in answers]
+
+    with pytest.raises(AskingEndedError, match='no credit'):
+        Run(tmp_path, make_rows(8), Ending()).go()
+    rows = [json.loads(line) for line in Run(tmp_path, []).journal.read_text().splitlines()]
+    assert [row['prediction'] for row in rows if not row['infra']] == [
+        f'answer to {row["record_id"]}' for row in rows[:5]
+    ]
+    assert len(rows) == 6
+    model = StubModel()
+    Run(tmp_path, make_rows(8), model).go()
+    assert len(model.records_asked()) == 3
+
+
+class _Characters:
+    """A tokenizer with a token per character."""
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        return [0] * add_special_tokens + [ord(character) for character in text]
+
+
+@pytest.mark.parametrize(
+    ('is_api', 'reply', 'finish'),
+    [
+        (False, 'x' * 15, 'stop'),
+        (False, 'x' * 16, 'length'),
+        (False, '猫' * 15, 'stop'),
+        (True, 'x' * 16, None),
+        (True, Answer('x', finish='tool_calls'), 'tool_calls'),
+        (True, Answer('', 'infra:server'), None),
+    ],
+)
+def test_rows_say_how_an_answer_finished(tmp_path: Path, is_api: bool, reply: str, finish: str | None) -> None:
+    model = StubModel(lambda prompt: reply, is_api)
+    model.tokenizer = _Characters()
+    (row,) = Run(tmp_path, make_rows(1), model, max_infra_share=1).go()
+    assert row['finish'] == finish

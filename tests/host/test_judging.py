@@ -231,6 +231,13 @@ def test_a_wrong_key_ends_it_at_once(server: ModelServer, tmp_path: Path) -> Non
     assert len(Judge(server_cfg(server), tmp_path, read).judge(items(20))) == 20
 
 
+def test_verdicts_before_the_end_are_kept(server: ModelServer, tmp_path: Path) -> None:
+    server.reset('402@4-')
+    with pytest.raises(AskingEndedError, match='status 402'):
+        Judge(server_cfg(server, max_workers=1), tmp_path, read).judge(items(4))
+    assert len(kept(tmp_path)) == 3
+
+
 def test_half_a_surrogate_pair_can_be_judged(server: ModelServer, tmp_path: Path) -> None:
     odd = [JudgeItem('a', 'plan \ud83d'), JudgeItem('b', 'plan \udc00'), JudgeItem('c', 'plan \x00\u2028')]
     assert len(Judge(server_cfg(server), tmp_path, read).judge(odd)) == 3

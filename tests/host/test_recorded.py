@@ -249,3 +249,11 @@ def test_what_is_no_answer_is_refused(tmp_path: Path, row: dict[str, Any], says:
     with pytest.raises(DataError, match=says) as caught:
         load_recorded(write(tmp_path / 'x.json', {'a': row}))
     assert "record 'a'" in str(caught.value)
+
+
+def test_how_a_recorded_answer_finished_is_passed_on(tmp_path: Path) -> None:
+    file = tmp_path / 'answers.jsonl'
+    rows = [{'id': 'a', 'prediction': 'x', 'finish': 'length'}, {'id': 'b', 'prediction': 'y', 'finish': ['?']}]
+    file.write_text(''.join(json.dumps(row) + '\n' for row in rows))
+    recorded = load_recorded(file)
+    assert [recorded.answer(record, 0).finish for record in 'ab'] == ['length', None]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.cli.status import show_status
 from opencompass_tooleval.host.journal import Journal
 from opencompass_tooleval.host.lock import exclusive, lock_path, sweep_lock
 from opencompass_tooleval.host.status import Cell, State, look
@@ -150,3 +151,16 @@ def test_no_time_is_negative(run: Run) -> None:
     run.journal(*({'record_id': 'a', 'infra': None} for _ in range(6)))  # of an earlier, larger data set
     with exclusive(lock_path(run.predictions('m', 'plan_v2')), 4):
         assert run.cell().answered == 4
+
+
+def test_a_job_that_waits_for_its_server_says_so(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    run.journal({'prediction': 'a', 'infra': None})
+    (run.path / 'configs' / 'a.py').write_text("models = [dict(abbr='m')]\ndatasets = [dict(abbr='plan_v2')]\n")
+    with exclusive(lock_path(run.predictions('m', 'plan_v2')), 20) as say_waiting:
+        say_waiting('http://h/v1 has not been reached for 32 s')
+        assert (run.cell().state, run.cell().waiting) == (State.RUNNING, 'http://h/v1 has not been reached for 32 s')
+        show_status(run.path)
+        shown = capsys.readouterr().out
+        assert 'running  m x plan_v2: 1 of 20, WAITING: http://h/v1 has not been reached for 32 s' in shown
+        say_waiting('')
+        assert (run.cell().waiting, run.cell().samples) == ('', 20)

@@ -258,3 +258,10 @@ def test_rows_that_no_model_has_are_left_out(tmp_path: Path) -> None:
     summarizer.dataset_abbrs = ['d1', 'of-the-other-language']
     summarizer.summarize(time_str=TIME)
     assert [row[0] for row in run.table()] == ['dataset', 'd1']
+
+
+@pytest.mark.parametrize(('cut', 'shown'), [(7, ' | 7 answers cut at max_out_len'), (0, ''), (None, '')])
+def test_cut_answers_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str], cut: int | None, shown: str) -> None:
+    samples = {'all': 200, 'infra': 0} | ({} if cut is None else {'cut': cut})
+    Run(tmp_path).fill(samples=samples).summarizer().summarize(time_str=TIME)
+    assert f'm1 / d1: review_quality ±2.35 | ok 190, review:wrong 10{shown}\n' in capsys.readouterr().out

@@ -128,6 +128,7 @@ def test_a_command_is_quoted_once(
 ) -> None:
     task = object.__new__(task_type)
     task.work_dir, task.num_gpus, task.num_procs, task.model_cfgs = str(tmp_path), gpus, gpus, [{}]
+    task.cfg = {'models': [], 'datasets': []}
     monkeypatch.setattr(sys, 'executable', '/my python/bin/python3')
     for path in ('/a b/it\'s "$HOME".py', '/plain.py'):
         commands = {task.get_command(given, 'GPUS=0 {task_cmd}') for given in (path, shlex.quote(path))}
@@ -170,6 +171,24 @@ def test_what_scoring_will_miss_is_said_before_inference(monkeypatch: pytest.Mon
     )
     (said,) = warnings
     assert said.startswith('no-judge: scoring will fail: UltraTool planning needs a judge')
+
+
+@pytest.mark.parametrize(
+    ('finishes', 'cut'), [(['stop', 'length', 'length'], 2), (['stop', None, 'stop'], 0), ([None] * 3, None)]
+)
+def test_cut_answers_are_counted(
+    finishes: list[str | None], cut: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from datasets import Dataset
+    from opencompass.tasks import OpenICLEvalTask
+
+    counts = {'all': 3, 'infra': 0}
+    monkeypatch.setattr(OpenICLEvalTask, '_evaluate_predictions', lambda *arguments: {'samples': dict(counts)})
+    task = object.__new__(ToolEvalEvalTask)
+    monkeypatch.setattr(task, '_file', lambda folder: tmp_path)
+    rows = [{'prediction': 'a', 'finish': finish} for finish in finishes]
+    result = task._evaluate_predictions(['a'] * 3, Dataset.from_list([{'x': 1}] * 3), rows)
+    assert result['samples'] == counts | ({} if cut is None else {'cut': cut})
 
 
 def test_a_result_is_written_line_by_line_and_reads_back() -> None:
