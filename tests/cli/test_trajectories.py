@@ -27,6 +27,11 @@ def damaged() -> dict[str, tuple[Any, str]]:
         del place[path[-1]]
         return {'r7': row}
 
+    def steps(count: int) -> dict[str, Any]:
+        row = run_of(finish())
+        row['answer']['total_steps'] = count
+        return row
+
     odd_node, many = run_of(finish()), run_of(finish())
     odd_node['answer']['answer_details'] = ['text']
     many['answer']['answer_details'] = [node('assistant', '')] * (MAX_NODES + 1)
@@ -39,6 +44,7 @@ def damaged() -> dict[str, tuple[Any, str]]:
         'no details': (without('answer', 'answer_details'), "'r7': 'answer_details' is missing or no list"),
         'no tools': (without('available_tools'), "'r7': 'available_tools' is missing or no list"),
         'no steps': (without('answer', 'total_steps'), "'r7': 'total_steps' is missing or no int"),
+        'huge steps': ({'r7': steps(10**400)}, "'r7': 'total_steps' is not between 0 and"),
         'odd node': ({'r7': odd_node}, "'r7': 'role' is missing or no str"),
         'many nodes': ({'r7': many}, f"'r7': 'answer_details' has more than {MAX_NODES} nodes"),
         'odd tool': ({'r7': odd_tool}, "'r7': the parameter 'a' is no object"),
@@ -92,3 +98,13 @@ def test_in_words(tooleval: Command, tmp_path: Path) -> None:
     assert done.code == 1 and 'leave --data and --judgements out' in done.err
     done = tooleval('score', 'toolbench', 'trajectories')
     assert done.code == 1 and 'say one file of answers' in done.err
+
+
+def test_half_characters_are_no_matter(tooleval: Command, tmp_path: Path) -> None:
+    half = '\ud800'
+    row = run_of(call(half, {half: half}, half), finish(), answer=half, method=half)
+    file, details = write(tmp_path, {half: row}, 'runs.json'), tmp_path / 'details.jsonl'
+    done = tooleval('score', 'toolbench', 'trajectories', file, '--details', details)
+    assert done.code == 0, done.err
+    (detail,) = [json.loads(line) for line in details.read_text(encoding='utf-8').splitlines()]
+    assert detail['reason'] == 'ok' and detail['steps'][0]['codes'] == ['name:unknown_api']

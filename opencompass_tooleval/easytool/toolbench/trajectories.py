@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.easytool.instruction import ABSENT, Parameter
 from opencompass_tooleval.easytool.sources.reading import read_json
 from opencompass_tooleval.easytool.toolbench.calls import Signature
@@ -26,6 +27,7 @@ MAX_NODES = 10_000
 """Of one run: ToolBench's agents ask a model 200 times at most."""
 
 _MAX_HEAD = 200
+_MAX_STEPS = 1_000_000
 _RETURN_TYPE = re.compile(r'"return_type"\s{0,9}:\s{0,9}"(\w{1,40})"')
 
 
@@ -152,12 +154,14 @@ def _run(run_id: str, row: Any) -> Run:
     called = [(message, _need(message, 'name', str)) for message in messages]
     final = answer.get('final_answer', '')
     tools = [_signature(tool) for tool in _need(row, 'available_tools', list)]
-    query = row.get('query', '')
+    query, steps = row.get('query', ''), _need(answer, 'total_steps', int)
+    if not 0 <= steps <= _MAX_STEPS:
+        raise _Fault(f"'total_steps' is not between 0 and {_MAX_STEPS}")
     return Run(
         run_id,
         query if isinstance(query, str) else '',
-        str(answer.get('method', ''))[:_MAX_HEAD],
-        _need(answer, 'total_steps', int),
+        bounded_text(answer.get('method'), _MAX_HEAD),
+        steps,
         final if isinstance(final, str) else '',
         _ending(called[-1][0]) if called and called[-1][1] == FINISH else '',
         tuple(
