@@ -11,6 +11,7 @@ import pytest
 
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError, shorten
 from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.easytool.funcqa.logs import load_log as load_funcqa_log
 from opencompass_tooleval.easytool.funcqa.records import load_records as load_questions
 from opencompass_tooleval.easytool.restbench.records import load_records as load_requests
 from opencompass_tooleval.easytool.restbench.tools import open_toolbox
@@ -27,9 +28,9 @@ from opencompass_tooleval.host.work_dir import WorkDir
 from opencompass_tooleval.report.read import read as read_runs
 from opencompass_tooleval.teval.records import load_samples
 from opencompass_tooleval.ultratool.build_read import read_samples
+from opencompass_tooleval.ultratool.judgement_rows import load_judgements
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.records import find_subset, load_example, load_recorded_rows, load_records
-from opencompass_tooleval.ultratool.score_judged import load_judgements
 from tests.cli.conftest import Command, demo_file, gold_answers, read_lines, write_json
 
 DEMO = demo_file('review_str_v2').parents[2]
@@ -72,6 +73,10 @@ CONTENTS: Mapping[str, bytes] = {
 def _records_of_restbench(file: Path) -> object:
     inventory = open_toolbox(DEMO / 'restbench' / 'specs' / 'tmdb_oas.json').inventory
     return load_requests(file, 'tmdb', inventory)
+
+
+def _log_of_funcqa(file: Path) -> object:
+    return load_funcqa_log(file, load_questions(DEMO / 'funcqa' / 'funcqa_oh.json', 'one_hop'))
 
 
 def _example_of_ultratool(file: Path) -> object:
@@ -119,6 +124,7 @@ FILES: Mapping[str, Callable[[Path], object]] = {
     'RestBench': _records_of_restbench,
     'RestBench, OpenAPI': open_toolbox,
     'FuncQA': lambda file: load_questions(file, 'one_hop'),
+    'FuncQA, log': _log_of_funcqa,
     'ToolBench': lambda file: load_data(file, 'G2'),
     'ToolBench, trajectories': success.load_trajectories,
     'ToolBench, judgements': success.load_judgements,

@@ -8,7 +8,6 @@ labels a log puts the ones in.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -16,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.parse import beyond_bounds
 from opencompass_tooleval.easytool.funcqa.arithmetic import PARAMETER, call_tool
 from opencompass_tooleval.easytool.funcqa.records import Record
 from opencompass_tooleval.easytool.funcqa.trajectory import EASYTOOL, ToolCall, Trajectory
+from opencompass_tooleval.easytool.sources.reading import read_json
 
 _OLD_PARAMETER = 'args'
 """What the parameter is called in some calls of the published logs."""
@@ -87,8 +86,6 @@ def load_log(file: Path, records: Sequence[Record]) -> list[LoggedQuestion] | No
     entries = _entries(file)
     if entries is None:
         return None
-    if excess := beyond_bounds(entries):
-        raise DataError(file, f'the log is nested too deeply or holds too large a number ({excess})')
     labelled = any(isinstance(entry, dict) and entry.get('check') for entry in entries)
     wanted = {record.question.strip() for record in records}
     logged: dict[str, LoggedQuestion] = {}
@@ -110,19 +107,14 @@ def load_log(file: Path, records: Sequence[Record]) -> list[LoggedQuestion] | No
 
 
 def _entries(file: Path) -> list[Any] | None:
-    """The entries; None if the file is no log, which is for others to read and to judge."""
+    """The entries; None if the file is no log, or cannot be read at all, which is for others to say."""
     try:
-        text = file.read_text(encoding='utf-8')
-        try:
-            value = json.loads(text)
-        except json.JSONDecodeError:
-            value = [json.loads(line) for line in text.split('\n') if line.strip()]
-    except (OSError, ValueError, RecursionError):
+        value = read_json(file)
+    except DataError:
         return None
-    entries = [value] if isinstance(value, dict) and set(value) >= _MARKS else value
-    if not isinstance(entries, list) or not entries:
-        return None
-    return entries if isinstance(entries[0], dict) and set(entries[0]) >= _MARKS else None
+    entries = [value] if isinstance(value, dict) else value
+    is_log = isinstance(entries, list) and bool(entries) and isinstance(entries[0], dict) and set(entries[0]) >= _MARKS
+    return entries if is_log else None
 
 
 def _read(entry: Mapping[str, Any], labelled: bool) -> LoggedQuestion:
@@ -136,7 +128,10 @@ def _read(entry: Mapping[str, Any], labelled: bool) -> LoggedQuestion:
         calls += again
         text = '\n\n'.join(call.result for call in again if call.result is not None)
         differing += bool(again) and text != result
-    check = {1: 'yes', -1: 'no'}.get(entry.get('check_index', 0), '')
+    index = entry.get('check_index', 0)
+    if not isinstance(index, int):
+        raise _Fault("'check_index' is no number")
+    check = {1: 'yes', -1: 'no'}.get(index, '')
     tasks = (*_tasks(entry, 'answer_subtask', True), *_tasks(entry, 'answer_wrong', False))
     trajectory = Trajectory(EASYTOOL, tuple(calls), _text(entry, 'final_answer'), tasks=tasks, check=check)
     label = entry.get('check') if labelled else None

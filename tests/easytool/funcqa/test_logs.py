@@ -106,7 +106,8 @@ def test_json_lines_and_what_is_no_log(tmp_path: Path) -> None:
     assert load_log(file, [RECORD])
     file.write_text(json.dumps(ENTRY) + '\n' + json.dumps({**ENTRY, 'question': 'Another?'}) + '\n', encoding='utf-8')
     assert len(load_log(file, [RECORD, other]) or []) == 2
-    for text in ('[]', '{}', '[5]', '{"0": {}}', '[{"question": "a"}]', 'x', '[' * 10**5):
+    huge = json.dumps([{**ENTRY, 'ID': 10**4000}])
+    for text in (huge, '[]', '{}', '[5]', '{"0": {}}', '[{"question": "a"}]', 'x', '[' * 10**5):
         file.write_text(text, encoding='utf-8')
         assert load_log(file, [RECORD]) is None
     assert load_log(tmp_path / 'missing', [RECORD]) is None
@@ -123,7 +124,8 @@ DAMAGED: list[tuple[list[Any], str]] = [
     ([{**ENTRY, 'execute_log': {'api_result_ls': [[{'api_name': 5}]]}}], "'api_name' is no text"),
     ([{**ENTRY, 'answer_wrong': [5]}], "'answer_wrong' holds what is no object"),
     ([{**ENTRY, 'check': 'yes'}], "its label 'check' is neither 0 nor 1"),
-    ([{**ENTRY, 'check_index': [[[]]], 'ID': 10**4000}], 'too large a number'),
+    ([{**ENTRY, 'check': 2}], "its label 'check' is neither 0 nor 1"),
+    ([{**ENTRY, 'check_index': []}], "'check_index' is no number"),
 ]
 
 
