@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opencompass_tooleval.ultratool.judgement_rows import load_judgements
 
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError, shorten
 from opencompass_tooleval.core.json_object import load_json
@@ -28,7 +29,6 @@ from opencompass_tooleval.host.work_dir import WorkDir
 from opencompass_tooleval.report.read import read as read_runs
 from opencompass_tooleval.teval.records import load_samples
 from opencompass_tooleval.ultratool.build_read import read_samples
-from opencompass_tooleval.ultratool.judgement_rows import load_judgements
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.records import find_subset, load_example, load_recorded_rows, load_records
 from tests.cli.conftest import Command, demo_file, gold_answers, read_lines, write_json
