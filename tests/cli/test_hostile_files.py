@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opencompass_tooleval.ultratool.judgement_rows import load_judgements
 
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError, shorten
 from opencompass_tooleval.core.json_object import load_json
@@ -31,6 +30,7 @@ from opencompass_tooleval.teval.records import load_samples
 from opencompass_tooleval.ultratool.build_read import read_samples
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.records import find_subset, load_example, load_recorded_rows, load_records
+from opencompass_tooleval.ultratool.score_judged import load_judgements
 from tests.cli.conftest import Command, demo_file, gold_answers, read_lines, write_json
 
 DEMO = demo_file('review_str_v2').parents[2]
