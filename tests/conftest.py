@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +23,17 @@ import pytest
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
 os.environ.setdefault('HF_HUB_OFFLINE', '1')
+
+
+def hear_signals() -> None:
+    """Undoes what shells do to jobs in the background, and nohup: tests and what they start would ignore signals."""
+    if threading.current_thread() is threading.main_thread():
+        for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+            if signal.getsignal(number) is signal.SIG_IGN:
+                signal.signal(number, handler)
+
+
+hear_signals()
 
 ROOT = Path(__file__).resolve().parent.parent
 

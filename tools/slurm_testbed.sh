@@ -4,6 +4,7 @@
 #   eval "$(tools/slurm_testbed.sh up [DIR])"     starts it, and prints the environment to use
 #   tools/slurm_testbed.sh status [DIR]           says whether it answers
 #   tools/slurm_testbed.sh stop|start [DIR]       ends and starts slurmctld, as a cluster's maintenance does
+#   tools/slurm_testbed.sh install                only makes sure that Slurm is installed
 #   tools/slurm_testbed.sh down [DIR]             cancels what runs, ends the daemons, removes DIR
 #
 # DIR is by default tooleval-slurm-UID below $TMPDIR or /tmp. Settings, read by `up`:
@@ -192,6 +193,7 @@ down() {
 
 case ${1:-} in
     up) up ;;
+    install) install_slurm ;;
     down) down ;;
     status) if answers; then say "up in $dir"; else say "down ($dir)"; exit 3; fi ;;
     stop) stop TERM slurmctld ;;

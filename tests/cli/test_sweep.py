@@ -66,12 +66,12 @@ def test_status_while_it_runs_and_after_a_kill(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_config(tmp_path, canned_server)
-    canned_server.reset(latency=0.7)
+    canned_server.reset(latency=2)
     process = subprocess.Popen(
         [*OPENCOMPASS, 'mine.py', '-w', 'out', '--debug'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        until = time.monotonic() + 90
+        until = time.monotonic() + 300
         running: list[dict[str, Any]] = []
         while not running and time.monotonic() < until:
             time.sleep(0.3)
@@ -81,7 +81,7 @@ def test_status_while_it_runs_and_after_a_kill(
         (row,) = running
         assert row['state'] == 'running' and 0 < row['answered'] < row['samples']
         assert row['seconds_left'] == pytest.approx((row['samples'] - row['answered']) / row['rate'])
-        assert 0.3 < row['rate'] < 3
+        assert 0.05 < row['rate'] <= 1.1
         refused = tooleval('retry', 'out')
         assert refused.code == 1 and '.sweep.lock is locked by process' in refused.err
         text = tooleval('status', 'out').out

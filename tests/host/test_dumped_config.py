@@ -118,10 +118,10 @@ def test_hostile_texts_end_soon(tmp_path: Path, unit: str) -> None:
     """Chains of operators kill the parser of Python 3.10."""
     file = tmp_path / 'a.py'
     file.write_text('x = ' + unit * (400_000 // len(unit)) + '"')
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(DataError):
         read_dumped(file)
-    assert time.monotonic() - begun < 20
+    assert time.process_time() - begun < 5
 
 
 def test_what_is_too_long_or_missing_is_refused(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ class Browser:
         return list(self.driver.find_elements(By.CSS_SELECTOR, selector))
 
     def wait(self, script: str) -> None:
-        WebDriverWait(self.driver, 60, 0.05).until(lambda driver: driver.execute_script(f'return {script}'))
+        WebDriverWait(self.driver, 300, 0.05).until(lambda driver: driver.execute_script(f'return {script}'))
 
     def choose(self, name: str, text: str) -> None:
         """Chooses from a list of the sample browser."""

@@ -87,7 +87,7 @@ def test_signals_cancel_what_a_run_started_and_nothing_else(testbed: Testbed, tm
             second.send_signal(signal.SIGTERM)
             said, _ = second.communicate(timeout=PATIENCE)
             assert (second.returncode, 'cancelling scancel' in said) == (128 + signal.SIGTERM, True), said
-            testbed.wait_for(seconds=30)
+            testbed.wait_for(seconds=PATIENCE)
     assert not list(tmp_path.glob('*/out/*/tmp/slurm/*'))
 
 

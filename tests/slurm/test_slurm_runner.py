@@ -53,7 +53,7 @@ def aside() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def until(condition: Callable[[], bool], seconds: float = 30) -> None:
+def until(condition: Callable[[], bool], seconds: float = 300) -> None:
     """Waits for it: on a busy machine Slurm says RUNNING long before the command begins."""
     end = time.monotonic() + seconds
     while not condition():
@@ -130,7 +130,7 @@ def test_an_element_cancelled_from_outside(testbed: Testbed, aside: ThreadPoolEx
 def test_cancelled_while_it_waits(
     testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path, said: pytest.LogCaptureFixture
 ) -> None:
-    future = aside.submit(runner(max_num_workers=1).launch, shell_tasks(tmp_path, ['sleep 3', 'sleep 60']))
+    future = aside.submit(runner(max_num_workers=1).launch, shell_tasks(tmp_path, ['sleep 8', 'sleep 60']))
     queue = testbed.wait_for('RUNNING', 'PENDING')
     while 'tasks wait in the queue: JobArrayTaskLimit' not in said.messages:
         assert not future.done()
@@ -198,7 +198,7 @@ def test_a_controller_that_stays_away(testbed: Testbed, aside: ThreadPoolExecuto
 def test_no_more_at_once_than_asked_for(testbed: Testbed, tmp_path: Path, count: int) -> None:
     """Over two arrays as well, and with one task that is run again."""
     times = tmp_path / 'times'
-    command = f'echo + >>{times}; sleep 0.7; echo - >>{times}'
+    command = f'echo + >>{times}; sleep 1.5; echo - >>{times}'
     commands = [command] * (count - 1) + [f'{command}; {ONCE.format(runs=tmp_path / "runs")}']
     assert codes(runner(max_num_workers=3, retry=1).launch(shell_tasks(tmp_path, commands))) == [0] * count
     running, most = 0, 0
@@ -233,7 +233,7 @@ def test_a_first_job_that_is_refused_is_an_error(testbed: Testbed, tmp_path: Pat
 
 def test_a_later_job_that_is_refused_takes_no_places(testbed: Testbed, tmp_path: Path) -> None:
     times = tmp_path / 'times'
-    command = f'echo + >>{times}; sleep 3; echo - >>{times}'
+    command = f'echo + >>{times}; sleep 6; echo - >>{times}'
     tasks = [*shell_tasks(tmp_path, [command] * 4), *shell_tasks(tmp_path, ['true'] * 4, list('abcd'), gpus=99)]
     assert codes(runner(max_num_workers=4, patience=0.0).launch(tasks)) == [0] * 4 + [-1] * 4
     assert times.read_text().split() == ['+'] * 4 + ['-'] * 4
@@ -291,11 +291,12 @@ def test_what_a_node_cannot_start_is_submitted_again(
 def test_what_someone_holds_is_waited_for(
     testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path, said: pytest.LogCaptureFixture
 ) -> None:
-    future = aside.submit(runner(max_num_workers=1).launch, shell_tasks(tmp_path, ['sleep 3', 'true']))
+    future = aside.submit(runner(max_num_workers=1).launch, shell_tasks(tmp_path, ['sleep 8', 'true']))
     job = testbed.wait_for('RUNNING', 'PENDING')[0].split('_')[0]
     testbed.tell('scontrol', 'hold', f'{job}_1')
     until(lambda: any('tasks are held until "scontrol release"' in message for message in said.messages))
-    time.sleep(4)
+    until(lambda: len(testbed.queue()) == 1)
+    time.sleep(2)
     assert not future.done()
     testbed.tell('scontrol', 'release', f'{job}_1')
     assert codes(future.result()) == [0, 0]

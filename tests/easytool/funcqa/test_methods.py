@@ -336,11 +336,11 @@ def test_hostile_answers_are_errors_within_a_second(
     text: str, reading: str, record: Record, tmp_path: Any, monkeypatch: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    start = time.perf_counter()
+    start = time.process_time()
     trajectory = run(lambda turn: text, replace(OPTIONS, reading=reading), record)
     assert parse_trajectory(trajectory.to_json()).calls == trajectory.calls
     assert score_trajectory(record, trajectory).values['strict_accuracy'] == 0
-    assert time.perf_counter() - start < len(trajectory.rounds)
+    assert time.process_time() - start < len(trajectory.rounds)
     assert not list(tmp_path.iterdir())
     assert all(call.error for call in trajectory.calls)
     longest = max(len(entry['asked']) for entry in trajectory.rounds)

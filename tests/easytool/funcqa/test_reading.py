@@ -87,10 +87,10 @@ def test_nothing_to_read(text: str, reason: str) -> None:
     ids=range(10),
 )
 def test_hostile_text_is_read_within_a_second(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     read_number(text)
     assert read_object(text) is None
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_objects() -> None:
