@@ -89,7 +89,7 @@ def judge_name(cfg: Mapping[str, Any]) -> str:
     return str(cfg.get('abbr') or cfg.get('path') or cfg['type'])
 
 
-def _is_secret(name: str) -> bool:
+def is_secret(name: str) -> bool:
     """Whether a setting may hold a key, at whatever depth: results are shown around."""
     return name.lower() in _KEYS or bool(_SECRET.search(name.lower()))
 
@@ -100,7 +100,7 @@ def _canonical(value: Any) -> Any:
     A class is written as a class or as text (``opencompass tasks`` dump configs); 0 and 0.0 are one temperature.
     """
     if isinstance(value, Mapping):
-        return {str(name): _canonical(content) for name, content in value.items() if not _is_secret(str(name))}
+        return {str(name): _canonical(content) for name, content in value.items() if not is_secret(str(name))}
     if isinstance(value, (list, tuple)):
         return [_canonical(item) for item in value]
     if isinstance(value, (str, bool)) or value is None:
@@ -113,7 +113,7 @@ def _canonical(value: Any) -> Any:
 def judge_settings(cfg: Mapping[str, Any]) -> dict[str, Any]:
     """What may change a judge's replies, as JSON values: not its keys, addresses or speed."""
     settings = {
-        name: _canonical(value) for name, value in cfg.items() if name not in _NOT_SETTINGS and not _is_secret(name)
+        name: _canonical(value) for name, value in cfg.items() if name not in _NOT_SETTINGS and not is_secret(name)
     }
     settings['type'] = str(settings['type']).rpartition('.')[2]
     return settings

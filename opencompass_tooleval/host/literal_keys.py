@@ -9,11 +9,10 @@ from typing import Any
 
 from opencompass.utils import get_logger
 
-_NAMES = {
-    'ak', 'access_key', 'accesskey', 'api_key', 'apikey', 'authorization', 'key', 'openai_api_key', 'secret',
-    'secret_id', 'secret_key', 'secretkey', 'sk', 'token', 'x-api-key',
-}  # fmt: skip
-"""Parameters of OpenCompass's models, and headers."""
+from opencompass_tooleval.host.judging import is_secret
+
+_NO_SECRETS = {'appid', 'group_id', 'org'}
+"""Who pays, which is left out of results as keys are."""
 _NO_KEYS = {'', 'dummy', 'empty', 'env', 'no-key', 'none', 'not-needed', 'ollama', 'sk-no-key-required'}
 """What local servers are given, and ``ENV``."""
 _VARIABLES = {
@@ -28,17 +27,18 @@ _warned: set[str] = set()
 _lock = threading.Lock()
 
 
-def _is_key(name: object, value: Any) -> bool:
+def _is_key(name: str, value: Any) -> bool:
     values = value if isinstance(value, (list, tuple)) else [value]
-    return str(name).lower() in _NAMES and any(
-        isinstance(text, str) and text.strip().lower() not in _NO_KEYS for text in values
-    )
+    texts = (text.strip().lower() for text in values if isinstance(text, str))
+    return is_secret(name) and name not in _NO_SECRETS and not _NO_KEYS.issuperset(texts)
 
 
 def _has_key(cfg: Any) -> bool:
     """Whether a key stands in a model's config, such as in its headers."""
     if isinstance(cfg, Mapping):
-        return any(_is_key(name, value) or _has_key(value) for name, value in cfg.items())
+        return any(
+            _is_key(str(name).lower().replace('-', '_'), value) or _has_key(value) for name, value in cfg.items()
+        )
     return isinstance(cfg, (list, tuple)) and any(map(_has_key, cfg))
 
 

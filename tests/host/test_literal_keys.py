@@ -36,6 +36,7 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             dict(type=OURS, openai_extra_kwargs=dict(extra_headers={'Authorization': f'Bearer {KEY}'})),
             '$OPENAI_API_KEY',
         ),
+        (dict(type=OURS, client=dict(default_headers={'X-Api-Key': KEY})), '$OPENAI_API_KEY'),
         (dict(key=KEY), 'reads no variable'),
     ],
 )
@@ -49,7 +50,10 @@ def test_a_key_is_warned_of_once(warnings: list[str], cfg: dict[str, Any], advic
 @pytest.mark.parametrize('key', ['ENV', 'EMPTY', 'none', '', None, ['ENV']])
 def test_what_is_no_key_is_not(warnings: list[str], key: Any) -> None:
     hf = dict(type='opencompass.models.HuggingFace', path='x', tokenizer_kwargs=dict(pad_token='<pad>'))
-    warn_of_literal_keys([dict(type=OURS, abbr='m', key=key), hf], [dict(abbr='d', reader_cfg=dict(key='answer'))])
+    warn_of_literal_keys(
+        [dict(type=OURS, abbr='m', key=key, org='us', headers={'Accept': 'x'}), hf],
+        [dict(abbr='d', reader_cfg=dict(key='answer'))],
+    )
     assert warnings == []
 
 
