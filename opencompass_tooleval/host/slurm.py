@@ -19,6 +19,8 @@ rm -f "$element.exit"
 echo "slurm: job ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID on $SLURMD_NODENAME, restart ${SLURM_RESTART_COUNT:-0}"
 bash "$element.sh"
 code=$?
+# Slurm signals one process after the other: the word to stop may come a moment after the command died of it.
+[ "$code" -le 128 ] || [ "$stopped" ] || sleep 1
 [ "$stopped" ] || { echo "$code" >"$element.exit.new" && mv -f "$element.exit.new" "$element.exit"; }
 exit "$code"
 """
