@@ -93,13 +93,13 @@ HOSTILE = [
 
 @pytest.mark.parametrize('text', HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_replies_are_read_within_seconds(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     for read in (read_choice, read_tasks, read_topology, read_parameters, read_parameters_depend):
         for reading in ('official', 'strict'):
             with pytest.raises(Unreadable):
                 read(text, reading)
     assert read_check(text) == 'unreadable'
-    assert time.perf_counter() - start < 11
+    assert time.process_time() - start < 11
 
 
 def test_a_choice_ends_at_the_first_bracket() -> None:

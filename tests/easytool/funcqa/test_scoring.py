@@ -86,9 +86,9 @@ def test_the_rule_of_the_published_labels(
 
 @pytest.mark.parametrize('text', ['7, ' * 60_000, '1' * 199_999, ','.join(map(str, range(30_000))), '-' * 199_999])
 def test_many_numbers_are_looked_at_within_seconds(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     score_trajectory(replace(RECORD, answer=0.5), trajectory(text))
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_an_answer_that_names_no_tool_is_no_tool_related_error() -> None:
