@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.content import joined_text
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_object
 from opencompass_tooleval.host.recorded_question import RecordedQuestion, question_of
@@ -81,6 +82,10 @@ def _answer(path: Path, name: str, item: Any) -> Answer:
         raise DataError(path, 'its answer is null, which is no answer', record=name)
     if infra is not None and not isinstance(infra, str):
         raise DataError(path, "its 'infra' is neither text nor null", record=name)
+    try:
+        item = joined_text(item)
+    except ValueError as error:
+        raise DataError(path, str(error), record=name) from error
     return Answer(str(item), infra, finish if isinstance(finish, str) else None)
 
 

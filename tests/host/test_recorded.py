@@ -55,6 +55,36 @@ def test_by_id(tmp_path: Path, content: Any) -> None:
     recorded.check_complete(['a', 'b'])
 
 
+PARTS = [{'type': 'text', 'text': 'one'}, {'type': 'output_text', 'text': ', two'}]
+
+
+@pytest.mark.parametrize(
+    'item',
+    [
+        pytest.param(PARTS, id='parts'),
+        pytest.param({'prediction': PARTS}, id='parts in a row'),
+        pytest.param({'prediction': {'role': 'assistant', 'content': PARTS}}, id='a message of parts'),
+        pytest.param({'prediction': {'role': 'assistant', 'content': 'one, two'}}, id='a message'),
+    ],
+)
+def test_parts_of_a_message_are_one_text(tmp_path: Path, item: Any) -> None:
+    assert load_recorded(write(tmp_path / 'answers.json', {'a': item})).by_id == {'a': 'one, two'}
+
+
+@pytest.mark.parametrize('part', [{'type': 'image_url', 'image_url': {}}, {'type': 'text', 'text': ['one']}])
+def test_a_part_that_is_no_text_is_refused(tmp_path: Path, part: Any) -> None:
+    file = write(tmp_path / 'answers.json', {'a': [*PARTS, part]})
+    with pytest.raises(
+        DataError, match=rf"answers.json: record 'a': .*part of type '{part['type']}', which is no text"
+    ):
+        load_recorded(file)
+
+
+def test_a_list_that_an_answer_holds_is_no_message(tmp_path: Path) -> None:
+    steps = [{'id': 0, 'name': 'Map.route', 'args': {}}]
+    assert load_recorded(write(tmp_path / 'answers.json', {'a': steps})).by_id == {'a': str(steps)}
+
+
 @pytest.mark.parametrize('lines', [ROWS, [{'id': 'b', 'output': 'two\u2028'}, {'id': 'a', 'output': 'one'}]])
 def test_json_lines_by_id(tmp_path: Path, lines: list[Any]) -> None:
     recorded = load_recorded(json_lines(tmp_path / 'answers.jsonl', lines))
