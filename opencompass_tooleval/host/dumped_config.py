@@ -103,7 +103,8 @@ class _Reader:
     def _string(self) -> str:
         parts = []
         while self._at['string'] is not None:
-            parts.append(ast.literal_eval(self._at['string']))
+            text = self._at['string']
+            parts.append(ast.literal_eval(text) if '\\' in text else text[1:-1])
             self._next()
         return ''.join(parts)
 

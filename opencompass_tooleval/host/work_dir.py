@@ -13,7 +13,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.host.shards import read_predictions, shard_files
 
-_ERROR = re.compile(r'(?:\w*Error|\w*Exception|FAILED|Killed|CANCELLED|DUE TO TIME LIMIT)\b.*')
+_ERROR = re.compile(r'(?:Error|Exception|FAILED|Killed|CANCELLED|DUE TO TIME LIMIT)\b')
 _LOGGED = ' - OpenCompass - '
 """In every line of the logger, such as one about a request that is tried again."""
 _ENDED = 'time elapsed: '
@@ -23,6 +23,8 @@ _STOPPED = re.compile(r'\bKilled\b|\boom_kill\b|\bCANCELLED\b(?!.*PREEMPT)')
 """Slurm's words and the shell's. What is preempted is queued again."""
 _OF_NAMES = re.compile(r'[\w.-]')
 _TAIL = 1 << 20
+_MOST_OF_LINE = 4_096
+"""Characters of a line that are looked at: what failed stands at its beginning."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def _part(dataset: str) -> str:
 @lru_cache(maxsize=8)  # a model's data sets are looked for in the same logs, one after the other
 def _latest_run(text: str) -> Sequence[str]:
     """What the last of several runs of a task wrote: Slurm appends to a log when it runs one again."""
-    lines = text.splitlines()
+    lines = [line[:_MOST_OF_LINE] for line in text.splitlines()]
     start, ended = 0, False
     for number, line in enumerate(lines):
         if ended and _LOGGED in line:
@@ -174,7 +176,8 @@ def last_error(log: Path, dataset: str = '', ended: bool = True) -> str:
     if not log.is_file():
         return ''
     if not dataset:
-        return next((line.strip() for line in reversed(tail(log).splitlines()) if _ERROR.search(line)), '')
+        lines = [line[:_MOST_OF_LINE] for line in tail(log).splitlines()]
+        return next((line.strip() for line in reversed(lines) if _ERROR.search(line)), '')
     lines = _latest_run(tail(log))
     name = re.compile(r'(?:^|\bFAILED )' + _part(dataset) + ': ')
     about = (line for line in reversed(lines) if dataset in line)

@@ -14,7 +14,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.shards import numbered_shards
 from opencompass_tooleval.host.work_dir import WorkDir, last_error, tail
 
-_TASK = re.compile(r'\bTask \[([^\]\n]*)\]')
+_TASK = re.compile(r'\bTask \[([^\[\]\n]*)\]')
 """What a log of OpenCompass begins with: ``MODEL/DATASET``, separated by commas."""
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from opencompass_tooleval.core.fullwidth import read_either
+from opencompass_tooleval.core.parse import Parsed
 from opencompass_tooleval.teval.records import Subset
 
 PLAN_THRESHOLD = {'v1': 0.7, 'v2': 0.8}
@@ -43,6 +46,10 @@ class Protocol:
     def plan_threshold(self) -> float:
         """Similarity above which two steps of a plan may match."""
         return PLAN_THRESHOLD[self.name]
+
+    def parse(self, text: str, read: Callable[[str], Parsed]) -> Parsed:
+        """What ``read`` makes of a text; strictly, full-width punctuation does no harm."""
+        return read_either(text, read) if self.strict else read(text)
 
     def needs_encoder(self, subset: Subset) -> bool:
         """Whether scoring ``subset`` compares by embedding."""

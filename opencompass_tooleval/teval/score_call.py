@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from opencompass_tooleval.core.fullwidth import read_either
 from opencompass_tooleval.core.parse import Parsed, parse_enclosed, parse_literal
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.core.similarity import Similarity
@@ -27,11 +28,15 @@ _AROUND_NAME = ' \t\r\n`\'"*.:'
 Values = dict[str, float | None]
 
 
+def _parse_dict(text: str) -> Parsed:
+    return parse_enclosed(text, '{', '}')
+
+
 def read(record: Record, text: str, protocol: Protocol) -> Parsed:
     """Reads an answer; the value is a dict with the parts that the subset asks for."""
     if record.format == 'str':
         return Parsed({PARTS[record.subset.kind][0]: text}, 'text')
-    parsed = parse_enclosed(text, '{', '}')
+    parsed = protocol.parse(text, _parse_dict)
     if not parsed.ok:
         return parsed
     if type(parsed.value) is not dict:
@@ -100,7 +105,7 @@ def equal_args(predicted: Any, gold: Any, strict: bool) -> float:
     if isinstance(gold, dict):
         return _share(predicted, gold, 0.0 if strict else V2_EPSILON)
     if strict:
-        asked, given = parse_literal(gold), parse_enclosed(predicted, '{', '}')
+        asked, given = parse_literal(gold), read_either(predicted, _parse_dict)
         if isinstance(asked.value, dict) and isinstance(given.value, dict):
             return _share(given.value, asked.value, 0.0)
     return float(predicted.strip("'").strip('"') == gold)

@@ -18,8 +18,8 @@ def _call(thought: Any, action: Any, args: Any) -> dict[str, Any]:
     return {'thought': thought, 'action': action, 'args': args if isinstance(args, dict) else {}}
 
 
-def _read_json(text: str, keys: Mapping[str, str]) -> Parsed:
-    parsed = parse_enclosed(text)
+def _read_json(text: str, keys: Mapping[str, str], protocol: Protocol) -> Parsed:
+    parsed = protocol.parse(text, parse_enclosed)
     if not parsed.ok:
         return parsed
     if not isinstance(parsed.value, dict):
@@ -53,21 +53,23 @@ def split_by_marks(text: str, marks: Mapping[str, str]) -> tuple[str, str, str] 
     return text[start:action_at], text[action_at + len(to_action) : args_at], text[args_at + len(to_args) : end]
 
 
-def _read_string(text: str, marks: Mapping[str, str], strict: bool) -> Parsed:
+def _read_string(text: str, marks: Mapping[str, str], protocol: Protocol) -> Parsed:
     parts = split_by_marks(text, marks)
     if parts is None:
         return Parsed(None, 'none', 'format:no_match')
     thought, action, args_text = parts
-    args = parse_literal(args_text.strip())
-    readable = args.ok and (strict or args.rung == 'literal')  # officially JSON's true and null lose all arguments
+    args = protocol.parse(args_text.strip(), parse_literal)
+    readable = args.ok and (
+        protocol.strict or args.rung == 'literal'
+    )  # officially JSON's true and null lose all arguments
     return Parsed(_call(thought, action.strip(), args.value if readable else {}), 'marks')
 
 
 def read(record: Record, text: str, protocol: Protocol) -> Parsed:
     """Reads a call; the value is a dict with thought, action and a dict args."""
     if record.format == 'json':
-        return _read_json(text, record.template)
-    return _read_string(text, record.template, protocol.strict)
+        return _read_json(text, record.template, protocol)
+    return _read_string(text, record.template, protocol)
 
 
 def texts(record: Record, parsed: Parsed, protocol: Protocol) -> Iterator[str]:

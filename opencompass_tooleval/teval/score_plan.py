@@ -56,7 +56,7 @@ def read(record: Record, text: str, protocol: Protocol) -> Parsed:
     """
     if record.format == 'str':
         return _read_lines(record, text, protocol)
-    parsed = parse_enclosed(text, '[', ']')
+    parsed = protocol.parse(text, lambda part: parse_enclosed(part, '[', ']'))
     if not parsed.ok:
         return parsed
     steps = parse_steps(parsed.value)

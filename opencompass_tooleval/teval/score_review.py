@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, cast
 
 from opencompass_tooleval.core.parse import Parsed
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.teval.choice import strict_choice
 from opencompass_tooleval.teval.protocol import Protocol
 from opencompass_tooleval.teval.records import CHOICES, Record, ReviewGold
-
-_STRICT = re.compile(r'(?:[^:：]*[:：])?[\s*`"\'([（【「]*([A-E])(?![A-Za-z])')
 
 Values = dict[str, float | None]
 
@@ -21,13 +19,9 @@ def read(record: Record, text: str, protocol: Protocol) -> Parsed:
     """Reads the choice: the first character after the first colon, or of the text without one.
 
     The official code knows the ASCII colon only, so that ``Answer：B`` reads as A, the first letter of ``Answer``, and
-    takes any word for its first letter (``Because ...`` is B). Strict knows both colons and wants a letter alone.
+    takes any word for its first letter (``Because ...`` is B). Strict reads as a person would.
     """
-    if protocol.strict:
-        match = _STRICT.match(text.strip())
-        choice = match.group(1) if match else ''
-    else:
-        choice = text[text.find(':') + 1 :].strip()[:1]
+    choice = strict_choice(text) if protocol.strict else text[text.find(':') + 1 :].strip()[:1]
     return Parsed(choice, 'text') if choice in CHOICES else Parsed(None, 'none', 'parse:no_choice')
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, TRUNCATED_REASONING
+from opencompass_tooleval.core.fullwidth import tidy
 from opencompass_tooleval.core.parse import Parsed
 from opencompass_tooleval.core.result import INFRA, OK, SampleScore
 from opencompass_tooleval.core.similarity import Batchwise, ExactSimilarity, Similarity
@@ -58,7 +59,8 @@ def read_answer(record: Record, answer: str, protocol: Protocol) -> Parsed:
     unread = _unread(answer)
     if unread:
         return Parsed(None, 'none', unread)
-    return _SCORERS[record.subset.kind].read(record, str(answer), protocol)
+    text = tidy(str(answer)) if protocol.strict else str(answer)
+    return _SCORERS[record.subset.kind].read(record, text, protocol)
 
 
 def _score(record: Record, answer: str, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> SampleScore:

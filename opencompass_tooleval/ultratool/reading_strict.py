@@ -9,6 +9,7 @@ from typing import Any
 import json_repair
 
 from opencompass_tooleval.core.answer import MAX_CHARS, unfence
+from opencompass_tooleval.core.fullwidth import RUNG, ascii_punctuation, has_full_width, tidy
 from opencompass_tooleval.core.parse import Parsed
 from opencompass_tooleval.ultratool.reading_tries import READ_ERRORS, bounded, climb, cost, cost_of_json, literal
 
@@ -81,11 +82,20 @@ def _json_or_literal(text: str) -> Any:
         return literal(text)
 
 
+def _full_width(text: str) -> Any:
+    """The list from the first bracket to the last, with punctuation of JSON in ASCII."""
+    if not has_full_width(text):
+        raise ValueError('nothing is full-width')
+    text = ascii_punctuation(text)
+    return _json_or_literal(text[max(0, text.find('[')) : text.rfind(']') + 1])
+
+
 def read_strict(answer: Any) -> Parsed:
     """Reads an answer without ever altering a value.
 
     Rungs: ``json`` and ``literal`` (the whole answer), ``fence`` (the inside of the first fenced block), ``prose``
-    (from the first bracket to the last, or the last JSON list of objects in between), ``repaired`` (by json_repair).
+    (from the first bracket to the last, or the last JSON list of objects in between), ``fullwidth`` (the same with
+    full-width punctuation around its texts taken for ASCII), ``repaired`` (by json_repair).
 
     Args:
         answer: Its text; a list is taken as it is.
@@ -97,8 +107,8 @@ def read_strict(answer: Any) -> Parsed:
         return _as_list(bounded(answer, 'value'))
     if len(answer) > MAX_CHARS:
         return Parsed(None, 'none', 'parse:too_long')
-    text = answer.strip()
-    inside = unfence(text).strip()
+    text = tidy(answer)
+    inside = tidy(unfence(text))
     if '[' not in inside:  # a fence that is closed and was never opened
         inside = text.strip('`').strip()
     span = inside[max(0, inside.find('[')) : inside.rfind(']') + 1]
@@ -109,10 +119,11 @@ def read_strict(answer: Any) -> Parsed:
         ('fence', lambda: _json_or_literal(inside), cost(inside) if inside != text else 0),
         ('prose', lambda: _json_or_literal(span), cost(span) if span != inside else 0),
         ('prose', lambda: _last_of_lists(inside), 0),
+        (RUNG, lambda: _full_width(inside), cost(inside) if has_full_width(inside) else 0),
         ('repaired', lambda: _repaired(broken), 0),
     )
     parsed = climb(tries)
-    if parsed.reason == 'parse:not_json' and '[' not in text:
+    if parsed.reason == 'parse:not_json' and '[' not in text and '［' not in text:
         return Parsed(None, 'none', 'parse:no_list')
     return _as_list(parsed)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.parse import parse_literal
 from opencompass_tooleval.core.similarity import ExactSimilarity
 from opencompass_tooleval.teval.answers import POSTPROCESSORS
 from opencompass_tooleval.teval.prompts import gold_answer
@@ -80,6 +81,30 @@ def test_unfinished_thoughts_are_no_answer_in_any_subset(subset: str, scoring: s
         score = score_answer(sample.record, answer, Protocol('v2', scoring), ExactSimilarity())
         assert score.reason == 'answer:truncated_reasoning'
         assert {value for value in score.values.values() if value is not None} == {0.0}
+
+
+def _as_people_write(text: str) -> str:
+    """JSON from a Chinese keyboard, saved by an editor of Windows; texts of JSON stay as they are."""
+    plain = json.dumps(parse_literal(text).value, ensure_ascii=False, separators=(',', ':'), indent=1)
+    return '\ufeff' + plain.replace('{\n', '｛\n').replace('": ', '"： ').replace('":', '"：').replace('\n', '\r\n')
+
+
+@pytest.mark.parametrize('subset', ['instruct', 'plan_json', 'reason_retrieve_understand_json', 'understand_str'])
+def test_strict_reads_full_width_json(subset: str) -> None:
+    samples = load_samples(DEMO / 'EN' / f'{subset}_v2.json', subset)
+    sample = next(sample for sample in samples if sample.record.format != 'string')
+    answer = POSTPROCESSORS['v2'](_as_people_write(gold_answer(sample.record)))
+    official, strict = (
+        score_answer(sample.record, answer, Protocol('v2', scoring), ExactSimilarity()) for scoring in SCORINGS
+    )
+    assert official.reason != 'ok'
+    assert strict.reason == 'ok'
+
+
+def test_strict_reads_a_choice_behind_a_byte_order_mark() -> None:
+    sample = load_samples(DEMO / 'EN' / 'review_str_v2.json', 'review_str')[0]
+    answer = f'\ufeffThe answer is {sample.record.gold.answer}.\r\n'
+    assert score_answer(sample.record, answer, Protocol('v1', 'strict'), ExactSimilarity()).reason == 'ok'
 
 
 def test_an_empty_thought_scores_its_cosine_officially_and_nothing_when_strict() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, strip_reasoning, unfence
+from opencompass_tooleval.core.fullwidth import read_either, tidy
 from opencompass_tooleval.core.parse import Parsed, beyond_bounds, parse_literal
 from opencompass_tooleval.easytool.restbench.paths import normalise
 
@@ -23,8 +24,8 @@ _ARROW = re.compile(r'->|→|=>')
 
 def _whole(text: str) -> Parsed:
     """The answer is the list, as Python literal or JSON; a code fence around it is no matter."""
-    inside = unfence(text).strip()
-    parsed = parse_literal(inside)
+    inside = tidy(unfence(text))
+    parsed = read_either(inside, parse_literal)
     if parsed.ok and inside != text:
         return Parsed(parsed.value, 'fence')
     return parsed
@@ -98,9 +99,10 @@ def read_path(answer: Any) -> Parsed:
 
     Returns:
         The list of texts, not yet normalised. Rungs: ``literal``, ``json``, ``quotes`` (see
-        :func:`~opencompass_tooleval.core.parse.parse_literal`), ``fence``, ``prose``, ``arrows``, ``lines``. Reasons:
-        ``answer:empty``, ``answer:too_long``, ``answer:truncated_reasoning``, ``parse:no_list``, ``parse:not_a_list``,
-        ``parse:not_text``, ``parse:too_many_steps``, ``parse:too_deep``, and what an ``infra:`` failure says.
+        :func:`~opencompass_tooleval.core.parse.parse_literal`), ``fence``, ``prose``, ``arrows``, ``lines``; full-width
+        punctuation is read like ASCII (``fullwidth``). Reasons: ``answer:empty``, ``answer:too_long``,
+        ``answer:truncated_reasoning``, ``parse:no_list``, ``parse:not_a_list``, ``parse:not_text``,
+        ``parse:too_many_steps``, ``parse:too_deep``, and what an ``infra:`` failure says.
     """
     if not isinstance(answer, str):
         excess = beyond_bounds(answer)
@@ -114,7 +116,7 @@ def read_path(answer: Any) -> Parsed:
         return Parsed(None, 'none', reason or EMPTY)
     why = ''
     for read in _LADDER:
-        parsed = read(text.strip())
+        parsed = read(tidy(text))
         if isinstance(parsed.value, list):
             return _as_path(parsed)
         said = 'parse:not_a_list' if parsed.ok else parsed.reason

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, strip_reasoning, unfence
+from opencompass_tooleval.core.fullwidth import read_either, tidy
 from opencompass_tooleval.core.parse import Parsed, beyond_bounds, parse_literal
 
 MAX_VALUES = 64
@@ -44,8 +45,8 @@ def read_value(answer: Any, accept: Callable[[Any], bool], missing: str) -> Pars
         missing: The reason where there is none, as ``parse:code``.
 
     Returns:
-        The whole answer where it is such a value (rungs of :func:`~opencompass_tooleval.core.parse.parse_literal`, or
-        ``fence``), else the last one that stands in its prose (``prose``). Reasons: ``answer:empty``,
+        The whole answer where it is such a value (rungs of :func:`~opencompass_tooleval.core.parse.parse_literal`,
+        ``fullwidth`` or ``fence``), else the last one that stands in its prose (``prose``). Reasons: ``answer:empty``,
         ``answer:too_long``, ``answer:truncated_reasoning``, ``parse:...``, and what an ``infra:`` failure says.
     """
     if not isinstance(answer, str):
@@ -60,10 +61,10 @@ def read_value(answer: Any, accept: Callable[[Any], bool], missing: str) -> Pars
     reason = reason or getattr(text, 'reason', None)
     if reason or not text.strip():
         return Parsed(None, 'none', reason or EMPTY)
-    inside = unfence(text).strip()
-    whole = parse_literal(inside)
+    inside = tidy(unfence(text))
+    whole = read_either(inside, parse_literal)
     if whole.ok and accept(whole.value):
-        return Parsed(whole.value, 'fence' if inside != text.strip() else whole.rung)
+        return Parsed(whole.value, 'fence' if inside != tidy(text) else whole.rung)
     if whole.reason in ('parse:too_deep', 'parse:huge_number'):
         return whole
     for value in reversed(_values(text)):

@@ -1,0 +1,402 @@
+"""Every reader of outside text, on 200,000 characters of each kind: a second at most, whatever it makes of them.
+
+Outside text is what a model, a judge, a log, a data file or a person's own file says. A module that matches patterns
+has its readers in :data:`READERS`, or stands in :data:`WITHOUT_OUTSIDE_TEXT` with the reason.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import re
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.core.answer import MAX_CHARS, cut_at, strip_reasoning, unfence
+from opencompass_tooleval.core.damage import damage
+from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
+from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.parse import parse_enclosed, parse_literal
+from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.similarity import ExactSimilarity
+from opencompass_tooleval.easytool.concise import first_sentence
+from opencompass_tooleval.easytool.funcqa import reading as funcqa_reading
+from opencompass_tooleval.easytool.funcqa import scoring as funcqa_scoring
+from opencompass_tooleval.easytool.funcqa.arithmetic import call_tool
+from opencompass_tooleval.easytool.funcqa.decomposing import read_tasks
+from opencompass_tooleval.easytool.funcqa.records import load_records as load_questions
+from opencompass_tooleval.easytool.funcqa.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.easytool.instruction import Example, Parameter
+from opencompass_tooleval.easytool.reply import read_description, read_example
+from opencompass_tooleval.easytool.restbench import scoring as restbench
+from opencompass_tooleval.easytool.restbench.choices import read_choices
+from opencompass_tooleval.easytool.shapes import load_instructions
+from opencompass_tooleval.easytool.sources.openapi import read as read_openapi
+from opencompass_tooleval.easytool.sources.teval import find_api_list
+from opencompass_tooleval.easytool.template import template_instruction
+from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
+from opencompass_tooleval.easytool.toolbench import success
+from opencompass_tooleval.easytool.toolbench.calls import make_request
+from opencompass_tooleval.easytool.toolbench.records import find_file, load_data
+from opencompass_tooleval.easytool.toolbench.responses import error_kind
+from opencompass_tooleval.easytool.toolbench.score_calls import score_calls
+from opencompass_tooleval.easytool.toolbench.score_selection import Choice, score_choice
+from opencompass_tooleval.easytool.toolbench.trajectories import load_runs
+from opencompass_tooleval.easytool.validate import check_example
+from opencompass_tooleval.easytool.value_types import expected
+from opencompass_tooleval.host.dumped_config import read_dumped
+from opencompass_tooleval.host.prompt_tokens import estimate_tokens
+from opencompass_tooleval.host.slurm import read_array_limit, read_job_id, read_jobs, read_states
+from opencompass_tooleval.host.work_dir import WorkDir, last_error
+from opencompass_tooleval.report.figure import Table
+from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
+from opencompass_tooleval.report.provenance import runs_table
+from opencompass_tooleval.report.read import read as read_runs
+from opencompass_tooleval.teval.answers import POSTPROCESSORS
+from opencompass_tooleval.teval.protocol import PROTOCOLS, SCORINGS, Protocol
+from opencompass_tooleval.teval.scoring import score_answers
+from opencompass_tooleval.ultratool import judge
+from opencompass_tooleval.ultratool import protocol as ultratool_protocol
+from opencompass_tooleval.ultratool import records as ultratool_records
+from opencompass_tooleval.ultratool import scoring as ultratool
+from opencompass_tooleval.ultratool.build_tools import name_words
+from opencompass_tooleval.ultratool.calls import CallError, call_name, parse_call
+from opencompass_tooleval.ultratool.reading import clean
+from tests.easytool.restbench.support import make_record as make_path_record
+from tests.teval.test_hostile import RECORDS as TEVAL_RECORDS
+from tests.ultratool.test_hostile import RECORDS as ULTRATOOL_RECORDS
+
+BOUND = 1.0
+"""Seconds of processor time for one text."""
+
+PACKAGE = Path(__file__).resolve().parent.parent / 'opencompass_tooleval'
+DEMO = PACKAGE / 'demo'
+
+
+def _filled(unit: str) -> str:
+    return (unit * (MAX_CHARS // len(unit) + 1))[:MAX_CHARS]
+
+
+def _mixed(alphabet: str) -> str:
+    return ''.join(random.Random(0).choices(alphabet, k=MAX_CHARS))
+
+
+BLANKS, QUOTES, BRACKETS, MARKS = ' \t\n\r', '\'"`“”', '[]{}()<>', ':：,，.。=|/\\-*#_'
+LETTERS, DIGITS = 'aABE我', '01'
+WORDS = (
+    '\r\n', ' \n', '[{', '{"', '":', '",', "':", 'a ', 'A:', 'a:\t', '1 ', '1.', '1, ', '- ', '* ', '->', '```', '"a"',
+    '[1', ']{', '{a', 'a=', '(a', 'a.a', 'Error ', 'Task [', 'CANCELLED ', 'Answer ', 'answer is ', '答案', 'json',
+    'GET /', '/a/', '<think>', '</think>', '<|channel|>', '\\"', '\\boxed{', 'Option ', 'http://', '1. ', '**', '10^',
+    '\\frac{1}', '[a](', '${',
+)  # fmt: skip
+TEXTS: Mapping[str, str] = {
+    **{f'only {unit!r}': _filled(unit) for unit in (*BLANKS, *QUOTES, *BRACKETS, *MARKS, *LETTERS, *DIGITS)},
+    **{f'repeated {unit!r}': _filled(unit) for unit in WORDS},
+    'mixed blanks': _mixed(BLANKS),
+    'mixed quotes': _mixed(QUOTES),
+    'mixed brackets': _mixed(BRACKETS),
+    'mixed blanks and letters': _mixed(BLANKS + 'ab'),
+    'mixed digits and marks': _mixed('0123456789' + MARKS),
+    'mixed JSON': _mixed('[]{}":, 1a'),
+    'mixed everything': _mixed(BLANKS + QUOTES + BRACKETS + MARKS + 'abcABC0123我'),
+    'blanks between letters': 'a' + ' ' * (MAX_CHARS - 2) + 'a',
+    'blanks between brackets': '[' + ' ' * (MAX_CHARS - 2) + ']',
+    'a long string': '"' + 'a' * (MAX_CHARS - 2) + '"',
+    'a long value': '{"answer": "' + 'a' * (MAX_CHARS - 14) + '"}',
+}
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What reads outside text.
+
+    Attributes:
+        read: Reads one text; errors that are part of its contract it does not raise.
+        modules: The modules with patterns that it stands for.
+    """
+
+    read: Callable[[str], object]
+    modules: tuple[str, ...] = ()
+
+
+@cache
+def _folder() -> Path:
+    folder = tempfile.TemporaryDirectory()  # removed with the last reference to it
+    _KEPT.append(folder)
+    return Path(folder.name)
+
+
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def _file(content: object, name: str = 'file.json') -> Path:
+    """A file with a text, or with a value as JSON."""
+    file = _folder() / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(content if isinstance(content, str) else json.dumps(content), encoding='utf-8', newline='')
+    return file
+
+
+def _load(load: Callable[[Path], object], content: object, name: str = 'file.json') -> None:
+    """Reads a file, which may be refused."""
+    with contextlib.suppress(DataError):
+        load(_file(content, name))
+
+
+def _log(before: str, after: str, text: str) -> None:
+    """What people see of a log."""
+    (_folder() / 'run' / 'configs').mkdir(parents=True, exist_ok=True)
+    log = _file(f'{before}{text}{after}', 'run/logs/infer/m/d.out')
+    last_error(log)
+    last_error(log, 'd')
+    WorkDir(_folder() / 'run').log('m', 'd', 'infer')
+    runs_table(read_runs([_folder() / 'run']))
+
+
+def _instructions(text: str) -> None:
+    described = {'name': 'Map', 'description': text, 'ID': 0, 'tool_description': text}
+    _load(load_instructions, [{**described, 'tool_guidelines': {text: {'name': text, 'description': text}}}])
+    _load(load_instructions, text)
+
+
+def _openapi(text: str) -> None:
+    operation = {'description': text, 'parameters': [{'name': text, 'in': 'query', 'schema': {'type': text}}]}
+    _load(read_openapi, {'openapi': '3.0', 'paths': {f'/{text}': {'get': operation}}})
+
+
+def _calculation(text: str) -> None:
+    for step in (text, f'<add>({text})=3', f'<add>(1)={text}'):
+        for answer in (text, 1):
+            row = {'question': 'q', 'answer': answer, 'func': step}
+            _load(lambda file: load_questions(file, 'one_hop'), [row])
+
+
+def _stored_run(text: str) -> None:
+    message = {'name': 'Finish', 'arguments': text, 'response': text}
+    details = [{'role': 'tool', 'message': message}]
+    answer = {'method': text, 'total_steps': 1, 'final_answer': text, 'answer_details': details}
+    _load(load_runs, {'1': {'query': text, 'available_tools': [], 'answer': answer}})
+
+
+def _detail(score: SampleScore) -> None:
+    json.dumps(score.to_detail(), allow_nan=False)
+
+
+def _teval(kind: str, protocol: str, scoring: str, text: str) -> None:
+    answer = POSTPROCESSORS[protocol](text)
+    rules = Protocol(protocol, scoring)
+    _detail(score_answers([TEVAL_RECORDS[kind]], [answer], rules, ExactSimilarity())[0])
+
+
+def _ultratool(task: str, scoring: str, lists: str, text: str) -> None:
+    rules = ultratool_protocol.Protocol(scoring, lists)
+    _detail(ultratool.score_answer(ULTRATOOL_RECORDS[task], clean(text), rules, []))
+
+
+@cache
+def _questions() -> Any:
+    return load_questions(DEMO / 'funcqa' / 'funcqa_oh.json', 'one_hop')
+
+
+@cache
+def _request() -> Any:
+    data = load_data(DEMO / 'toolbench' / find_file('G2').file, 'G2')
+    return make_request(data.records[0], data.tools)
+
+
+def _doc(text: str) -> ToolDoc:
+    parameter = Parameter('place', text, text)
+    return ToolDoc('Map', text, (FunctionDoc('Map.route', text, (parameter,), ()),))
+
+
+def _call(text: str) -> None:
+    for read in (call_name, partial(parse_call, properties=('a', 'x'))):
+        for annotation in (text, f'f({text})', f'f(x={text})'):
+            with contextlib.suppress(CallError):
+                read(annotation)
+
+
+def _react(text: str) -> None:
+    bridge = pytest.importorskip('opencompass_tooleval.host.lagent_bridge')
+    protocol = bridge.ToolReActProtocol(
+        '{tool_description}{action_names}{thought}{action}{action_input}{response}{finish}'
+    )
+    protocol.parse(text, bridge.ToolExecutor([], lambda name, arguments: None))
+
+
+def _squeue(text: str) -> None:
+    read_states(text)
+    read_jobs(text)
+    for read in (read_job_id, read_array_limit):
+        with contextlib.suppress(ValueError):
+            read(text)
+
+
+def _trajectory(text: str) -> None:
+    try:
+        parse_trajectory(text)
+    except ValueError as error:
+        assert len(str(error)) <= MAX_MESSAGE
+    funcqa_scoring.score_trajectory(_questions()[0], Trajectory('cot', answer=text))
+
+
+def _example(text: str) -> None:
+    doc = ToolDoc('GET /a', 'a', (FunctionDoc('GET /a', 'a', (Parameter('input', 'string'),), ()),))
+    check_example(doc, 'GET /a', Example(text, {'input': text}))
+    for kind in ('STRING', 'number', 'List[int]', text):
+        expected(kind, text)
+
+
+READERS: Mapping[str, Reader] = {
+    'thoughts': Reader(strip_reasoning, ('core/answer.py', 'core/harmony.py')),
+    'fence': Reader(unfence),
+    'end marks': Reader(lambda text: cut_at(text, ('<eoa>', '\nuser'))),
+    'literal': Reader(parse_literal),
+    'between brackets': Reader(
+        lambda text: [parse_enclosed(text, *ends) for ends in (('[', ']'), ('{', '}'), ('', ''))]
+    ),
+    'what somebody said': Reader(bounded_text),
+    'damage': Reader(lambda text: damage(text, random.Random(0))),
+    **{
+        f'T-Eval, {kind}, {protocol}, {scoring}': Reader(
+            partial(_teval, kind, protocol, scoring), ('core/fullwidth.py', 'teval/choice.py', 'teval/score_call.py')
+        )
+        for kind in TEVAL_RECORDS
+        for protocol in PROTOCOLS
+        for scoring in SCORINGS
+    },
+    'T-Eval, clean': Reader(POSTPROCESSORS['clean']),
+    **{
+        f'UltraTool, {task}, {scoring}, {lists}': Reader(
+            partial(_ultratool, task, scoring, lists),
+            ('ultratool/reading_official.py', 'ultratool/reading_strict.py'),
+        )
+        for task in ULTRATOOL_RECORDS
+        for scoring in ultratool_protocol.SCORINGS
+        for lists in ultratool_protocol.LISTS
+    },
+    **{
+        f'UltraTool, judge of {task}': Reader(
+            lambda text, task=task: judge.parse_judgement(text, task), ('ultratool/judge.py',)
+        )
+        for task in ('planning', 'tool_creation')
+    },
+    'UltraTool, prompt of the judge': Reader(lambda text: judge.judge_prompt('planning', 'en', text, text, text)),
+    'UltraTool, annotated calls': Reader(_call, ('ultratool/calls.py',)),
+    'UltraTool, names of tools': Reader(name_words, ('ultratool/build_tools.py',)),
+    'UltraTool, language': Reader(
+        lambda text: ultratool_records.guess_language(Path('a'), text), ('ultratool/records.py',)
+    ),
+    'RestBench': Reader(
+        lambda text: _detail(restbench.score_answer(make_path_record(['GET /a']), text)),
+        ('easytool/restbench/answers.py',),
+    ),
+    'RestBench, one step': Reader(
+        lambda text: _detail(restbench.score_answer(make_path_record(['GET /a']), [text])),
+        ('easytool/restbench/paths.py',),
+    ),
+    'RestBench, choices': Reader(
+        lambda text: [read_choices(part, {1: 'a'}) for part in (text, f'[{{"ID": "{text[:-20]}"}}]')]
+    ),
+    'ToolBench, selection': Reader(
+        lambda text: _detail(score_choice(Choice('r', 'q', 'Map', ('Map', 'Clock')), text)),
+        ('easytool/toolbench/answers.py',),
+    ),
+    'ToolBench, calls': Reader(lambda text: _detail(score_calls(_request(), text))),
+    'ToolBench, judge': Reader(success.parse_verdict, ('easytool/toolbench/success.py',)),
+    'ToolBench, responses': Reader(
+        lambda text: [error_kind(part) for part in (text, '{"error": "' + text)], ('easytool/toolbench/responses.py',)
+    ),
+    'ToolBench, stored runs': Reader(_stored_run, ('easytool/toolbench/trajectories.py',)),
+    'ToolBench, prompt of the judge': Reader(lambda text: success.judge_prompt(text, text)),
+    'FuncQA, number': Reader(funcqa_reading.read_number, ('easytool/funcqa/reading.py',)),
+    'FuncQA, calculation': Reader(_calculation, ('easytool/funcqa/records.py',)),
+    'FuncQA, object': Reader(funcqa_reading.read_object),
+    'FuncQA, subtasks': Reader(read_tasks),
+    'FuncQA, parameters': Reader(lambda text: call_tool('add_', {'input': [text, 1]})),
+    'FuncQA, trajectory': Reader(_trajectory),
+    'FuncQA, ReAct': Reader(_react),
+    'generated description': Reader(lambda text: read_description(text, ['Map.route'], 'Map'), ('easytool/reply.py',)),
+    'generated example': Reader(lambda text: read_example(text, 'Map.route')),
+    'generated example, cue': Reader(lambda text: read_example(f'One scenario for "{text}', 'Map.route')),
+    'values of an example': Reader(_example, ('easytool/value_types.py', 'easytool/rest.py')),
+    'documentation, first sentence': Reader(first_sentence, ('easytool/concise.py',)),
+    'documentation, template': Reader(lambda text: template_instruction(_doc(text)), ('easytool/template.py',)),
+    'documentation in a prompt': Reader(find_api_list, ('easytool/sources/teval.py',)),
+    'instructions': Reader(_instructions, ('easytool/shapes.py',)),
+    'OpenAPI document': Reader(_openapi, ('easytool/sources/openapi.py',)),
+    **{
+        f'log, {name}': Reader(
+            partial(_log, before, after), ('host/work_dir.py', 'report/read.py', 'report/provenance.py')
+        )
+        for name, (before, after) in {
+            'plain': ('', ''),
+            'traceback': ('Traceback (most recent call last):\n', ''),
+            'error by name': ('FAILED d: ', ' PREEMPT'),
+        }.items()
+    },
+    'config of a run': Reader(
+        lambda text: [_load(read_dumped, part, 'a.py') for part in (text, f'a = {text}')],
+        ('host/dumped_config.py',),
+    ),
+    'tokens of a prompt': Reader(lambda text: estimate_tokens([text]), ('host/prompt_tokens.py',)),
+    'Slurm': Reader(_squeue, ('host/slurm.py',)),
+    **{
+        f'table of a report, {write.__name__}': Reader(
+            lambda text, write=write: write(Table('a', 'a', ('x', 'y'), (('z', text),))), ('report/files.py',)
+        )
+        for write in (to_csv, to_markdown, to_latex)
+    },
+}
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Processor time; the best of three where the first took too long, since the machine may have more to do."""
+    best = float('inf')
+    for _ in range(3):
+        start = time.process_time()
+        work()
+        best = min(best, time.process_time() - start)
+        if best < BOUND:
+            break
+    return best
+
+
+@pytest.mark.parametrize('name', READERS)
+def test_texts_are_read_within_a_second(name: str) -> None:
+    read = READERS[name].read
+    read('')  # what it loads once is not counted
+    slow = {text: took for text in TEXTS if (took := seconds(partial(read, TEXTS[text]))) >= BOUND}
+    assert slow == {}
+
+
+WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
+    'host/importing.py': 'one class of characters, in names',
+    'host/judging.py': 'names and settings in a config of the user',
+    'host/shards.py': 'names of files and data sets',
+    'host/whole_file.py': 'names of files',
+    'report/easytool_figures.py': 'names of files and data sets',
+    'report/figure.py': 'one class of characters, in names',
+    'report/marks.py': 'names of models',
+    'ultratool/build_audit.py': 'one class of characters',
+}
+"""Modules with patterns that are matched against nothing that others write, and why that is so."""
+
+_MATCHING = re.compile(r'\bre\.(?:compile|sub|search|match|fullmatch|split|findall|finditer)\(')
+
+
+def test_every_module_with_patterns_has_a_reader() -> None:
+    modules = {
+        str(file.relative_to(PACKAGE)) for file in PACKAGE.rglob('*.py') if _MATCHING.search(file.read_text('utf-8'))
+    }
+    covered = {module for reader in READERS.values() for module in reader.modules}
+    assert modules - covered - set(WITHOUT_OUTSIDE_TEXT) == set()
+    assert set(WITHOUT_OUTSIDE_TEXT) <= modules - covered

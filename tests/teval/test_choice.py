@@ -1,0 +1,73 @@
+"""teval/choice: what a person reads, and what no person would."""
+
+from __future__ import annotations
+
+import pytest
+
+from opencompass_tooleval.teval.choice import strict_choice
+
+CASES = [
+    ('B', 'B'),
+    ('Answer: B', 'B'),
+    ('Answer：B', 'B'),
+    ('The answer is B.', 'B'),
+    ('Option B', 'B'),
+    ('\\boxed{B}', 'B'),
+    ('$\\boxed{\\text{B}}$', 'B'),
+    ('答案是B。', 'B'),
+    ('答案：B', 'B'),
+    ('正确答案为 B', 'B'),
+    ('答案应该是选项B', 'B'),
+    ('我选B。', 'B'),
+    ('选择 B', 'B'),
+    ('(B)', 'B'),
+    ('**B**', 'B'),
+    ('Answer: **B**', 'B'),
+    ('Answer: (B) Internal error', 'B'),
+    ('B: Internal error', 'B'),
+    ('B. because', 'B'),
+    ('A', 'A'),
+    ('A.', 'A'),
+    ('A tool failed, so', ''),
+    ('A because it works', 'A'),
+    ('A is correct', 'A'),
+    ('Because it failed', ''),
+    ('Thought: it failed. Answer: C', 'C'),
+    ('The correct answer is (D).', 'D'),
+    ('My choice would be B', 'B'),
+    ('I would go with option B.', 'B'),
+    ('I choose E', 'E'),
+    ('Answer: A or B', ''),
+    ('Answer: A/B', ''),
+    ('either A or B', ''),
+    ('The answer is not B', ''),
+    ('Option B is wrong', ''),
+    ('Option A is wrong. Option C is correct.', 'C'),
+    ('Option A is wrong. The answer is C.', 'C'),
+    ('Answer: B, since A is wrong', 'B'),
+    ('I think B', ''),
+    ('The answer is a mess', ''),
+    ('Answer: Because', ''),
+    ('The final answer is: $\\boxed{C}$.', 'C'),
+    ('Answer: [B]', 'B'),
+    ('Answer:\nB', 'B'),
+    ('B\n\nExplanation: the tool broke', 'B'),
+    ('Success: A', 'A'),
+    ('The answer is "B"', 'B'),
+    ('Answer: A. Success', 'A'),
+    ('Answer: A: Success -- The task', 'A'),
+    ('Answer: A Success', 'A'),
+    ('Answer: Able', ''),
+    ('答案是A或B', ''),
+    ('The answer is E: Unable', 'E'),
+    ('The answer should be option D.', 'D'),
+    ('A: Success', 'A'),
+    ('B internal error', 'B'),
+    ('answer is b', ''),
+    ("The task's outcome is B", ''),
+]
+
+
+@pytest.mark.parametrize(('answer', 'choice'), CASES)
+def test_choice(answer: str, choice: str) -> None:
+    assert strict_choice(answer) == choice
