@@ -29,12 +29,13 @@ from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.similarity import ExactSimilarity
 from opencompass_tooleval.easytool.concise import first_sentence
 from opencompass_tooleval.easytool.funcqa import reading as funcqa_reading
+from opencompass_tooleval.easytool.funcqa import replies
 from opencompass_tooleval.easytool.funcqa import scoring as funcqa_scoring
 from opencompass_tooleval.easytool.funcqa.arithmetic import call_tool
-from opencompass_tooleval.easytool.funcqa.decomposing import read_tasks
 from opencompass_tooleval.easytool.funcqa.records import load_records as load_questions
 from opencompass_tooleval.easytool.funcqa.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.easytool.instruction import Example, Parameter
+from opencompass_tooleval.easytool.refusal import is_refusal
 from opencompass_tooleval.easytool.reply import read_description, read_example
 from opencompass_tooleval.easytool.restbench import scoring as restbench
 from opencompass_tooleval.easytool.restbench.choices import read_choices
@@ -51,9 +52,13 @@ from opencompass_tooleval.easytool.toolbench.score_calls import score_calls
 from opencompass_tooleval.easytool.toolbench.score_selection import Choice, score_choice
 from opencompass_tooleval.easytool.toolbench.trajectories import load_runs
 from opencompass_tooleval.easytool.validate import check_example
+from opencompass_tooleval.easytool.validate_description import check_description
 from opencompass_tooleval.easytool.value_types import expected
+from opencompass_tooleval.host.api_failure import Failure, failure_of_status
+from opencompass_tooleval.host.api_reply import read_reply
 from opencompass_tooleval.host.dumped_config import read_dumped
 from opencompass_tooleval.host.prompt_tokens import estimate_tokens
+from opencompass_tooleval.host.redaction import redact
 from opencompass_tooleval.host.slurm import read_array_limit, read_job_id, read_jobs, read_states
 from opencompass_tooleval.host.work_dir import WorkDir, last_error
 from opencompass_tooleval.report.figure import Table
@@ -240,6 +245,21 @@ def _squeue(text: str) -> None:
             read(text)
 
 
+def _reply(read: Callable[[str], object], text: str) -> None:
+    with contextlib.suppress(replies.Unreadable):
+        read(text)
+
+
+def _server(text: str) -> None:
+    failure_of_status(429, {'retry-after': text}, text)
+    for kind in ('application/json', 'text/event-stream'):
+        message = json.dumps({'choices': [{'message': {'content': text}, 'finish_reason': text}]})
+        for body in (text, f'data: {text}', message):
+            with contextlib.suppress(Failure):
+                read_reply(body.encode('utf-8'), kind)
+    redact(text)
+
+
 def _trajectory(text: str) -> None:
     try:
         parse_trajectory(text)
@@ -320,7 +340,18 @@ READERS: Mapping[str, Reader] = {
     'FuncQA, number': Reader(funcqa_reading.read_number, ('easytool/funcqa/reading.py',)),
     'FuncQA, calculation': Reader(_calculation, ('easytool/funcqa/records.py',)),
     'FuncQA, object': Reader(funcqa_reading.read_object),
-    'FuncQA, subtasks': Reader(read_tasks),
+    **{
+        f'FuncQA, {read.__name__}, {reading}': Reader(partial(_reply, partial(read, reading=reading)))
+        for read in (replies.read_tasks, replies.read_topology, replies.read_choice, replies.read_parameters)
+        for reading in replies.READINGS
+    },
+    'FuncQA, check': Reader(replies.read_check),
+    'FuncQA, any number': Reader(lambda text: funcqa_scoring.find_right(text, 7)),
+    'reply of a server': Reader(_server, ('host/api_reply.py', 'host/api_failure.py', 'host/redaction.py')),
+    'description against the documentation': Reader(
+        lambda text: [check_description(_doc('a map'), text), check_description(_doc(text), 'a map'), is_refusal(text)],
+        ('easytool/refusal.py', 'easytool/validate_description.py'),
+    ),
     'FuncQA, parameters': Reader(lambda text: call_tool('add_', {'input': [text, 1]})),
     'FuncQA, trajectory': Reader(_trajectory),
     'FuncQA, ReAct': Reader(_react),
@@ -379,6 +410,7 @@ def test_texts_are_read_within_a_second(name: str) -> None:
 
 
 WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
+    'core/subset_names.py': 'names of files and data sets',
     'host/importing.py': 'one class of characters, in names',
     'host/judging.py': 'names and settings in a config of the user',
     'host/shards.py': 'names of files and data sets',

@@ -176,8 +176,8 @@ def last_error(log: Path, dataset: str = '', ended: bool = True) -> str:
     if not log.is_file():
         return ''
     if not dataset:
-        lines = [line[:_MOST_OF_LINE] for line in tail(log).splitlines()]
-        return next((line.strip() for line in reversed(lines) if _ERROR.search(line)), '')
+        heads = [line[:_MOST_OF_LINE] for line in tail(log).splitlines()]
+        return next((head.strip() for head in reversed(heads) if _ERROR.search(head)), '')
     lines = _latest_run(tail(log))
     name = re.compile(r'(?:^|\bFAILED )' + _part(dataset) + ': ')
     about = (line for line in reversed(lines) if dataset in line)

@@ -9,6 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from opencompass_tooleval.core.answer import EMPTY, TRUNCATED_REASONING, strip_reasoning
 from opencompass_tooleval.core.result import OK, SampleScore
 from opencompass_tooleval.easytool.funcqa.arithmetic import plain, round_as_tools
 from opencompass_tooleval.easytool.funcqa.reading import Number, read_number, read_numbers
@@ -110,9 +111,17 @@ def score_trajectory(record: Record, trajectory: Trajectory) -> QuestionScore:
 def _answer_reason(trajectory: Trajectory, number: Number, right: bool, strict: bool) -> str:
     if right:
         return OK if strict else ANOTHER_NUMBER
+    if number.reason == EMPTY and _ends_in_thoughts(trajectory):
+        return TRUNCATED_REASONING
     if trajectory.tasks and not trajectory.stopped and not any(task['done'] for task in trajectory.tasks):
         return NO_RESULT
     return trajectory.stopped or number.reason or WRONG_NUMBER
+
+
+def _ends_in_thoughts(trajectory: Trajectory) -> bool:
+    """Whether the last that the model said is thoughts without an end; the answer of a trajectory is cut from it."""
+    said = trajectory.rounds[-1].get('answer') if trajectory.rounds else None
+    return isinstance(said, str) and strip_reasoning(said).reason == TRUNCATED_REASONING
 
 
 def _shown(value: Fraction) -> str:

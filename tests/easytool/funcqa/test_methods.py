@@ -351,3 +351,18 @@ def test_a_hostile_order_is_bounded() -> None:
     task = {'task': 'x' * 150_000, 'id': 'y' * 20_000, 'dep': -1}
     trajectory = run(by_stage(order=json.dumps([task])))
     assert max(len(entry['asked']) for entry in trajectory.rounds) < 5_000 + 3 * MAX_FIELD
+
+
+@pytest.mark.parametrize('method', METHODS)
+@pytest.mark.parametrize('thoughts', ['<think>hm', '<|channel|>analysis<|message|>hm'])
+def test_unfinished_thoughts_have_one_reason(method: str, thoughts: str) -> None:
+    trajectory = drive(METHODS[method](RECORD, OPTIONS), lambda turn: thoughts)
+    assert score_trajectory(RECORD, parse_trajectory(trajectory.to_json())).reason == 'answer:truncated_reasoning'
+
+
+def test_thoughts_that_end_an_agent_have_that_reason_too() -> None:
+    rounds = ({'asked': 'q', 'answer': 'Action: add_'}, {'asked': 'go on', 'answer': '<think>hm'})
+    trajectory = Trajectory('react', rounds=rounds, stopped='step:too_many')
+    assert score_trajectory(RECORD, trajectory).reason == 'answer:truncated_reasoning'
+    finished = replace(trajectory, rounds=rounds[:1])
+    assert score_trajectory(RECORD, finished).reason == 'step:too_many'
