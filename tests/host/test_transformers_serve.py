@@ -1,0 +1,63 @@
+"""The real ``transformers serve``, which answers an event stream although nobody asked it to."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from opencompass.utils.prompt import PromptList
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+
+serving = pytest.importorskip('transformers.commands.serving', reason='no transformers serve in this version')
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[str]:
+    """Its base URL."""
+    if not serving.serve_dependencies_available:
+        pytest.skip('what transformers serve needs is not installed')
+    with socket.create_server(('127.0.0.1', 0)) as taken:
+        port = taken.getsockname()[1]
+    command = [sys.executable, '-m', 'transformers.commands.transformers_cli', 'serve', '--device', 'cpu']
+    log = tmp_path / 'serve.log'
+    with log.open('wb') as stream:
+        process = subprocess.Popen([*command, '--port', str(port)], stdout=stream, stderr=stream)
+    try:
+        deadline = time.monotonic() + 300
+        while not _is_up(port):
+            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
+            time.sleep(0.2)
+        yield f'http://127.0.0.1:{port}/v1'
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _is_up(port: int) -> bool:
+    try:
+        return httpx.get(f'http://127.0.0.1:{port}/health').status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def test_its_streams_are_answers(served: str, tiny_model: Path) -> None:
+    message = {'model': str(tiny_model), 'messages': [{'role': 'user', 'content': 'question'}], 'stream': False}
+    raw = httpx.post(f'{served}/chat/completions', json=message, timeout=120)
+    assert 'event-stream' in raw.headers['content-type']  # else this tests nothing
+    model = ToolEvalOpenAI(
+        str(tiny_model), key='none', openai_api_base=served, retry=0, max_workers=1, timeout=120, max_seq_len=8192
+    )
+    asked = [PromptList([{'role': 'HUMAN', 'prompt': text, 'content': text}]) for text in ('question', 'another')]
+    first, second = model.generate(asked, 8)
+    for answer in (first, second):
+        assert isinstance(answer, Answer)
+        assert answer and (answer.reason, answer.finish) == (None, 'stop')
+    assert first != second
