@@ -15,6 +15,7 @@ from opencompass_tooleval.easytool.funcqa.records import TABLE, parse_payload
 from opencompass_tooleval.easytool.funcqa.subsets import METHODS
 from opencompass_tooleval.easytool.funcqa.trajectory import parse_trajectory
 from opencompass_tooleval.easytool.shapes import dump_instructions
+from opencompass_tooleval.host.tables import published_columns
 from tests.easytool.funcqa.support import INSTRUCTIONS as INSTRUCTED
 from tests.easytool.funcqa.support import drive
 from tests.easytool.shared_data import DEMO, real
@@ -89,3 +90,17 @@ def test_instructions_of_tools_with_two_functions_are_refused(tmp_path: Path) ->
     file.write_text(dump_instructions(doubled), encoding='utf-8')
     with pytest.raises(DataError, match='add_'):
         FuncQADialogues('easytool', str(file))
+
+
+@pytest.mark.parametrize('method', METHODS)
+def test_strict_accuracy_stands_beside_accuracy_in_summary_and_report(method: str) -> None:
+    from opencompass_tooleval.configs.summarizers.groups.tooleval_funcqa import tooleval_funcqa_rows
+
+    columns = [column for name, column in published_columns() if name == f'tooleval-funcqa-{method}']
+    rows = [column for name, column in tooleval_funcqa_rows if name == f'tooleval-funcqa-{method}']
+    for shown in (columns, rows):
+        assert shown[:4] == ['one_hop', 'one_hop_strict', 'multi_hop', 'multi_hop_strict']
+    for subset in TABLE:
+        assert subset.metrics[:2] == ('accuracy', 'strict_accuracy')
+        score = published_columns()[f'tooleval-funcqa-{method}', f'{subset.name}_strict']
+        assert score == {(f'tooleval-funcqa-{subset.name}-{method}', 'strict_accuracy'): 1.0}
