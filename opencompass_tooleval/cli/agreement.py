@@ -9,11 +9,10 @@ from rich.table import Table
 
 from opencompass_tooleval.cli.output import STDOUT, write_outputs
 from opencompass_tooleval.ultratool.agreement import Agreement, agree
+from opencompass_tooleval.ultratool.judgement_rows import check_single, load_judgements
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.records import find_subset
-from opencompass_tooleval.ultratool.score_judged import load_judgements
-
-KINDS = ('planning', 'creation')
+from opencompass_tooleval.ultratool.score_judged import JUDGED_KINDS
 
 
 def _print_table(task: str, found: Agreement, console: Console) -> None:
@@ -45,10 +44,12 @@ def agreement(task: str, first: Path, second: Path, json_out: str | None = None)
         OSError: ``json_out`` cannot be written.
     """
     subset = find_subset(task)
-    if subset.kind not in KINDS:
+    if subset.kind not in JUDGED_KINDS:
         raise ValueError(f'{subset.name} has no judge; planning and tool_creation have')
-    rules = Protocol()
-    found = agree(subset, *(load_judgements(file, subset, rules) for file in (first, second)))
+    both = {file: load_judgements(file, subset, Protocol()) for file in (first, second)}
+    for file, judgements in both.items():
+        check_single(judgements, file)
+    found = agree(subset, both[first], both[second])
     if not found.compared:
         raise ValueError(
             f'{first} and {second} judge nothing in common: {found.only_first} and {found.only_second} things, by id '

@@ -261,7 +261,9 @@ def score_ultratool_command(
     task: str = typer.Argument(help='Such as tool_usage.'),
     predictions: Path | None = typer.Option(None, help="Recorded answers, the authors' files among them."),
     data: Path | None = typer.Option(None, help="The records; the authors' files of answers hold them too."),
-    judgements: Path | None = typer.Option(None, help='Planning and tool_creation: what the judge said.'),
+    judgements: Path | None = typer.Option(
+        None, help='Planning and tool_creation: what the judge said; without, answers are only read.'
+    ),
     language: LanguageName | None = typer.Option(None, help='By default what path or text say.'),
     lists: ListsName | None = typer.Option(None, help="By default span for the authors' GPT files, else last."),
     scoring: ScoringName = typer.Option(ScoringName.OFFICIAL),

@@ -23,6 +23,7 @@ from opencompass_tooleval.easytool.toolbench.trajectories import load_runs
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
+from opencompass_tooleval.host.judgement_files import judged_answers
 from opencompass_tooleval.host.recorded import load_recorded
 
 TRAJECTORIES = 'trajectories'
@@ -76,7 +77,13 @@ def _score_success(request: ToolBenchRequest, subset: Subset) -> _Scored:
         raise ValueError('success is scored from judgements: say --judgements FILE')
     trajectories = success.load_trajectories(request.predictions, load_queries(request.data) if request.data else None)
     finals = [success.clean(Answer(one.answer, one.infra)) for one in trajectories]
-    scores = success.score_trajectories(trajectories, finals, success.load_judgements(request.judgements))
+    judgements = success.load_judgements(request.judgements)
+    if any(map(success.is_silent, judgements)):
+        judgements = success.with_answers(
+            judgements, judged_answers(request.judgements, [trajectory.id for trajectory in trajectories])
+        )
+    mend = f'{request.judgements} has to judge the very answers of {request.predictions}'
+    scores = success.score_trajectories(trajectories, finals, judgements, mend)
     return _Scored(scores, aggregate(scores, subset.metrics), {'judge': request.judgements.name})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,11 @@ from rich.console import Console
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
 from opencompass_tooleval.cli.right_subset import check_name, warn_if_unread
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.recorded_row import read_recorded_row
+from opencompass_tooleval.host.judgement_files import judged_answers
 from opencompass_tooleval.host.recorded import RecordedAnswers, load_recorded
 from opencompass_tooleval.ultratool import VERSION
+from opencompass_tooleval.ultratool.judgement_rows import check_single, is_silent, load_judgements, with_answers
 from opencompass_tooleval.ultratool.prompts import INSTRUCTIONS
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.reading import clean
@@ -24,12 +27,11 @@ from opencompass_tooleval.ultratool.records import (
     Subset,
     find_subset,
     guess_language,
-    is_recorded_row,
     load_recorded_rows,
     load_records,
     read_rows,
 )
-from opencompass_tooleval.ultratool.score_judged import check_unjudged, load_judgements
+from opencompass_tooleval.ultratool.score_judged import JUDGED_KINDS, Judged, check_unjudged
 from opencompass_tooleval.ultratool.score_steps import StepsScore
 from opencompass_tooleval.ultratool.scoring import aggregate_scores, breakdown, score_answers, score_judgements
 
@@ -46,7 +48,7 @@ class UltraToolRequest:
         task: Name of the subset, such as ``tool_usage`` or ``tool_selection_32``.
         predictions: The authors' file of answers, or any other recorded answers (these need ``data``).
         data: The records; the authors' files of answers hold them too.
-        judgements: Planning and tool creation: what the judge said.
+        judgements: Planning and tool creation: what the judge said; without, the judged scores are None.
         language: ``zh`` or ``en``; by default what path or text say.
         lists: ``last`` or ``span``; by default ``span`` for files in the authors' GPT shape, else ``last``.
         scoring: ``official`` or ``strict``.
@@ -69,11 +71,11 @@ class UltraToolRequest:
 
 @dataclass(frozen=True)
 class _Loaded:
-    """Records and answers as far as they are known, in the same order."""
+    """Records and answers as far as they are known, in the same order; and the shapes that answers were recorded in."""
 
     records: list[Record] | None
     answers: list[Any] | None
-    lists: str
+    shapes: Sequence[str | None] = ()
 
 
 def _language(request: UltraToolRequest) -> str:
@@ -90,7 +92,7 @@ def _is_authors(file: Path) -> bool:
     if not file.is_file():
         return False
     try:
-        return is_recorded_row(next(read_rows(file))[1])
+        return read_recorded_row(next(read_rows(file))[1]) is not None
     except DataError:
         return False
 
@@ -116,8 +118,7 @@ def _load_authors(predictions: Path, request: UltraToolRequest, subset: Subset, 
         records = [record for record in carried if record is not None]
         if len(records) != len(rows):
             raise DataError(predictions, 'the answers come without their records: say --data FILE', cure=CURE)
-    shapes = {row.shape for row in rows}
-    return _Loaded(records, [clean(row.answer) for row in rows], 'span' if shapes == {'gpt'} else 'last')
+    return _Loaded(records, [clean(row.answer) for row in rows], [row.shape for row in rows])
 
 
 def _check_task(recorded: RecordedAnswers, subset: Subset) -> None:
@@ -137,21 +138,21 @@ def _load(request: UltraToolRequest, subset: Subset, language: str) -> _Loaded:
         return _load_authors(request.predictions, request, subset, language)
     records = load_records(request.data, subset.name, language) if request.data is not None else None
     if request.predictions is None:
-        return _Loaded(records, None, 'last')
+        return _Loaded(records, None)
     if records is None:
         raise DataError(request.predictions, 'the answers come without their records: say --data FILE', cure=CURE)
     recorded = load_recorded(request.predictions)
     recorded.check_complete([record.id for record in records])
     check_name(request.predictions, subset.name, _NAMES, subset.task, recorded)
     _check_task(recorded, subset)
-    answers = [clean(recorded.answer(record.id, position)) for position, record in enumerate(records)]
-    return _Loaded(records, answers, 'last')
+    answers = [recorded.answer(record.id, position) for position, record in enumerate(records)]
+    return _Loaded(records, list(map(clean, answers)), [answer.recorded_shape for answer in answers])
 
 
 def _check(request: UltraToolRequest, subset: Subset) -> None:
-    judged = subset.kind in {'planning', 'creation'}
-    if judged and request.judgements is None:
-        raise ValueError(f'{subset.name} is scored from judgements: say --judgements FILE')
+    judged = subset.kind in JUDGED_KINDS
+    if judged and request.judgements is None and request.predictions is None:
+        raise ValueError(f'{subset.name} needs answers or what a judge said of them: say --predictions or --judgements')
     if not judged and request.judgements is not None:
         raise ValueError(f'{subset.name} is scored without a judge: leave --judgements out')
     if not judged and request.predictions is None:
@@ -163,13 +164,26 @@ def _check(request: UltraToolRequest, subset: Subset) -> None:
 def _score(request: UltraToolRequest, subset: Subset, loaded: _Loaded, rules: Protocol) -> list[StepsScore]:
     judgements = None
     if request.judgements is not None:
-        judgements = load_judgements(request.judgements, subset, rules)
+        judgements = _judgements(request.judgements, subset, loaded, rules)
     if loaded.answers is None:
         scores = score_judgements(subset, judgements or [], rules, loaded.records)
+        mend = f'Say with --predictions FILE which answers {request.judgements} judged'
     else:
         scores = score_answers(loaded.records or [], loaded.answers, rules, judgements)
-    check_unjudged([(score.id, step) for score in scores for step in score.steps])
+        mend = f'{request.judgements} has to judge the very answers of {request.predictions}'
+    check_unjudged([(score.id, step) for score in scores for step in score.steps], mend)
     return scores
+
+
+def _judgements(file: Path, subset: Subset, loaded: _Loaded, rules: Protocol) -> list[Judged]:
+    judgements = load_judgements(file, subset, rules, loaded.records)
+    if loaded.answers is None:
+        check_single(judgements, file)
+    elif any(map(is_silent, judgements)):
+        records = loaded.records or []
+        answers = judged_answers(file, [record.id for record in records])
+        judgements = with_answers(judgements, answers, records, rules)
+    return judgements
 
 
 def _gold(request: UltraToolRequest, loaded: _Loaded) -> str:
@@ -189,6 +203,8 @@ def _print(result: dict[str, Any]) -> None:
     expected = find_subset(result['subset']).count
     if result['samples'] != expected:
         console.print(f'NOTE {result["samples"]} samples of {expected}: not comparable with the paper', markup=False)
+    if result.get('judged') is False:
+        console.print('NOTE nobody judged the answers: they were only read. Say --judgements FILE', markup=False)
     if result['rebuilt']:
         console.print('NOTE the records are rebuilt: not comparable with the paper', markup=False)
 
@@ -206,7 +222,8 @@ def score_ultratool(request: UltraToolRequest) -> None:
     _check(request, subset)
     language = _language(request)
     loaded = _load(request, subset, language)
-    rules = Protocol(request.scoring, request.lists or loaded.lists, request.gold)
+    rules = Protocol(request.scoring, gold=request.gold)
+    rules = replace(rules, lists=request.lists) if request.lists else rules.with_shapes(loaded.shapes)
     scores = _score(request, subset, loaded, rules)
     if request.predictions is not None:
         warn_if_unread(scores, request.predictions, subset.name)
@@ -220,6 +237,7 @@ def score_ultratool(request: UltraToolRequest) -> None:
         'gold': _gold(request, loaded),
         'rebuilt': any(record.rebuilt for record in loaded.records or ()),
         'version': VERSION,
+        **({'judged': request.judgements is not None} if subset.kind in JUDGED_KINDS else {}),
         'samples': total.samples,
         'metrics': total.metrics,
         'standard_errors': total.standard_errors,

@@ -27,15 +27,20 @@ class Answer(str):
     Attributes:
         reason: Why there is no answer; None if there is.
         finish: ``stop``, :data:`CUT`, or another word of the server's; None where nobody says.
+        recorded_shape: Of a recorded answer: the published shape of its row (``gpt``, ``open``), or None.
     """
 
     reason: str | None = None
     finish: str | None = None
+    recorded_shape: str | None = None
 
-    def __new__(cls, text: str, reason: str | None = None, finish: str | None = None) -> Answer:
+    def __new__(
+        cls, text: str, reason: str | None = None, finish: str | None = None, recorded_shape: str | None = None
+    ) -> Answer:
         answer = super().__new__(cls, text)
         answer.reason = reason
         answer.finish = finish
+        answer.recorded_shape = recorded_shape
         return answer
 
 

@@ -112,7 +112,7 @@ def ask(
 def _answer(model: Any, text: str, max_out_len: int) -> Answer:
     reason = getattr(text, 'reason', None)
     finish = getattr(text, 'finish', None) or (None if reason else _finish_by_count(model, text, max_out_len))
-    return Answer(str(text), reason, finish)
+    return Answer(str(text), reason, finish, getattr(text, 'recorded_shape', None))
 
 
 def _finish_by_count(model: Any, text: str, max_out_len: int) -> str | None:

@@ -24,7 +24,7 @@ from opencompass_tooleval.host.tables import published_columns
 from opencompass_tooleval.host.work_dir import WorkDir
 
 LEVEL = 0.95
-_NOT_SETTINGS = {'judge_calls'}
+_NOT_SETTINGS = {'judge_calls', 'judgements'}
 """Parts of the provenance that say how a result came about, not what it means."""
 _LISTED = 8
 

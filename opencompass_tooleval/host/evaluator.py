@@ -96,6 +96,13 @@ class ToolEvalEvaluator(BaseEvaluator):
         """Aggregates samples; by default every metric is a mean over samples."""
         return aggregate(scores, self.metrics)
 
+    def check_model(self, model: str) -> None:
+        """Raises, before inference, if a model's answers could not be scored; by default nothing is looked for.
+
+        Args:
+            model: The model's abbr.
+        """
+
     def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
         """What the result says beside metrics and reasons, such as scores per domain; by default nothing."""
         return {}

@@ -11,18 +11,19 @@ from typing import Any, Protocol, TextIO
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.runs import with_runs
+from opencompass_tooleval.host.recorded import RECORDED_SHAPE
 from opencompass_tooleval.host.whole_file import whole_file
 from opencompass_tooleval.host.work_dir import WorkDir
 
 Row = dict[str, Any]
 
-TEXT_COLUMNS = ('model', 'dataset', 'record_id', 'infra', 'asked', 'reason')
+TEXT_COLUMNS = ('model', 'dataset', 'record_id', 'infra', 'asked', 'reason', RECORDED_SHAPE)
 """Columns that are text or null; the others hold any JSON, which parquet has as text."""
 COLUMNS = {
     'results': (
         'model', 'dataset', 'metrics', 'standard_errors', 'reasons', 'samples', 'provenance', 'breakdown', 'runs',
     ),
-    'predictions': ('model', 'dataset', 'record_id', 'run', 'prediction', 'infra', 'asked'),
+    'predictions': ('model', 'dataset', 'record_id', 'run', 'prediction', 'infra', 'asked', RECORDED_SHAPE),
     'details': ('model', 'dataset', 'record_id', 'run', 'reason', 'details'),
 }  # fmt: skip
 """Name of a file, without its ending -> its columns."""

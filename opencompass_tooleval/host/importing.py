@@ -20,6 +20,7 @@ from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.host.exporting import COLUMNS, PROMPT, TEXT_COLUMNS
 from opencompass_tooleval.host.journal import write_json
 from opencompass_tooleval.host.lock import exclusive
+from opencompass_tooleval.host.recorded import RECORDED_SHAPE
 from opencompass_tooleval.host.whole_file import host_mark, is_stale
 from opencompass_tooleval.host.work_dir import WorkDir
 
@@ -27,7 +28,7 @@ MAX_LINE = 1 << 26
 """Bytes of one line: far beyond any answer."""
 _MAX_NAME = 200
 _BATCH = 256
-_OPTIONAL = ('run', 'asked')
+_OPTIONAL = ('run', 'asked', RECORDED_SHAPE)
 """Columns that may be missing; the run follows from the order of the rows."""
 _UNSAFE = re.compile(r'[/\\\x00-\x1f\ud800-\udfff]')
 
@@ -123,8 +124,9 @@ def _fault(row: Any) -> str:
         return 'its prediction is neither text nor a list of texts'
     if not isinstance(row['record_id'], (str, type(None))):
         return 'its record_id is neither text nor null'
-    if not isinstance(row.get('asked'), (str, type(None))):
-        return 'its asked is neither text nor null'
+    for column in ('asked', RECORDED_SHAPE):
+        if not isinstance(row.get(column), (str, type(None))):
+            return f'its {column} is neither text nor null'
     infra = row['infra']
     if infra is not None and not (isinstance(infra, str) and infra.startswith(INFRA)):
         return f'its infra is neither null nor a reason that begins with {INFRA!r}'
@@ -151,7 +153,8 @@ def _find(folder: Path) -> Path:
 
 def _answer(row: dict[str, Any]) -> dict[str, Any]:
     """A row of a predictions file, as :class:`~opencompass_tooleval.host.inferencer.ToolEvalGenInferencer` has it."""
-    columns = {PROMPT: 'origin_prompt', **{name: name for name in ('prediction', 'record_id', 'asked', 'infra')}}
+    same = ('prediction', 'record_id', 'asked', 'infra', RECORDED_SHAPE)
+    columns = {PROMPT: 'origin_prompt', **{name: name for name in same}}
     return {name: row[column] for column, name in columns.items() if column in row}
 
 

@@ -26,14 +26,18 @@ from opencompass_tooleval.host.shards import check_runs
 from opencompass_tooleval.host.task_process import as_module, shell_word
 
 
-def warn_of_scoring(dataset_cfgs: Iterable[Mapping[str, Any]]) -> None:
-    """Says before hours of inference what will be missing for scoring, such as a judge."""
-    for dataset_cfg in dataset_cfgs:
+def warn_of_scoring(pairs: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> None:
+    """Says before hours of inference what will be missing for scoring, such as a judge.
+
+    Args:
+        pairs: Configs of the model and of the data set.
+    """
+    for model_cfg, dataset_cfg in pairs:
         evaluator = dataset_cfg.get('eval_cfg', {}).get('evaluator') or {}
         if 'opencompass_tooleval.' not in str(evaluator.get('type')):
             continue  # others may load a model when they are built
         try:
-            ICL_EVALUATORS.build(evaluator)
+            ICL_EVALUATORS.build(evaluator).check_model(model_abbr_from_cfg(model_cfg))
         except Exception as error:  # whatever it is, scoring will meet it
             get_logger().warning(f'{dataset_abbr_from_cfg(dataset_cfg)}: scoring will fail: {error}')
 
@@ -70,7 +74,7 @@ class ToolEvalInferTask(OpenICLInferTask):
         self.model, loaded = cur_model, cur_model_abbr
         tasks = zip(self.cfg['models'], self.cfg['datasets'], strict=True)
         pairs = [(model_cfg, dataset_cfg) for model_cfg, rows in tasks for dataset_cfg in rows]
-        warn_of_scoring(dataset_cfg for _, dataset_cfg in pairs)
+        warn_of_scoring(pairs)
         for model_cfg, dataset_cfg in pairs:
             abbr = model_abbr_from_cfg(model_cfg)
             if abbr != loaded:

@@ -18,6 +18,7 @@ from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.host.asking import TRUNCATED, AskingEndedError, ask, keep_conversations, prompt_length
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.journal import Journal, Row, write_json
+from opencompass_tooleval.host.recorded import RECORDED_SHAPE
 from opencompass_tooleval.host.sampling import sampling_options
 
 MAX_INFRA_SHARE = 0.005
@@ -59,7 +60,8 @@ class ToolEvalGenInferencer(GenInferencer):
 
     Answers are written in the data's order. Each row carries ``record_id``, ``asked`` (what stands for the prompt) and
     ``infra``: None, or why there is no answer (``infra:timeout``, ``infra:truncated``, ...), and ``finish``: why the
-    answer ends (``stop``, ``length``, ...; None where nobody says). Rows with a reason, and those that answer another
+    answer ends (``stop``, ``length``, ...; None where nobody says); a replayed answer also ``recorded_shape``, the
+    published shape that it was recorded in. Rows with a reason, and those that answer another
     prompt, are asked again when the run is resumed.
 
     Args:
@@ -189,6 +191,8 @@ class ToolEvalGenInferencer(GenInferencer):
             'infra': answer.reason,
             'finish': answer.finish,
         }
+        if answer.recorded_shape:
+            row[RECORDED_SHAPE] = answer.recorded_shape
         if self.dump_res_length:
             row['res_length'] = self.model.get_token_len(str(answer))
         return row

@@ -16,8 +16,10 @@ from typing import Any, Generic, TypeVar
 from opencompass.utils import build_model_from_cfg, get_logger
 from tqdm import tqdm
 
+from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import INFRA
+from opencompass_tooleval.core.verdicts import Unread
 from opencompass_tooleval.host.asking import AskingEndedError
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.journal import Journal
@@ -46,6 +48,10 @@ _NOT_SETTINGS = _KEYS | _ADDRESSES | _SPEED | _UNUSED
 _NAME_LENGTH = 80
 _DEFAULT_BATCH = 64
 _DEFAULT_OUT_LEN = 4096
+
+MAX_UNREAD = 200
+_UNREAD_CHARS = 2_000
+"""So many replies that could not be read are kept by one judge, and so many characters of each."""
 
 
 @dataclass(frozen=True)
@@ -143,16 +149,22 @@ class Judge(Generic[Verdict]):
 
     Replies that could be read are kept in a folder per judge and settings, one file per process, so that any number of
     evaluations may share it: a second one costs no call, and after a kill only the batch in flight is asked again.
+    Beside them lie the first of those that could not be read, with ``fault``, cut, for people to look at.
 
     Args:
         cfg: Any model of OpenCompass; ``max_out_len`` and ``batch_size`` as in a model config.
         folder: Parent folder of the kept replies.
-        read: A reply -> what it says, or None if it cannot be read.
+        read: A reply -> what it says, or why it says nothing.
         source: Names the data set for a replayed judge, such as ``judge-planning-zh``.
+
+    Attributes:
+        calls: How often the model was asked.
+        faults: Id -> why :meth:`judge` has no verdict of it, from the last reply.
+        folder: Where its replies are.
     """
 
     def __init__(
-        self, cfg: Mapping[str, Any], folder: Path, read: Callable[[str], Verdict | None], source: str = 'judge'
+        self, cfg: Mapping[str, Any], folder: Path, read: Callable[[str], Verdict | Unread], source: str = 'judge'
     ) -> None:
         self.name = judge_name(cfg)
         self.settings = settings_hash(cfg)
@@ -161,8 +173,10 @@ class Judge(Generic[Verdict]):
         self._read = read
         self._source = source
         self._model: Any = None
-        self._folder = folder / 'judgements' / _folder_name(cfg)
-        self._journal = Journal(self._folder / f'{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}.jsonl')
+        self.folder = folder / 'judgements' / _folder_name(cfg)
+        self.faults: dict[str, str] = {}
+        self._unread = 0
+        self._journal = Journal(self.folder / f'{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}.jsonl')
 
     def judge(self, items: Sequence[JudgeItem]) -> dict[str, Verdict]:
         """Returns id -> verdict for every item that got one in ``TRIES`` tries; the others are missing."""
@@ -174,30 +188,37 @@ class Judge(Generic[Verdict]):
         for position, item in enumerate(items):
             if item.key not in kept:
                 asked.setdefault(item.key, _Asked(item, position))
+        faults: dict[str, str] = {}
         for _ in range(TRIES):
-            self._ask([one for key, one in asked.items() if key not in kept], kept)
+            faults |= self._ask([one for key, one in asked.items() if key not in kept], kept)
+        self.faults = {item.id: faults[item.key] for item in items if item.key not in kept}
         return {item.id: kept[item.key] for item in items if item.key in kept}
 
     def _kept(self, keys: set[str]) -> dict[str, Verdict]:
         found: dict[str, Verdict] = {}
-        for file in sorted(self._folder.glob('*.jsonl')):
+        for file in sorted(self.folder.glob('*.jsonl')):
             for row in Journal(file).rows():
                 key = str(row.get('key'))
-                if key in keys and (verdict := self._read(str(row.get('reply', '')))) is not None:
+                if key not in keys or 'fault' in row:
+                    continue
+                verdict = self._read(str(row.get('reply', '')))
+                if not isinstance(verdict, Unread):
                     found[key] = verdict
         return found
 
-    def _verdict(self, reply: Any) -> Verdict | None:
-        failed = str(getattr(reply, 'reason', None) or '').startswith(INFRA)
-        return None if failed else self._read(str(reply))
+    def _verdict(self, reply: Any) -> Verdict | Unread:
+        reason = str(getattr(reply, 'reason', None) or '')
+        return Unread(reason) if reason.startswith(INFRA) else self._read(str(reply))
 
-    def _ask(self, asked: Sequence[_Asked], kept: dict[str, Verdict]) -> None:
+    def _ask(self, asked: Sequence[_Asked], kept: dict[str, Verdict]) -> dict[str, str]:
+        """Asks once for each, adds the verdicts to ``kept``, and returns key -> fault of the others."""
+        faults: dict[str, str] = {}
         if not asked:
-            return
+            return faults
         if self._model is None:
             cfg = {name: value for name, value in self._cfg.items() if name not in {'max_out_len', 'batch_size'}}
             self._model = build_model_from_cfg(cfg)
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
         size = self._cfg.get('batch_size') or _DEFAULT_BATCH
         for start in tqdm(range(0, len(asked), size), desc=f'judging by {self.name}', unit='batch'):
             batch = asked[start : start + size]
@@ -212,14 +233,23 @@ class Judge(Generic[Verdict]):
             self.calls += len(batch)
             rows: dict[int, dict[str, str]] = {}
             for one, reply in zip(batch, replies, strict=True):
-                verdict = None if reply is None else self._verdict(reply)
-                if verdict is not None:
+                if reply is None:  # not asked any more
+                    continue
+                row = {'key': one.item.key, 'id': one.item.id}
+                verdict = self._verdict(reply)
+                if not isinstance(verdict, Unread):
                     kept[one.item.key] = verdict
-                    rows[one.position] = {'key': one.item.key, 'id': one.item.id, 'reply': str(reply)}
+                    rows[one.position] = {**row, 'reply': str(reply)}
+                    continue
+                faults[one.item.key] = verdict.why
+                if reply and not verdict.why.startswith(INFRA) and self._unread < MAX_UNREAD:
+                    self._unread += 1
+                    rows[one.position] = {**row, 'fault': verdict.why, 'reply': bounded_text(reply, _UNREAD_CHARS)}
             if rows:
                 self._journal.append(rows)
             if ended:
                 raise ended
+        return faults
 
     def _conversation(self, one: _Asked) -> Conversation:
         prompt = one.item.prompt.encode('utf-8', 'replace').decode('utf-8')  # half a surrogate pair cannot be sent

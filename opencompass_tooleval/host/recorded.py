@@ -11,9 +11,13 @@ from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.content import joined_text
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_object
+from opencompass_tooleval.core.recorded_row import read_recorded_row
 from opencompass_tooleval.host.recorded_question import RecordedQuestion, question_of
 
-_TEXT_KEYS = ('prediction', 'answer', 'output', 'response', 'total output', 'init output')
+RECORDED_SHAPE = 'recorded_shape'
+"""The column of a predictions file that says in which published shape a replayed answer was recorded."""
+
+_TEXT_KEYS = ('prediction', 'answer', 'output', 'response')
 _ID_KEYS = ('record_id', 'id')
 
 
@@ -72,12 +76,15 @@ class RecordedAnswers:
 
 def _answer(path: Path, name: str, item: Any) -> Answer:
     """A recorded answer; one that is parsed already becomes Python text, as the authors' script has it."""
-    infra = finish = None
+    infra = finish = shape = None
     if isinstance(item, dict):
         key = next((key for key in _TEXT_KEYS if key in item), None)
-        if key is None:
-            raise DataError(path, f'it has none of {", ".join(_TEXT_KEYS)}', record=name)
-        item, infra, finish = item[key], item.get('infra'), item.get('finish')
+        published = read_recorded_row(item) if key is None else None
+        if key is None and published is None:
+            raise DataError(path, f'it has none of {", ".join(_TEXT_KEYS)}, init output', record=name)
+        infra, finish = item.get('infra'), item.get('finish')
+        shape = published.shape if published else item.get(RECORDED_SHAPE)
+        item = published.answer if published else item[str(key)]
     if item is None:
         raise DataError(path, 'its answer is null, which is no answer', record=name)
     if infra is not None and not isinstance(infra, str):
@@ -86,7 +93,8 @@ def _answer(path: Path, name: str, item: Any) -> Answer:
         item = joined_text(item)
     except ValueError as error:
         raise DataError(path, str(error), record=name) from error
-    return Answer(str(item), infra, finish if isinstance(finish, str) else None)
+    finish, shape = (text if isinstance(text, str) else None for text in (finish, shape))
+    return Answer(str(item), infra, finish, shape)
 
 
 def _record_id(item: Any) -> str | None:
@@ -162,7 +170,7 @@ def load_recorded(path: Path) -> RecordedAnswers:
         path: T-Eval's result file (JSON, id -> record with ``prediction``) or its folder of one file per id; a
             predictions file of OpenCompass (JSON, ``"0"``, ``"1"``, ... -> row; by ``record_id`` if it was written by
             this package); JSON lines with ``id`` or ``record_id`` and ``prediction``; or UltraTool's files of answers
-            (JSON lines with ``init output``).
+            (JSON lines, :mod:`~opencompass_tooleval.core.recorded_row`).
 
     Raises:
         DataError: It is missing or cannot be read.

@@ -14,19 +14,25 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.aggregate import Aggregate
 from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.core.verdicts import UNREAD, Unread, unread_reply
 from opencompass_tooleval.host.data_path import resolve_data_path
-from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.host.instructions import instructions_provenance
-from opencompass_tooleval.host.judging import Judge, JudgeItem, judge_cfg_from_env, judge_settings
-from opencompass_tooleval.host.whole_file import write_whole
+from opencompass_tooleval.host.judged_evaluator import JudgedEvaluator
+from opencompass_tooleval.host.judging import JudgeItem
+from opencompass_tooleval.host.result_place import ResultPlace
 from opencompass_tooleval.ultratool import VERSION
 from opencompass_tooleval.ultratool.judge import Judgement, parse_judgement, prompt_hash
 from opencompass_tooleval.ultratool.judge_items import items_to_judge, judged_of
 from opencompass_tooleval.ultratool.judge_prompts import SYSTEM
+from opencompass_tooleval.ultratool.judgement_rows import (
+    is_silent,
+    judgement_rows,
+    load_judgements,
+    with_answers,
+)
 from opencompass_tooleval.ultratool.presets import DEFAULT
 from opencompass_tooleval.ultratool.prompts import build_prompt, messages_of
-from opencompass_tooleval.ultratool.protocol import Protocol, lists_of
+from opencompass_tooleval.ultratool.protocol import AUTO, Protocol, lists_of
 from opencompass_tooleval.ultratool.reading import clean
 from opencompass_tooleval.ultratool.records import (
     CURE,
@@ -37,11 +43,9 @@ from opencompass_tooleval.ultratool.records import (
     load_records,
     parse_payload,
 )
-from opencompass_tooleval.ultratool.score_judged import Judged, check_unjudged, judgement_rows, load_judgements
+from opencompass_tooleval.ultratool.score_judged import JUDGED_KINDS, Judged, check_unjudged
 from opencompass_tooleval.ultratool.score_steps import StepsScore
 from opencompass_tooleval.ultratool.scoring import aggregate_scores, breakdown, read_answer, score_answers
-
-JUDGED_KINDS = ('planning', 'creation')
 
 
 def _gold_answer(record: Record) -> str:
@@ -93,18 +97,19 @@ class ToolEvalUltraToolDataset(BaseDataset):
 
 
 @ICL_EVALUATORS.register_module()
-class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
+class ToolEvalUltraToolEvaluator(JudgedEvaluator):
     """Scores one task of UltraTool.
 
     Args:
         name: As in :meth:`ToolEvalUltraToolDataset.load`.
         language: As there.
         scoring: ``official`` or ``strict``.
-        lists: ``last`` or ``span``: which list counts in an answer with several; by default the preset's.
+        lists: Which list counts in an answer with several: ``last``, ``span``, or ``auto``. By default the preset's,
+            and where none is given ``auto``: what the authors do for the file that a replayed answer was recorded in
+            (``span`` for GPT's), and ``last`` for answers of a model.
         preset: ``gpt`` or ``open``, as the data set has it: it fixes ``lists``, and the result says it.
-        judge_cfg: Planning and tool creation: the judge, any model of OpenCompass; by default the one that
-            ``$OC_JUDGE_MODEL``, ``$OC_JUDGE_API_KEY`` and ``$OC_JUDGE_API_BASE`` name.
-        judgements: A file of judgements in place of a judge.
+        judge_cfg: Planning and tool creation: as :class:`JudgedEvaluator`.
+        judgements: As there.
         instructions: The file of instructions that the data set was run with, for the result to name.
         pred_postprocessor: As :class:`BaseEvaluator`.
 
@@ -119,25 +124,20 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
         scoring: str = 'official',
         lists: str | None = None,
         judge_cfg: Mapping[str, Any] | None = None,
-        judgements: str | None = None,
+        judgements: str | Mapping[str, str] | None = None,
         instructions: str | None = None,
         preset: str | None = None,
         pred_postprocessor: Any = None,
     ) -> None:
-        super().__init__(pred_postprocessor)
+        super().__init__(judge_cfg, judgements, pred_postprocessor)
         self.subset, self.language = find_subset(name), language
         self.preset = preset or DEFAULT
+        lists = None if lists == AUTO else lists
+        self.by_shape = preset is None and lists is None
         self.rules = Protocol(scoring, lists_of(preset, lists))
         self.instructions = instructions
-        self.judgements = Path(judgements) if judgements else None
-        self.judge_cfg = judge_cfg or judge_cfg_from_env()
-        if self.subset.kind in JUDGED_KINDS and not self.judgements and not self.judge_cfg:
-            raise ValueError(
-                f'UltraTool {name} needs a judge: give judge_cfg or judgements, or set '
-                'OC_JUDGE_MODEL, OC_JUDGE_API_KEY and OC_JUDGE_API_BASE'
-            )
-        self._judge: Judge[Judgement] | None = None
-        self._calls = 0
+        if self.subset.kind in JUDGED_KINDS:
+            self.need_judge(f'UltraTool {name}')
         self._rebuilt = False
         self._golds: set[str] = set()
 
@@ -148,7 +148,8 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
 
     def provenance(self) -> dict[str, Any]:
         """See :class:`ToolEvalEvaluator`."""
-        said: dict[str, Any] = {
+        judge = prompt_hash(self.subset.task, self.language) if self.subset.kind in JUDGED_KINDS else ''
+        return {
             'benchmark': 'ultratool',
             'subset': self.subset.name,
             'language': self.language,
@@ -159,16 +160,8 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
             'gold': ', '.join(sorted(self._golds)),
             'version': VERSION,
             **instructions_provenance(self.instructions),
+            **(self.judge_provenance(judge) if judge else {}),
         }
-        if self.judgements:
-            said['judge'] = str(self.judgements)
-        elif self._judge:
-            said['judge'] = self._judge.name
-            said['judge_hash'] = self._judge.settings
-            said['judge_settings'] = judge_settings(cast(Mapping[str, Any], self.judge_cfg))
-            said['judge_prompt'] = prompt_hash(self.subset.task, self.language)
-            said['judge_calls'] = self._calls
-        return said
 
     def total(self, scores: Sequence[SampleScore]) -> Aggregate:
         """See :class:`ToolEvalEvaluator`."""
@@ -178,42 +171,49 @@ class ToolEvalUltraToolEvaluator(ToolEvalEvaluator):
         """See :class:`ToolEvalEvaluator`."""
         return breakdown(cast(Sequence[StepsScore], scores), self.metrics)
 
+    def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`; the predictions beside the result say which files they were recorded in."""
+        place = ResultPlace.of(self)
+        if self.by_shape and place:
+            self.rules = self.rules.with_shapes(place.recorded_shapes())
+        return super().evaluate(k, n, original_dataset, **columns)
+
     def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         records = [parse_payload(reference, self.subset.name) for reference in references]
         self._rebuilt = self._rebuilt or any(record.rebuilt for record in records)
         self._golds.update(record.gold for record in records)
         answers = [clean(answer) for answer in answers]
-        judgements = self._judgements(records, answers) if self.subset.kind in JUDGED_KINDS else None
+        if self.subset.kind not in JUDGED_KINDS:
+            return list(score_answers(records, answers, self.rules))
+        file = self.judgement_file()
+        judgements = self._stored(records, file) if file else self._asked(records, answers)
         scores = score_answers(records, answers, self.rules, judgements)
-        check_unjudged([(score.id, step) for score in scores for step in score.steps])
-        if self._judge:
-            self._keep_judgements(scores)
+        check_unjudged([(score.id, step) for score in scores for step in score.steps], self.mend_unjudged())
+        self.keep_rows(judgement_rows(scores))
         return list(scores)
 
-    def _keep_judgements(self, scores: Sequence[StepsScore]) -> None:
-        """Writes the judgements beside the result, as ``judgements=`` and ``tooleval agreement`` take them."""
-        folder = getattr(self, '_out_dir', None)  # set by OpenCompass's task
-        if folder:
-            file = Path(f'{folder}_judgements.jsonl')
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(file, ''.join(f'{json.dumps(row)}\n' for row in judgement_rows(scores)))
+    def _stored(self, records: Sequence[Record], file: Path) -> list[Judged]:
+        judgements = load_judgements(file, self.subset, self.rules, records)
+        if any(map(is_silent, judgements)):
+            answers = self.answers_beside(file, [record.id for record in records])
+            judgements = with_answers(judgements, answers, records, self.rules)
+        if any(map(is_silent, judgements)):
+            self.check_owner()
+        return judgements
 
-    def _judgements(self, records: Sequence[Record], answers: Sequence[str]) -> list[Judged]:
-        if self.judgements:
-            return load_judgements(self.judgements, self.subset, self.rules)
-        task = self.subset.task
-        cfg = cast(Mapping[str, Any], self.judge_cfg)
-        self._judge = Judge(cfg, default_cache(), self._read, f'judge-{task}-{self.language}')
+    def _asked(self, records: Sequence[Record], answers: Sequence[str]) -> list[Judged]:
         items = [
             item
             for record, answer in zip(records, answers, strict=True)
             for item in items_to_judge(record, read_answer(self.subset, answer, self.rules), self.rules)
         ]
-        verdicts = self._judge.judge([JudgeItem(item.id, item.prompt, SYSTEM) for item in items if item.prompt])
-        self._calls += self._judge.calls
-        return [judged_of(item, verdicts.get(item.id)) for item in items]
+        questions = [JudgeItem(item.id, item.prompt, SYSTEM) for item in items]
+        verdicts, faults = self.ask(questions, self._read, f'judge-{self.subset.task}-{self.language}')
+        return [judged_of(item, verdicts.get(item.id), faults.get(item.id, '')) for item in items]
 
-    def _read(self, reply: str) -> Judgement | None:
+    def _read(self, reply: str) -> Judgement | Unread:
         judgement = parse_judgement(reply, self.subset.task)
-        return None if judgement.fault else judgement
+        if judgement.fault == UNREAD:
+            return unread_reply(reply)
+        return Unread(judgement.fault) if judgement.fault else judgement

@@ -9,11 +9,11 @@ from typing import Any
 
 from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.core.parse import Parsed
-from opencompass_tooleval.core.result import INFRA
+from opencompass_tooleval.core.verdicts import answer_digest
 from opencompass_tooleval.ultratool.judge import Judgement, judge_prompt
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.records import Record
-from opencompass_tooleval.ultratool.score_judged import FAILED, JUDGED, MISSING, Judged, created_tools
+from opencompass_tooleval.ultratool.score_judged import FAILED, JUDGED, Judged, judged_parts
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,14 @@ class Item:
     Attributes:
         record: Id of its record.
         step: Number of the gold step that a created tool is for; ``''`` for a plan.
-        prompt: What the judge is asked; ``''`` where no answer came and there is nothing to ask.
+        prompt: What the judge is asked.
+        answer: Digest of what is judged.
     """
 
     record: str
     step: str
     prompt: str
+    answer: str
 
     @property
     def id(self) -> str:
@@ -50,23 +52,23 @@ def _question(step: str, protocol: Protocol) -> str:
 
 
 def items_to_judge(record: Record, parsed: Parsed, protocol: Protocol) -> Iterator[Item]:
-    """The plan of an answer, or each created tool for a gold step."""
+    """The plan of an answer, or each created tool for a gold step; nothing of an answer that has neither."""
+    parts = judged_parts(record, parsed, protocol)
     if record.subset.kind == 'planning':
-        unanswered = parsed.reason.startswith(INFRA)
-        shown = str(parsed.value or '')
-        prompt = '' if unanswered else judge_prompt('planning', record.language, record.question, record.plan, shown)
-        yield Item(record.id, '', prompt)
+        for plan in parts.values():
+            prompt = judge_prompt('planning', record.language, record.question, record.plan, plan)
+            yield Item(record.id, '', prompt, answer_digest(plan))
         return
-    created = created_tools(record, parsed.value if isinstance(parsed.value, list) else (), protocol)
     for step in record.reference:
-        if step.number in created:
-            gold, tool = (_tool_text(value, protocol) for value in (step.tool, created[step.number]))
+        if step.number in parts:
+            gold, tool = (_tool_text(value, protocol) for value in (step.tool, parts[step.number]))
             question = _question(step.text, protocol)
-            yield Item(record.id, step.number, judge_prompt('tool_creation', record.language, question, gold, tool))
+            prompt = judge_prompt('tool_creation', record.language, question, gold, tool)
+            yield Item(record.id, step.number, prompt, answer_digest(parts[step.number]))
 
 
-def judged_of(item: Item, judgement: Judgement | None) -> Judged:
-    """An item with what the judge says of it: ``judged``, ``unjudged``, or ``missing`` if there was nothing to ask."""
-    if judgement is not None:
-        return Judged(item.record, item.step, JUDGED, judgement.scores, judgement.why)
-    return Judged(item.record, item.step, FAILED if item.prompt else MISSING)
+def judged_of(item: Item, judgement: Judgement | None, fault: str = '') -> Judged:
+    """An item with what the judge says of it, or, without, why it says nothing."""
+    if judgement is None:
+        return Judged(item.record, item.step, FAILED, answer=item.answer, fault=fault)
+    return Judged(item.record, item.step, JUDGED, judgement.scores, judgement.why, item.answer)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+from opencompass_tooleval.core.recorded_row import GPT
 from opencompass_tooleval.ultratool.presets import PRESETS
 
 SCORINGS = ('official', 'strict')
 LISTS = ('last', 'span')
+AUTO = 'auto'
 GOLDS = ('official', 'repaired')
 
 
@@ -35,6 +37,15 @@ class Protocol:
         for field, allowed in (('scoring', SCORINGS), ('lists', LISTS), ('gold', GOLDS)):
             if getattr(self, field) not in allowed:
                 raise ValueError(f'{field} {getattr(self, field)!r} is none of {", ".join(allowed)}')
+
+    def with_shapes(self, shapes: Iterable[str | None]) -> Protocol:
+        """The same rules with the reading that fits the files which answers were recorded in.
+
+        Args:
+            shapes: Published shape of each answer (:mod:`~opencompass_tooleval.core.recorded_row`); None for those that
+                a model gave. ``span`` if all are of the GPT files, else ``last``.
+        """
+        return replace(self, lists='span' if set(shapes) == {GPT} else 'last')
 
     @property
     def strict(self) -> bool:

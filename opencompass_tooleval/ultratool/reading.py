@@ -20,15 +20,15 @@ _MARKS = ('<|im_start|>', '<|im_end|>', '<|im_start|', '<|im_end|')
 def _cut_plan(text: str) -> str:
     """The plan that the published evaluation shows the judge, unless it begins with ``1. ``.
 
-    From the first ``1. `` on, if there is one; without the last paragraph, unless that begins with a digit. Paragraphs
-    are split from the left: of ``1. a`` and three line breaks the third is a last paragraph. A refusal in one paragraph
-    is left with nothing.
+    From the first ``1. `` on, if there is one; without the last of several paragraphs, unless that begins with a digit.
+    Paragraphs are split from the left: of ``1. a`` and three line breaks the third is a last paragraph. A refusal in
+    one paragraph stays: the published judgement of one quotes it (GPT-3.5, Chinese, row 958).
     """
     if text.strip().startswith(_FIRST_STEP):
         return text
     place = text.find(_FIRST_STEP)
     paragraphs = text[max(0, place) :].split('\n\n')
-    if paragraphs[-1] and paragraphs[-1][0] not in _DIGITS:
+    if len(paragraphs) > 1 and paragraphs[-1] and paragraphs[-1][0] not in _DIGITS:
         del paragraphs[-1]
     return '\n\n'.join(paragraphs)
 

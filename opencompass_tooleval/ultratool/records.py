@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.recorded_row import read_recorded_row
 from opencompass_tooleval.ultratool.subsets import LANGUAGES, SUBSETS
 
 logger = logging.getLogger(__name__)
@@ -99,8 +100,11 @@ class Record:
 
     @property
     def rebuilt(self) -> bool:
-        """Whether the row was built here from the annotated samples."""
-        return bool(self.raw.get('rebuilt', not self.subset.official))
+        """Whether the row was built here from the annotated samples; what is built says so in each row.
+
+        A set that the authors have not at all, such as ``tool_selection_32``, cannot be anything else.
+        """
+        return bool(self.raw.get('rebuilt', self.subset.name != self.subset.task))
 
     @property
     def gold(self) -> str:
@@ -119,7 +123,7 @@ class Recorded:
     Attributes:
         record: The record that it carries; None in files without.
         answer: The answer: text, or a list that has been read already.
-        shape: ``gpt`` (``data`` and ``init output``) or ``open`` (``total output`` or ``question``).
+        shape: ``gpt`` or ``open`` (:mod:`~opencompass_tooleval.core.recorded_row`).
     """
 
     record: Record | None
@@ -343,23 +347,11 @@ def load_example(file: Path, task: str) -> dict[str, Any]:
     return value
 
 
-def is_recorded_row(row: Any) -> bool:
-    """Whether ``row`` is of an authors' file of answers."""
-    return isinstance(row, dict) and ('init output' in row or 'total output' in row)
-
-
-def answer_of(row: Mapping[str, Any]) -> tuple[Any, str]:
-    """The answer of such a row, and the row's shape: ``gpt`` or ``open``."""
-    answer = row['total output'] if 'total output' in row else row['init output']
-    return answer, 'open' if 'total output' in row or 'question' in row else 'gpt'
-
-
 def load_recorded_rows(file: Path, subset: str, language: str) -> list[Recorded]:
     """Reads an authors' file of answers.
 
     Args:
-        file: JSON lines: ``{"data": record, "init output": text}`` (GPT), or with ``question`` and ``total output``
-            (open models), the record being in ``data``, in the row itself, or nowhere.
+        file: JSON lines in either shape of :mod:`~opencompass_tooleval.core.recorded_row`.
         subset: Name of the row in the table.
         language: ``zh`` or ``en``.
 
@@ -370,17 +362,17 @@ def load_recorded_rows(file: Path, subset: str, language: str) -> list[Recorded]
     check_language(language)
     recorded = []
     for number, row in read_rows(file, ''):
-        if not is_recorded_row(row):
+        published = read_recorded_row(row)
+        if published is None:
             raise DataError(file, "the row has neither 'init output' nor 'total output'", number)
-        answer, shape = answer_of(row)
-        if not isinstance(answer, (str, list)):
-            raise DataError(file, 'the answer is neither text nor a list', number)
-        raw = row.get('data', row if 'reference' in row else None)
+        if not isinstance(published.answer, (str, list)):
+            raise DataError(file, "its 'init output' is neither text nor a list", number)
+        raw = published.record
         try:
             record = None if raw is None else _parse_record(number, raw, subset_row, language)
         except _Fault as fault:
             raise DataError(file, str(fault), number) from fault
-        recorded.append(Recorded(record, answer, shape))
+        recorded.append(Recorded(record, published.answer, published.shape))
     return recorded
 
 

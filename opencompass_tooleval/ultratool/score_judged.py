@@ -1,40 +1,42 @@
 """Planning and tool creation: a judge's scores, 1-10 in each dimension, shown on 0-100 (UltraTool, section 3.1).
 
-Judgements come as data. A file of ours has one line per judged thing, ``{"id", "step", "status", "scores", "why"}``
-(older ones have no ``why``), and one for every gold step without a created tool (``missing``), so that it can be scored
-on its own. The authors' file has one line per plan, ``{"data": ..., "eval": [{"准确性分数": 8, ...}, ...]}``.
+Judgements come as data (:mod:`~opencompass_tooleval.ultratool.judgement_rows`), and each counts only for the answer
+that it judged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.answer import EMPTY
+from opencompass_tooleval.core.parse import Parsed
 from opencompass_tooleval.core.result import OK
-from opencompass_tooleval.ultratool.judge import LABELS, LOWEST, parse_judgement
+from opencompass_tooleval.core.verdicts import NO_JUDGEMENT, OTHER_ANSWER, Unjudged, answer_digest
+from opencompass_tooleval.core.verdicts import check_unjudged as check_share
+from opencompass_tooleval.ultratool.judge import LABELS
 from opencompass_tooleval.ultratool.protocol import Protocol
-from opencompass_tooleval.ultratool.records import Record, Subset, read_rows
+from opencompass_tooleval.ultratool.records import Record, Subset
 from opencompass_tooleval.ultratool.score_steps import (
+    NOT_JUDGED,
     NOT_PERFECT,
     TOOL_MISSING,
     UNJUDGED,
     Outcome,
     StepScore,
-    StepsScore,
     flat_mean,
     item_of,
 )
 
+JUDGED_KINDS = ('planning', 'creation')
+"""Kinds of subsets that need a judge."""
 JUDGED, FAILED, MISSING = 'judged', 'unjudged', 'missing'
 STATUSES = (JUDGED, FAILED, MISSING)
 
 FULL = 10
-UNJUDGED_LIMIT = 0.01
-"""Share of unjudged above which an evaluation fails."""
+NOTHING_TO_JUDGE = frozenset({TOOL_MISSING, EMPTY})
+"""Reasons of steps that have nothing to judge: no created tool, no plan."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Judged:
         status: ``judged``, ``unjudged`` (the judge's reply could not be read) or ``missing`` (nothing to judge).
         scores: Dimension -> 0-10; empty unless ``judged``.
         why: Dimension -> the judge's reason, where it is known; no score depends on it.
+        answer: Digest of the plan or tool that it judged (:func:`part_digest`); ``''`` where that is not said.
+        fault: Of what is ``unjudged``: why, as :attr:`~opencompass_tooleval.core.verdicts.Unread.why`.
     """
 
     id: str
@@ -54,10 +58,8 @@ class Judged:
     status: str
     scores: Mapping[str, float] = field(default_factory=dict)
     why: Mapping[str, str] = field(default_factory=dict)
-
-
-class UnjudgedError(ValueError):
-    """Too much could not be judged for a score to mean anything."""
+    answer: str = ''
+    fault: str = ''
 
 
 def dimensions(subset: Subset) -> tuple[str, ...]:
@@ -85,49 +87,14 @@ def created_tools(record: Record, items: Sequence[Any], protocol: Protocol) -> d
     return tools
 
 
-def _published(subset: Subset, number: str, row: Mapping[str, Any], protocol: Protocol) -> Judged:
-    """One plan holds 0 in six dimensions, outside the scale: Table 4 counts it, so official does."""
-    judgement = parse_judgement(row['eval'], subset.task, LOWEST if protocol.strict else 0)
-    return Judged(number, '', FAILED if judgement.fault else JUDGED, judgement.scores, judgement.why)
+def judged_parts(record: Record, parsed: Parsed, protocol: Protocol) -> dict[str, Any]:
+    """What of an answer is judged: its plan under ``''``, or the created tools by the number of their gold step.
 
-
-def _own(file: Path, subset: Subset, number: str, row: Mapping[str, Any]) -> Judged:
-    record_id, step, status = row.get('id', number), row.get('step') or '', row.get('status', JUDGED)
-    if status not in STATUSES:
-        raise DataError(file, f"'status' is none of {', '.join(STATUSES)}", number)
-    if status != JUDGED:
-        return Judged(str(record_id), str(step), str(status))
-    scores = row.get('scores')
-    wanted = dimensions(subset)
-    if not isinstance(scores, dict) or any(
-        isinstance(scores.get(name), bool) or not isinstance(scores.get(name), (int, float)) for name in wanted
-    ):
-        raise DataError(file, f"'scores' needs numbers for {', '.join(wanted)}", number)
-    if any(not LOWEST <= scores[name] <= FULL for name in wanted):
-        return Judged(str(record_id), str(step), FAILED)
-    said = row.get('why')
-    why = {name: bounded_text(said[name]) for name in wanted if said.get(name)} if isinstance(said, dict) else {}
-    return Judged(str(record_id), str(step), JUDGED, {name: float(scores[name]) for name in wanted}, why)
-
-
-def load_judgements(file: Path, subset: Subset, protocol: Protocol) -> list[Judged]:
-    """Reads judgements, ours or the authors'.
-
-    Raises:
-        DataError: The file is missing or damaged, of neither shape, or judges one thing twice.
+    A plan that is not there (an empty answer, thoughts that never end, no text) is nothing to judge.
     """
-    judgements: dict[tuple[str, str], Judged] = {}
-    for number, row in read_rows(file, ''):
-        if not isinstance(row, dict) or not ('scores' in row or 'status' in row or 'eval' in row):
-            raise DataError(file, "the row has neither 'scores' nor 'eval'", number)
-        if 'eval' in row and subset.kind != 'planning':
-            raise DataError(file, 'rows of the authors are read for planning only', number)
-        judged = _published(subset, number, row, protocol) if 'eval' in row else _own(file, subset, number, row)
-        key = (judged.id, judged.step)
-        if key in judgements:
-            raise DataError(file, f'it is judged twice (step {judged.step!r})', judged.id)
-        judgements[key] = judged
-    return list(judgements.values())
+    if record.subset.kind == 'planning':
+        return {'': parsed.value} if isinstance(parsed.value, str) and parsed.value.strip() else {}
+    return dict(created_tools(record, parsed.value if isinstance(parsed.value, list) else (), protocol))
 
 
 def complete(record: Record, judgements: Sequence[Judged]) -> list[Judged]:
@@ -136,36 +103,71 @@ def complete(record: Record, judgements: Sequence[Judged]) -> list[Judged]:
     What no row is of is ``unjudged``: files say of a gold step without a created tool that it is ``missing``.
     """
     by_step = {judged.step: judged for judged in judgements}
-    if record.subset.kind == 'planning':
-        return [by_step.get('', Judged(record.id, '', FAILED))]
-    return [by_step.get(step.number, Judged(record.id, step.number, FAILED)) for step in record.reference]
+    return [by_step.get(number, Judged(record.id, number, FAILED, fault=NO_JUDGEMENT)) for number in _numbers(record)]
 
 
-def expected(record: Record, items: Sequence[Any], judgements: Sequence[Judged], protocol: Protocol) -> list[Judged]:
+def _numbers(record: Record) -> list[str]:
+    """Of each thing that could be judged, its step."""
+    return [''] if record.subset.kind == 'planning' else [step.number for step in record.reference]
+
+
+def matched(record: Record, parsed: Parsed, judgements: Sequence[Judged], protocol: Protocol) -> list[Judged]:
     """The judgements of a record's answer, one per thing that could have one.
 
-    What the answer has and no judgement is of is ``unjudged``; what it does not have is ``missing``.
+    Args:
+        record: Its record.
+        parsed: The answer as it was read.
+        judgements: What there is for this record, of this answer or of others.
+        protocol: The rules.
+
+    Returns:
+        For what the answer has, the judgement of just that, or else one that does not say what it judged; ``unjudged``
+        where all are of other answers or there is none. For what it does not have, ``missing``.
     """
-    if record.subset.kind == 'planning':
-        return complete(record, judgements)
-    by_step = {judged.step: judged for judged in judgements}
-    created = created_tools(record, items, protocol)
-    return [
-        by_step.get(step.number, Judged(record.id, step.number, FAILED))
-        if step.number in created
-        else Judged(record.id, step.number, MISSING)
-        for step in record.reference
-    ]
+    parts = judged_parts(record, parsed, protocol)
+    rows = []
+    for number in _numbers(record):
+        if number not in parts:
+            rows.append(Judged(record.id, number, MISSING))
+            continue
+        digest = answer_digest(parts[number])
+        rows.append(_of_answer(record.id, number, digest, [judged for judged in judgements if judged.step == number]))
+    return rows
+
+
+def _of_answer(record_id: str, number: str, digest: str, judgements: Sequence[Judged]) -> Judged:
+    for judged in judgements:
+        if judged.answer == digest:
+            return judged
+    for judged in judgements:
+        if not judged.answer and judged.status != MISSING:
+            return replace(judged, answer=digest)
+    fault = OTHER_ANSWER if any(judged.answer for judged in judgements) else NO_JUDGEMENT
+    return Judged(record_id, number, FAILED, answer=digest, fault=fault)
+
+
+def not_judged(record: Record, parsed: Parsed, protocol: Protocol) -> Outcome:
+    """The outcome of an answer that no judge was asked about: every score is None."""
+    parts, names = judged_parts(record, parsed, protocol), dimensions(record.subset)
+    missing = EMPTY if record.subset.kind == 'planning' else TOOL_MISSING
+    reasons = {number: NOT_JUDGED if number in parts else missing for number in _numbers(record)}
+    steps = tuple(
+        StepScore(number, dict.fromkeys(names), reason, codes=(reason,)) for number, reason in reasons.items()
+    )
+    return Outcome(dict.fromkeys(names), steps)
 
 
 def _step(judged: Judged, names: Sequence[str]) -> StepScore:
     if judged.status == JUDGED:
         values: dict[str, float | None] = {name: judged.scores[name] / FULL for name in names}
         reason = OK if all(value == 1 for value in values.values()) else NOT_PERFECT
-        return StepScore(judged.step, values, reason, dict(judged.scores), why=dict(judged.why))
-    missing = judged.status == MISSING
-    reason = TOOL_MISSING if missing else UNJUDGED
-    return StepScore(judged.step, dict.fromkeys(names, 0.0 if missing else None), reason, codes=(reason,))
+        return StepScore(judged.step, values, reason, dict(judged.scores), why=dict(judged.why), answer=judged.answer)
+    if judged.status == MISSING:
+        reason = TOOL_MISSING if judged.step else EMPTY
+        return StepScore(judged.step, dict.fromkeys(names, 0.0), reason, codes=(reason,))
+    return StepScore(
+        judged.step, dict.fromkeys(names), UNJUDGED, codes=(UNJUDGED,), answer=judged.answer, fault=judged.fault
+    )
 
 
 def score(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> Outcome:
@@ -176,42 +178,32 @@ def score(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> O
     """
     names = dimensions(subset)
     steps = tuple(_step(judged, names) for judged in judgements)
-    counted = [step for step in steps if step.reason not in {TOOL_MISSING, UNJUDGED}]
-    tried = any(step.reason != TOOL_MISSING for step in steps)
+    counted = [step for step in steps if step.reason not in {*NOTHING_TO_JUDGE, UNJUDGED}]
+    tried = any(step.reason not in NOTHING_TO_JUDGE for step in steps)
     if protocol.strict or not tried:
         counted = [step for step in steps if step.reason != UNJUDGED]
     else:  # a detail must not tell of a 0 that does not count
         steps = tuple(
-            replace(step, values=dict.fromkeys(names)) if step.reason == TOOL_MISSING else step for step in steps
+            replace(step, values=dict.fromkeys(names)) if step.reason in NOTHING_TO_JUDGE else step for step in steps
         )
     flat = {name: tuple(float(step.values[name] or 0) for step in counted) for name in names}
     return Outcome({name: flat_mean(flat[name]) for name in names}, steps, flat=flat)
 
 
-def judgement_rows(scores: Sequence[StepsScore]) -> Iterator[dict[str, Any]]:
-    """Scored samples as rows of a file of judgements, which :func:`load_judgements` reads."""
-    for score_ in scores:
-        for step in score_.steps:
-            status = {TOOL_MISSING: MISSING, UNJUDGED: FAILED}.get(step.reason, JUDGED)
-            scores_of = dict(step.predicted) if status == JUDGED else {}
-            row = {'id': score_.id, 'step': step.number, 'status': status, 'scores': scores_of}
-            yield {**row, 'why': dict(step.why)}
-
-
-def check_unjudged(steps: Sequence[tuple[str, StepScore]], limit: float = UNJUDGED_LIMIT) -> int:
+def check_unjudged(steps: Sequence[tuple[str, StepScore]], mend: str = '') -> int:
     """Returns how many things could not be judged.
 
     Args:
         steps: Record id and step score of everything that had something to judge.
-        limit: The share that is allowed.
+        mend: What to do about it.
 
     Raises:
-        UnjudgedError: It is more than ``limit``; the message has the count and an example.
+        UnjudgedError: It is more than 1%.
     """
-    tried = [(record_id, step) for record_id, step in steps if step.reason != TOOL_MISSING]
-    failed = [(record_id, step.number) for record_id, step in tried if step.reason == UNJUDGED]
-    if len(failed) > limit * len(tried):
-        record_id, number = failed[0]
-        where = f'record {record_id}' + (f', step {number}' if number else '')
-        raise UnjudgedError(f'{len(failed)} of {len(tried)} could not be judged, for example {where}')
-    return len(failed)
+    tried = [(record_id, step) for record_id, step in steps if step.reason not in {*NOTHING_TO_JUDGE, NOT_JUDGED}]
+    unjudged = [
+        Unjudged(f'record {record_id}' + (f', step {step.number}' if step.number else ''), step.fault)
+        for record_id, step in tried
+        if step.reason == UNJUDGED
+    ]
+    return check_share(unjudged, len(tried), mend)

@@ -27,6 +27,7 @@ ARGS_NO_DICT = 'args:not_a_dict'
 ARGS_NO_GOLD = 'args:none_in_gold'
 TOOL_MISSING = 'tool:missing'
 UNJUDGED = 'judge:unjudged'
+NOT_JUDGED = 'judge:not_asked'
 NOT_PERFECT = 'judge:below_full'
 
 ERROR_TYPES: Mapping[str, tuple[str, ...]] = {
@@ -66,6 +67,8 @@ class StepScore:
         codes: Everything that is wrong with it, cost it a point or not.
         arguments: Usage: its arguments.
         why: Judged: dimension -> the judge's reason.
+        answer: Judged: digest of what was judged.
+        fault: Why it could not be judged; ``''`` if it was.
     """
 
     number: str
@@ -76,6 +79,8 @@ class StepScore:
     codes: tuple[str, ...] = ()
     arguments: tuple[ArgumentScore, ...] = ()
     why: Mapping[str, str] = field(default_factory=dict)
+    answer: str = ''
+    fault: str = ''
 
 
 @dataclass(frozen=True)
@@ -132,6 +137,8 @@ def _step_detail(step: StepScore) -> dict[str, Any]:
     }
     if step.why:
         detail['why'] = to_jsonable(step.why)
+    if step.fault:
+        detail['fault'] = to_jsonable(step.fault)
     if step.arguments:
         detail['arguments'] = [
             {

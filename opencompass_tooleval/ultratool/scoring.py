@@ -100,19 +100,19 @@ def score_answer(
         answer: Its text (an :class:`~opencompass_tooleval.core.answer.Answer` with an ``infra:`` reason scores 0), or a
             list that has been read already.
         protocol: The rules.
-        judgements: Planning and tool creation: the judgements of this answer.
-
-    Raises:
-        ValueError: The task needs judgements and there are none.
+        judgements: Planning and tool creation: the judgements of this record, of which only those of this very answer
+            count (:func:`~opencompass_tooleval.ultratool.score_judged.matched`); None if nobody was asked: the judged
+            scores are None.
     """
     parsed = read_answer(record.subset, answer, protocol)
     scorer = _SCORERS.get(record.subset.kind)
     if scorer is not None:
         return _score(record, answer, parsed, scorer(record, _items(parsed), protocol), protocol)
     if judgements is None:
-        raise ValueError(f'{record.subset.name} is scored from judgements')
-    judged = score_judged.expected(record, _items(parsed), judgements, protocol)
-    outcome = score_judged.score(record.subset, judged, protocol)
+        outcome = score_judged.not_judged(record, parsed, protocol)
+    else:
+        judged = score_judged.matched(record, parsed, judgements, protocol)
+        outcome = score_judged.score(record.subset, judged, protocol)
     others = tuple(other_steps(record, _items(parsed), protocol))
     return _score(record, answer, parsed, replace(outcome, others=others), protocol)
 

@@ -198,7 +198,7 @@ def test_parquet_has_the_same_columns_and_values(tooleval: Command, run: Path, t
     for name, columns in COLUMNS.items():
         table = parquet.read_table(tmp_path / 'x' / f'{name}.parquet')
         assert tuple(table.column_names) == (*columns, *(['prompt'] if name == 'predictions' else []))
-        plain = {'model', 'dataset', 'record_id', 'reason', 'infra', 'asked'}
+        plain = {'model', 'dataset', 'record_id', 'reason', 'infra', 'asked', 'recorded_shape'}
         rows = [
             {column: value if column in plain else json.loads(value) for column, value in row.items()}
             for row in table.to_pylist()
@@ -226,6 +226,16 @@ def test_any_text_comes_through(tooleval: Command, run: Path, tmp_path: Path, fo
     ]  # fmt: skip
     assert [row['record_id'] for row in work.prediction_rows('m1', 'split')] == [f'r{i}' for i in range(6)]
     assert [file.name for file in work.prediction_files('m1', 'split')] == ['split.json']
+
+
+@pytest.mark.parametrize('format_', ['jsonl', 'parquet'])
+def test_the_shape_of_what_was_replayed_comes_through(tooleval: Command, tmp_path: Path, format_: str) -> None:
+    rows = {'0': {**answers(['x'])['0'], 'recorded_shape': 'gpt'}}
+    write(tmp_path / 'out' / RUN, 'predictions', 'm', 'd', rows)
+    assert tooleval('export', tmp_path / 'out', '--out', tmp_path / 'x', '--format', format_).code == 0
+    assert tooleval('import', tmp_path / 'x', '--work-dir', tmp_path / 'in').code == 0
+    (row,) = WorkDir.find(tmp_path / 'in').prediction_rows('m', 'd')
+    assert row['recorded_shape'] == 'gpt'
 
 
 def test_parts_of_a_run(tooleval: Command, run: Path, tmp_path: Path) -> None:
@@ -288,6 +298,7 @@ def line(**changes: Any) -> str:
         pytest.param([line(prediction=['a', 1])], 1, 'its prediction is neither text nor', id='list of numbers'),
         pytest.param([line(record_id=7)], 1, 'its record_id is neither', id='record'),
         pytest.param([line(infra='ok')], 1, "begins with 'infra:'", id='reason'),
+        pytest.param([line(recorded_shape=1)], 1, 'its recorded_shape is neither', id='shape'),
         pytest.param([line(infra=True)], 1, "begins with 'infra:'", id='flag'),
         pytest.param([line(), line(dataset='e'), line()], 3, 'm x d goes on after others', id='apart'),
     ],

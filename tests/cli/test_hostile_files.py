@@ -28,9 +28,9 @@ from opencompass_tooleval.host.work_dir import WorkDir
 from opencompass_tooleval.report.read import read as read_runs
 from opencompass_tooleval.teval.records import load_samples
 from opencompass_tooleval.ultratool.build_read import read_samples
+from opencompass_tooleval.ultratool.judgement_rows import load_judgements
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.records import find_subset, load_example, load_recorded_rows, load_records
-from opencompass_tooleval.ultratool.score_judged import load_judgements
 from tests.cli.conftest import Command, demo_file, gold_answers, read_lines, write_json
 
 DEMO = demo_file('review_str_v2').parents[2]

@@ -18,6 +18,8 @@ import pytest
 from datasets import Dataset, concatenate_datasets
 
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.verdicts import UnjudgedError, Unread
+from opencompass_tooleval.host import judging
 from opencompass_tooleval.host.api_model import ToolEvalOpenAI
 from opencompass_tooleval.host.asking import AskingEndedError
 from opencompass_tooleval.host.fixed_models import _FixedModel
@@ -32,7 +34,6 @@ from opencompass_tooleval.host.judging import (
 )
 from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.ultratool.judge import LABELS, parse_judgement, prompt_hash
-from opencompass_tooleval.ultratool.score_judged import UnjudgedError
 from tests.conftest import ROOT, ModelServer, start_server
 from tests.ultratool.support import make_record
 
@@ -50,20 +51,30 @@ def reply(task: str, score: float, **others: float) -> str:
 SEVEN = reply('planning', 7)
 
 
-def read(text: str) -> float | None:
+def read(text: str) -> float | Unread:
     """The overall score of a reply about a plan."""
     judgement = parse_judgement(text, 'planning')
-    return None if judgement.fault else judgement.scores['overall']
+    return Unread(judgement.fault) if judgement.fault else judgement.scores['overall']
 
 
 def items(count: int) -> list[JudgeItem]:
     return [JudgeItem(str(i), f'plan {i}.') for i in range(count)]
 
 
-def kept(folder: Path) -> list[dict[str, Any]]:
+def journal(folder: Path) -> list[dict[str, Any]]:
     """Every whole row that any judge keeps below ``folder``."""
     files = sorted(folder.glob('judgements/*/*.jsonl'))
     return [json.loads(line) for file in files for line in file.read_text(encoding='ascii').splitlines()]
+
+
+def kept(folder: Path) -> list[dict[str, Any]]:
+    """The rows of replies that could be read."""
+    return [row for row in journal(folder) if 'fault' not in row]
+
+
+def unread(folder: Path) -> list[dict[str, Any]]:
+    """The rows of those that could not."""
+    return [row for row in journal(folder) if 'fault' in row]
 
 
 @pytest.fixture(scope='module')
@@ -157,19 +168,23 @@ def test_one_prompt_is_asked_once(scripted: Callable[..., dict[str, Any]], tmp_p
     assert judge.calls == len(kept(tmp_path)) == 2
 
 
-@pytest.mark.parametrize('unread', range(TRIES + 1))
+@pytest.mark.parametrize('times', range(TRIES + 1))
 def test_an_unreadable_reply_is_asked_again_three_times(
-    scripted: Callable[..., dict[str, Any]], tmp_path: Path, unread: int
+    scripted: Callable[..., dict[str, Any]], tmp_path: Path, times: int
 ) -> None:
-    cfg = scripted(lambda item, before: 'No idea.' if item == '3' and before < unread else SEVEN)
+    cfg = scripted(lambda item, before: 'No idea.' if item == '3' and before < times else SEVEN)
     judge = Judge(cfg, tmp_path, read)
     verdicts = judge.judge(items(6))
     assert set(verdicts.values()) == {7.0}
-    assert ('3' in verdicts) == (unread <= 3)
+    assert ('3' in verdicts) == (times <= 3)
     assert len(verdicts) == 6 - ('3' not in verdicts)
-    assert Scripted.asked.count('3') == min(unread, 3) + 1
+    assert Scripted.asked.count('3') == min(times, 3) + 1
     assert judge.calls == len(Scripted.asked) == 5 + Scripted.asked.count('3')
     assert [row['reply'] for row in kept(tmp_path)] == [SEVEN] * len(verdicts)
+    assert [(row['id'], row['reply'], row['fault']) for row in unread(tmp_path)] == [
+        ('3', 'No idea.', 'unread')
+    ] * times
+    assert judge.faults == ({} if '3' in verdicts else {'3': 'unread'})
 
 
 @pytest.mark.parametrize(
@@ -191,6 +206,21 @@ def test_what_is_no_judgement_is_never_a_score_and_never_kept(
     verdicts = Judge(scripted(lambda item, _: bad if item == '1' else SEVEN), tmp_path, read).judge(items(3))
     assert verdicts == {'0': 7.0, '2': 7.0}
     assert [row['id'] for row in kept(tmp_path)] == ['0', '2']
+    is_reply = bool(bad) and getattr(bad, 'reason', None) is None
+    assert len(unread(tmp_path)) == (TRIES if is_reply else 0)  # for people to look at, cut
+    assert all(row['id'] == '1' and len(row['reply']) <= 2_000 for row in unread(tmp_path))
+
+
+def test_unreadable_replies_do_not_fill_the_disk(
+    scripted: Callable[..., dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, 'MAX_UNREAD', 5)
+    judge = Judge(scripted(lambda *_: 'x' * 100_000), tmp_path, read)
+    assert judge.judge(items(6)) == {}
+    assert judge.faults == {str(i): 'unread' for i in range(6)}
+    assert [len(row['reply']) for row in journal(tmp_path)] == [2_000] * 5
+    again = Judge(scripted(lambda *_: SEVEN), tmp_path, read)
+    assert (len(again.judge(items(6))), again.calls) == (6, 6)  # what is kept for people is no judgement
 
 
 def test_a_model_that_loses_replies_is_an_error(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
@@ -563,8 +593,9 @@ def test_without_a_judge_it_says_what_to_set(task: str) -> None:
 def test_too_much_unjudged_fails_with_the_count_and_an_example(server: ModelServer) -> None:
     server.reset('500@~request 2.')
     cfg = server_cfg(server)
-    with pytest.raises(UnjudgedError, match='1 of 4 could not be judged, for example record r2'):
+    with pytest.raises(UnjudgedError, match='1 of 4 could not be judged, for example record r2') as caught:
         evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(4), plan_answers(4))
+    assert '1 infra:server' in str(caught.value)
 
     server.reset()
     result = evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(4), plan_answers(4))
@@ -578,8 +609,12 @@ def test_one_percent_unjudged_may_be(scripted: Callable[..., dict[str, Any]], fa
     cfg = scripted(lambda item, _: 'No idea.' if item in lost else SEVEN if item == 'r9' else reply('planning', 8))
     evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg)
     if failing == 3:
-        with pytest.raises(UnjudgedError, match='3 of 200 could not be judged, for example record r0'):
+        with pytest.raises(UnjudgedError, match='3 of 200 could not be judged, for example record r0') as caught:
             evaluate(evaluator, plans(200), plan_answers(200))
+        message = str(caught.value)
+        assert '(unreadable reply): 3 unreadable reply. At most 1% may be.' in message
+        assert 'opencompass CONFIG -m eval -r' in message  # what to do
+        assert unread(Path(message.rpartition(' lie in ')[2]).parents[1])  # and where to look
         return
     result = evaluate(evaluator, plans(200), plan_answers(200))
     assert result['overall'] == pytest.approx(80 - 10 / (200 - failing))  # over the judged: no zero among them
@@ -617,6 +652,44 @@ def test_the_judge_is_sent_the_published_system_prompt() -> None:
     ((system, user),) = Watched.sent
     assert system == ('SYSTEM', '你是一个有帮助的AI助手。')
     assert user[0] == 'HUMAN' and user[1].startswith('\n作为一名专业评估专家')
+
+
+@pytest.mark.parametrize(
+    ('answer', 'reason'),
+    [
+        ('', 'answer:empty'),
+        (' \n', 'answer:empty'),
+        ('<|im_end|>', 'answer:empty'),
+        ('<think>1. plan the', 'answer:truncated_reasoning'),
+        ('1. x' * 60_000, 'answer:too_long'),
+    ],
+)
+def test_a_plan_that_is_not_there_is_0_and_nobody_is_asked(
+    scripted: Callable[..., dict[str, Any]], answer: str, reason: str, tmp_path: Path
+) -> None:
+    """A kind judge gave empty plans 8 of 10."""
+    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=scripted(lambda *_: reply('planning', 8)))
+    evaluator._out_dir = str(tmp_path / 'results' / 'model' / 'plans')
+    result = evaluate(evaluator, plans(4), [answer] * 3 + ['1. go'])
+    assert Scripted.asked == ['r3']
+    assert result['overall'] == pytest.approx(20.0)
+    assert result['reasons'] == {reason: 3, 'judge:below_full': 1}
+    assert result['breakdown']['unjudged'] == 0
+    rows = [json.loads(line) for line in Path(f'{evaluator._out_dir}_judgements.jsonl').read_text().splitlines()]
+    assert [row['status'] for row in rows] == ['missing'] * 3 + ['judged']
+    stored = ToolEvalUltraToolEvaluator('planning', 'zh', judgements=f'{evaluator._out_dir}_judgements.jsonl')
+    assert evaluate(stored, plans(4), [answer] * 3 + ['1. go'])['overall'] == pytest.approx(20.0)
+
+
+def test_judgements_of_several_runs_serve_each_run(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    cfg = scripted(lambda _, before: reply('planning', 5 + before))
+    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg)
+    evaluator._out_dir = str(tmp_path / 'results' / 'model' / 'plans')
+    answers = [f'1. run {run}.' for run in range(3)]
+    first = evaluate(evaluator, plans(1), answers)
+    assert [run['overall'] for run in first['runs']] == pytest.approx([50.0, 60.0, 70.0])
+    stored = ToolEvalUltraToolEvaluator('planning', 'zh', judgements=f'{evaluator._out_dir}_judgements.jsonl')
+    assert evaluate(stored, plans(1), answers[::-1])['runs'] == first['runs'][::-1]
 
 
 def test_created_tools_are_judged_one_by_one(scripted: Callable[..., dict[str, Any]]) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.host.asking import ask
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.fixed_models import ReplayModel
 from opencompass_tooleval.host.recorded import RecordedAnswers, load_recorded
@@ -269,6 +270,38 @@ def test_repeated_prompts_do_not_matter(tmp_path: Path) -> None:
     assert answers == [f'{source} {i}' for i in range(36) for source in ('second', 'first')]
     with pytest.raises(DataError, match=r"second\.json: record 'r36': no answer is recorded"):
         model.generate([conversation('r36', 0, 'second')], max_out_len=10)
+
+
+GPT_ROW = {'data': {'input': 'q'}, 'init output': 'one'}
+OPEN_ROW = {
+    'question': {'input': 'q'},
+    'original ans': 'g',
+    'total output': {'init prompt': 'p', 'init output': ['one']},
+}
+
+
+@pytest.mark.parametrize(
+    ('row', 'shape'),
+    [
+        (GPT_ROW, 'gpt'),
+        (OPEN_ROW, 'open'),
+        ({'prediction': 'one'}, None),
+        ({'prediction': 'one', 'recorded_shape': 'gpt'}, 'gpt'),
+        ({'prediction': 'one', 'recorded_shape': 5}, None),
+    ],
+)
+def test_the_published_shape_of_a_row_travels_with_the_answer(tmp_path: Path, row: Any, shape: str | None) -> None:
+    file = json_lines(tmp_path / 'first.json', [row, row])
+    assert load_recorded(file).by_position == {0: 'one', 1: 'one'}
+    (answer,) = ask(ReplayModel(str(file)), [conversation('r', 1, 'first')], max_out_len=10)
+    assert (answer, answer.recorded_shape) == ('one', shape)
+
+
+@pytest.mark.parametrize('output', ['text', {}, {'init output': None}, None])
+def test_an_open_models_row_without_an_answer_is_refused(tmp_path: Path, output: Any) -> None:
+    file = json_lines(tmp_path / 'x.json', [{**OPEN_ROW, 'total output': output}] * 2)
+    with pytest.raises(DataError, match="record '0': its answer is null"):
+        load_recorded(file)
 
 
 @pytest.mark.parametrize(

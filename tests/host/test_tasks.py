@@ -161,14 +161,13 @@ def test_what_scoring_will_miss_is_said_before_inference(monkeypatch: pytest.Mon
     warnings: list[str] = []
     monkeypatch.setattr(infer_task.get_logger(), 'warning', warnings.append)
     planning = {'name': 'planning', 'language': 'zh'}
-    infer_task.warn_of_scoring(
-        [
-            dataset('no-judge', type=ToolEvalUltraToolEvaluator, **planning),
-            dataset('judged', type=ToolEvalUltraToolEvaluator, judgements='file.jsonl', **planning),
-            dataset('foreign', type='no.such.Evaluator'),
-            {'abbr': 'not scored'},
-        ]
-    )
+    datasets = [
+        dataset('no-judge', type=ToolEvalUltraToolEvaluator, **planning),
+        dataset('judged', type=ToolEvalUltraToolEvaluator, judgements=__file__, **planning),
+        dataset('foreign', type='no.such.Evaluator'),
+        {'abbr': 'not scored'},
+    ]
+    infer_task.warn_of_scoring([({'abbr': 'm'}, row) for row in datasets])
     (said,) = warnings
     assert said.startswith('no-judge: scoring will fail: UltraTool planning needs a judge')
 

@@ -9,16 +9,11 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.verdicts import UnjudgedError
+from opencompass_tooleval.ultratool.judgement_rows import load_judgements
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.records import Record, find_subset
-from opencompass_tooleval.ultratool.score_judged import (
-    Judged,
-    UnjudgedError,
-    check_unjudged,
-    created_tools,
-    dimensions,
-    load_judgements,
-)
+from opencompass_tooleval.ultratool.score_judged import Judged, check_unjudged, created_tools, dimensions
 from opencompass_tooleval.ultratool.score_steps import StepScore
 from opencompass_tooleval.ultratool.scoring import aggregate_scores, score_answer, score_answers, score_judgements
 from tests.ultratool.support import make_record

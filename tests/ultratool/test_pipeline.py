@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,7 @@ PAPER = {
 
 CONFIG = """
 from mmengine.config import read_base
-from opencompass_tooleval.host.fixed_models import ReplayModel
+from opencompass_tooleval.host.fixed_models import OracleModel, ReplayModel
 
 with read_base():
     from opencompass_tooleval.configs.eval_ultratool import eval, infer, summarizer
@@ -50,29 +51,59 @@ with read_base():
 
 datasets = [row for row in tooleval_ultratool_zh_datasets if row['name'] in TASKS]
 for row in datasets:
-    row['eval_cfg']['evaluator']['lists'] = 'span'
     if row['name'] == 'planning':
-        row['eval_cfg']['evaluator']['judgements'] = 'ANSWERS/MODEL/eval/planning_eval.json'
-files = {f'{task}_zh': f'ANSWERS/MODEL/{task}.json' for task in TASKS}
-models = [dict(type=ReplayModel, abbr='MODEL', files=files, batch_size=500, run_cfg=dict(num_gpus=0))]
+        row['eval_cfg']['evaluator']['judgements'] = JUDGEMENTS
+models = [
+    dict(
+        type=ReplayModel,
+        abbr=model,
+        files={f'{task}_zh': f'ANSWERS/{model}/{task}.json' for task in TASKS},
+        batch_size=500,
+        run_cfg=dict(num_gpus=0),
+    )
+    for model in ['gpt-3.5', 'gpt-4']
+]
 """
 
 
-@pytest.mark.parametrize('model', ['gpt-3.5', 'gpt-4'])
-def test_published_answers_give_the_paper_through_opencompass(model: str, tmp_path: Path) -> None:
-    if not (ANSWERS / model / 'tool_usage.json').is_file():
+def opencompass(folder: Path, config: str, judgements: str, tasks: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    """Runs the config in a folder."""
+    if not (ANSWERS / 'gpt-4' / 'tool_usage.json').is_file():
         pytest.skip('the published answers to UltraTool are not beside the repository')
-    text = CONFIG.replace('ANSWERS', str(ANSWERS)).replace('MODEL', model).replace('in TASKS', f'in {TASKS}')
-    (tmp_path / 'mine.py').write_text(text)
+    text = config.replace('JUDGEMENTS', repr(judgements)).replace('ANSWERS', str(ANSWERS)).replace('TASKS', str(tasks))
+    (folder / 'mine.py').write_text(text)
     environment = {**os.environ, 'COMPASS_DATA_CACHE': str(SHARED)}
     command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out']
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def result_of(folder: Path, model: str, task: str) -> dict[str, Any]:
+    (file,) = folder.glob(f'out/*/results/{model}/tooleval-ultratool-{task}_zh.json')
+    result: dict[str, Any] = json.loads(file.read_text(encoding='utf-8'))
+    return result
+
+
+def test_published_answers_give_the_paper_through_opencompass(tmp_path: Path) -> None:
+    """Both models in one sweep: each has its judgements, and each answer the reading of the file it was recorded in."""
+    done = opencompass(tmp_path, CONFIG, f'{ANSWERS}/{{model}}/eval/planning_eval.json', TASKS)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    for task in TASKS:
-        (file,) = tmp_path.glob(f'out/*/results/{model}/tooleval-ultratool-{task}_zh.json')
-        result = json.loads(file.read_text(encoding='utf-8'))
+    for model, task in PAPER:
+        result = result_of(tmp_path, model, task)
         shown = {metric: round(result[metric], 2) for metric in PAPER[model, task]}
         assert shown == PAPER[model, task]
+        assert result['provenance']['lists'] == 'span'
         assert [detail['id'] for detail in result['details']] == [str(row) for row in range(1000)]
         assert sum(domain['samples'] for domain in result['breakdown']['domains'].values()) == 1000
         assert len(result['breakdown']['domains']) == 22
+
+
+def test_judgements_of_one_model_are_not_given_to_others(tmp_path: Path) -> None:
+    """gpt-4 and the oracle both got 76.39 once."""
+    models = "models = [*models[1:], dict(type=OracleModel, abbr='oracle', batch_size=500, run_cfg=dict(num_gpus=0))]"
+    done = opencompass(tmp_path, f'{CONFIG}{models}', f'{ANSWERS}/gpt-4/eval/planning_eval.json', ('planning',))
+    assert done.returncode == 1
+    assert round(result_of(tmp_path, 'gpt-4', 'planning')['overall'], 2) == 76.39
+    assert not list(tmp_path.glob('out/*/results/oracle/*.json'))
+    (log,) = tmp_path.glob('out/*/logs/eval/oracle/*.out')
+    text = log.read_text(encoding='utf-8')
+    assert 'could not be judged' in text and 'the judgement is of another answer' in text

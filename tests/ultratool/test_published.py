@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.ultratool.judgement_rows import load_judgements
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.records import find_subset
-from opencompass_tooleval.ultratool.score_judged import created_tools, load_judgements
+from opencompass_tooleval.ultratool.score_judged import created_tools
 from opencompass_tooleval.ultratool.score_steps import StepsScore
 from opencompass_tooleval.ultratool.scoring import aggregate_scores, read_answer, score_answers, score_judgements
 from tests.ultratool.support import EXPECTED, PREDICTIONS, published, real

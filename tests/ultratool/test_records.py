@@ -57,9 +57,11 @@ def test_a_plan() -> None:
 
 def test_what_is_rebuilt_says_so() -> None:
     raw = {'input': [], 'reference': [{'step': '1.1 b', 'tool': '0'}]}
-    assert make_record('tool_creation_awareness', raw).rebuilt
-    assert not make_record('tool_usage_awareness', raw).rebuilt
-    assert make_record('tool_usage_awareness', {**raw, 'rebuilt': True}).rebuilt
+    for subset in ('tool_creation_awareness', 'tool_usage_awareness'):  # rows as the authors have them
+        assert not make_record(subset, raw).rebuilt
+        assert make_record(subset, {**raw, 'rebuilt': True}).rebuilt
+    assert not make_record('tool_selection', raw).rebuilt
+    assert make_record('tool_selection_32', raw).rebuilt  # the authors have no such set
 
 
 @pytest.mark.parametrize(
@@ -135,14 +137,17 @@ def test_the_real_files(subset: str, language: str) -> None:
     assert parse_payload(records[7].to_payload(), subset) == records[7]
 
 
+OUTPUT = {'init prompt': 'p', 'init output': ['x', 'y']}
+
+
 @pytest.mark.parametrize(
     ('row', 'shape', 'answer'),
     [
         ({'data': USAGE, 'init output': 'x'}, 'gpt', 'x'),
-        ({'data': USAGE, 'init output': ['x']}, 'gpt', ['x']),
-        ({'data': USAGE, 'question': 'p', 'init output': 'x'}, 'open', 'x'),
-        ({'data': USAGE, 'question': 'p', 'total output': 'y', 'init output': 'x'}, 'open', 'y'),
-        ({**USAGE, 'total output': 'y'}, 'open', 'y'),
+        ({'data': USAGE, 'init output': ['x', 'y']}, 'gpt', 'x'),
+        ({'data': USAGE, 'init output': [{'step': '1.1 b'}]}, 'gpt', [{'step': '1.1 b'}]),
+        ({'question': USAGE, 'original ans': [], 'total output': OUTPUT}, 'open', 'x'),
+        ({'question': USAGE, 'original ans': [], 'total output': {**OUTPUT, 'init output': []}}, 'open', []),
     ],
 )
 def test_shapes_of_the_authors_files(tmp_path: Path, row: Any, shape: str, answer: Any) -> None:
@@ -152,7 +157,7 @@ def test_shapes_of_the_authors_files(tmp_path: Path, row: Any, shape: str, answe
 
 
 def test_answers_without_records(tmp_path: Path) -> None:
-    (recorded,) = load_recorded_rows(write(tmp_path, [{'question': 'p', 'total output': 'y'}]), 'tool_usage', 'zh')
+    (recorded,) = load_recorded_rows(write(tmp_path, [{'total output': OUTPUT}]), 'tool_usage', 'zh')
     assert recorded.record is None
 
 
@@ -162,6 +167,9 @@ def test_answers_without_records(tmp_path: Path) -> None:
         ({'data': USAGE}, "neither 'init output' nor 'total output'"),
         ({'data': USAGE, 'init output': 5}, 'neither text nor a list'),
         ({'data': {}, 'init output': 'x'}, "field 'input' is missing"),
+        ({'question': USAGE, 'total output': 'x'}, 'neither text nor a list'),
+        ({'question': USAGE, 'total output': {}}, 'neither text nor a list'),
+        ({'question': 'p', 'total output': OUTPUT}, 'a row is a JSON object'),
     ],
 )
 def test_faults_of_the_authors_files(tmp_path: Path, row: Any, message: str) -> None:

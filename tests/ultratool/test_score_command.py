@@ -48,10 +48,17 @@ def test_the_authors_files_carry_their_records(tmp_path: Path, capsys: pytest.Ca
 
 def test_the_shape_of_the_file_chooses_the_list(tmp_path: Path) -> None:
     gpt = write(tmp_path / 'gpt.json', [{'data': RAW, 'init output': TWO_LISTS}])
-    other = write(tmp_path / 'open.json', [{'data': RAW, 'question': 'p', 'total output': TWO_LISTS}])
+    output = {'init prompt': 'p', 'init output': [TWO_LISTS]}
+    other = write(tmp_path / 'open.json', [{'question': RAW, 'original ans': [], 'total output': output}])
     assert result(tmp_path, predictions=gpt)['metrics']['local_levenshtein'] == 0.0
     assert result(tmp_path, predictions=gpt, lists='last')['metrics']['local_levenshtein'] == 100.0
     assert result(tmp_path, predictions=other)['metrics']['local_levenshtein'] == 100.0
+    assert result(tmp_path, predictions=other)['lists'] == 'last'
+    assert result(tmp_path, predictions=other, lists='span')['metrics']['local_levenshtein'] == 0.0
+    replayed = [{'prediction': TWO_LISTS, 'record_id': '0', 'infra': None, 'recorded_shape': 'gpt'}]
+    of_a_run = write(tmp_path / 'replayed.jsonl', replayed)
+    data = write(tmp_path / 'tool_usage.json', [RAW])
+    assert result(tmp_path, predictions=of_a_run, data=data)['lists'] == 'span'
 
 
 def test_answers_in_other_shapes_need_the_records(tmp_path: Path) -> None:
@@ -86,7 +93,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ('fields', 'message'),
     [
-        ({'task': 'planning', 'predictions': 'x'}, 'say --judgements FILE'),
+        ({'task': 'planning'}, 'say --predictions or --judgements'),
         ({'task': 'tool_usage', 'judgements': 'x', 'predictions': 'x'}, 'leave --judgements out'),
         ({'task': 'tool_usage'}, 'say --predictions FILE'),
         ({'task': 'tool_usage', 'predictions': 'x', 'gold': 'repaired'}, 'say --data FILE'),
@@ -112,3 +119,46 @@ def test_published_judgements_alone(tmp_path: Path) -> None:
     said = result(tmp_path, task='planning', judgements=real(PREDICTIONS / 'gpt-4' / 'eval' / 'planning_eval.json'))
     assert round(said['metrics']['overall'], 2) == 76.39
     assert (said['samples'], said['unjudged'], said['language']) == (1000, 0, 'zh')
+
+
+PLAN = {'input': 'q', 'reference': '1. gold'}
+TOOL = {'name': 't'}
+CREATION = {'input': [{'step': '1.1 b'}], 'reference': [{'step': '1.1 b', 'tool': TOOL}]}
+
+
+def test_without_judgements_answers_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plans = write(tmp_path / 'plans.json', [{'data': PLAN, 'init output': '1. a'}, {'data': PLAN, 'init output': ''}])
+    said = result(tmp_path, task='planning', predictions=plans, details=tmp_path / 'details.jsonl')
+    assert set(said['metrics'].values()) == {None}
+    assert (said['judged'], said['samples'], said['reasons']) == (False, 2, {'judge:not_asked': 1, 'answer:empty': 1})
+    details = [json.loads(line) for line in (tmp_path / 'details.jsonl').read_text(encoding='utf-8').splitlines()]
+    assert [detail['parsed'] for detail in details] == ['1. a', '']
+    assert 'NOTE nobody judged the answers' in capsys.readouterr().out
+    answers = [json.dumps([{'step': '1.1 b', 'tool': TOOL}]), 'none']
+    tools = write(tmp_path / 'tools.json', [{'data': CREATION, 'init output': answer} for answer in answers])
+    metrics = result(tmp_path, task='tool_creation', predictions=tools)['metrics']
+    assert (metrics['json_rate'], metrics['json_rate_unrepaired'], metrics['overall']) == (50.0, 50.0, None)
+
+
+def test_the_real_answers_are_read_without_judgements(tmp_path: Path) -> None:
+    predictions = real(PREDICTIONS / 'gpt-3.5' / 'tool_creation.json')
+    said = result(tmp_path, task='tool_creation', predictions=predictions)
+    assert said['metrics']['json_rate'] >= 99.0  # Table 6
+    assert (said['metrics']['overall'], said['samples'], said['lists']) == (None, 1000, 'span')
+
+
+def test_open_models_files_need_no_data(tmp_path: Path) -> None:
+    """The real GPT answers, as the authors' script for open models writes them."""
+    rows = [json.loads(line) for line in real(PREDICTIONS / 'gpt-4' / 'tool_usage.json').open(encoding='utf-8')]
+    open_rows = [
+        {
+            'question': row['data'],
+            'original ans': row['data']['reference'],
+            'total output': {'init prompt': 'p', 'init output': [row['init output']]},
+        }
+        for row in rows
+    ]
+    said = result(tmp_path, predictions=write(tmp_path / 'tool_usage.json', open_rows))
+    assert (round(said['metrics']['local_levenshtein'], 2), said['lists']) == (84.74, 'last')
+    said = result(tmp_path, predictions=tmp_path / 'tool_usage.json', lists='span')
+    assert round(said['metrics']['local_levenshtein'], 2) == 86.62

@@ -88,10 +88,17 @@ def test_the_order_of_details_is_that_of_the_records() -> None:
         score_answers(records, ['[]'] * 4, Protocol())
 
 
-def test_judged_tasks_say_that_they_need_judgements() -> None:
-    record = make_record('planning', {'input': 'q', 'reference': '1. a'})
-    with pytest.raises(ValueError, match='planning is scored from judgements'):
-        score_answer(record, '1. a', Protocol())
+def test_without_a_judge_judged_scores_are_none_and_answers_are_read() -> None:
+    plan = make_record('planning', {'input': 'q', 'reference': '1. a'})
+    score = score_answer(plan, '1. a', Protocol())
+    assert (set(score.values.values()), score.reason, score.parsed) == ({None}, 'judge:not_asked', '1. a')
+    assert score_answer(plan, ' ', Protocol()).reason == 'answer:empty'
+    steps = [{'step': f'1.{i} x', 'tool': {'name': 'x'}} for i in (1, 2)]
+    creation = make_record('tool_creation', {'input': steps, 'reference': steps})
+    half = score_answer(creation, json.dumps(steps[:1]), Protocol())
+    assert [step.reason for step in half.steps] == ['judge:not_asked', 'tool:missing']
+    assert (half.values['overall'], half.values['json_rate']) == (None, 1.0)
+    assert score_answer(creation, 'no list', Protocol()).reason == 'parse:no_list'
 
 
 STEPS = [{'step': '1.1 one', 'tool': 't'}, {'step': '1.2 two', 'tool': 'u'}]

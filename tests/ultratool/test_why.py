@@ -15,9 +15,9 @@ from opencompass_tooleval.report.read import Scored
 from opencompass_tooleval.report.samples import _judgements, _row
 from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.ultratool.judge import LABELS, judge_prompt, parse_judgement
+from opencompass_tooleval.ultratool.judgement_rows import load_judgements
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.records import find_subset
-from opencompass_tooleval.ultratool.score_judged import load_judgements
 from tests.ultratool.support import PREDICTIONS, make_record, real
 
 PLANNING = find_subset('planning')
@@ -130,6 +130,7 @@ def test_they_reach_details_rows_and_report(
                 'status': 'judged',
                 'scores': dict.fromkeys(LABELS[task], 7.0),
                 'why': wanted(task),
+                'answer': score.steps[0].answer,
             }
         ]
         Path(f'{evaluator._out_dir}_judgements.jsonl').rename(tmp_path / 'kept.jsonl')

@@ -19,6 +19,7 @@ from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.core.verdicts import Unread, answer_digest
 from opencompass_tooleval.easytool.compare import SUFFIX
 from opencompass_tooleval.easytool.literal_reply import TRIES, ask_until_read, last_block
 from opencompass_tooleval.easytool.toolbench import VERSION, calls, success
@@ -33,8 +34,8 @@ from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
-from opencompass_tooleval.host.judging import Judge, JudgeItem, judge_cfg_from_env, judge_settings
-from opencompass_tooleval.host.whole_file import write_whole
+from opencompass_tooleval.host.judged_evaluator import JudgedEvaluator
+from opencompass_tooleval.host.judging import JudgeItem
 
 Row = dict[str, str]
 
@@ -216,13 +217,12 @@ class ToolEvalToolBenchEvaluator(ToolEvalEvaluator):
 
 
 @ICL_EVALUATORS.register_module()
-class ToolEvalToolBenchSuccessEvaluator(ToolEvalEvaluator):
+class ToolEvalToolBenchSuccessEvaluator(JudgedEvaluator):
     """Has final answers judged; the rules are those of UltraTool's judge.
 
     Args:
-        judge_cfg: The judge, any model of OpenCompass; by default the one that ``$OC_JUDGE_MODEL``,
-            ``$OC_JUDGE_API_KEY`` and ``$OC_JUDGE_API_BASE`` name.
-        judgements: A file of judgements in place of a judge.
+        judge_cfg: As :class:`JudgedEvaluator`.
+        judgements: As there.
         pred_postprocessor: As :class:`BaseEvaluator`.
 
     Raises:
@@ -234,32 +234,16 @@ class ToolEvalToolBenchSuccessEvaluator(ToolEvalEvaluator):
     def __init__(
         self,
         judge_cfg: Mapping[str, Any] | None = None,
-        judgements: str | None = None,
+        judgements: str | Mapping[str, str] | None = None,
         pred_postprocessor: Any = None,
     ) -> None:
-        super().__init__(pred_postprocessor)
-        self.judgements = Path(judgements) if judgements else None
-        self.judge_cfg = judge_cfg or judge_cfg_from_env()
-        if not self.judgements and not self.judge_cfg:
-            raise ValueError(
-                'the success rate needs a judge: give judge_cfg or judgements, or set '
-                'OC_JUDGE_MODEL, OC_JUDGE_API_KEY and OC_JUDGE_API_BASE'
-            )
-        self._judge: Judge[success.Verdict] | None = None
-        self._calls = 0
+        super().__init__(judge_cfg, judgements, pred_postprocessor)
+        self.need_judge('the success rate')
 
     def provenance(self) -> dict[str, Any]:
         """See :class:`ToolEvalEvaluator`."""
-        said: dict[str, Any] = {'benchmark': 'toolbench', 'subset': 'success', 'version': VERSION}
-        if self.judgements:
-            said['judge'] = str(self.judgements)
-        elif self._judge:
-            said['judge'] = self._judge.name
-            said['judge_hash'] = self._judge.settings
-            said['judge_settings'] = judge_settings(cast(Mapping[str, Any], self.judge_cfg))
-            said['judge_prompt'] = success.prompt_hash()
-            said['judge_calls'] = self._calls
-        return said
+        row = {'benchmark': 'toolbench', 'subset': 'success', 'version': VERSION}
+        return {**row, **self.judge_provenance(success.prompt_hash())}
 
     def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
@@ -268,33 +252,30 @@ class ToolEvalToolBenchSuccessEvaluator(ToolEvalEvaluator):
             success.clean(Answer('', stored.infra) if stored.infra and not answer else answer)
             for stored, answer in zip(trajectories, answers, strict=True)
         ]
-        judgements = self._judgements(trajectories, finals)
-        scores = success.score_trajectories(trajectories, finals, judgements)
-        if self._judge:
-            self._keep_judgements(scores)
+        file = self.judgement_file()
+        judgements = self._stored(trajectories, file) if file else self._asked(trajectories, finals)
+        scores = success.score_trajectories(trajectories, finals, judgements, self.mend_unjudged())
+        self.keep_rows(success.judgement_rows(scores))
         return list(scores)
 
-    def _judgements(
-        self, trajectories: Sequence[success.Trajectory], answers: Sequence[Answer]
-    ) -> list[success.Judgement]:
-        if self.judgements:
-            return success.load_judgements(self.judgements)
-        cfg = cast(Mapping[str, Any], self.judge_cfg)
-        self._judge = Judge(cfg, default_cache(), success.parse_verdict, 'judge-success')
-        items = [
-            JudgeItem(one.id, success.judge_prompt(one.query, answer))
-            for one, answer in zip(trajectories, answers, strict=True)
-            if not success.unjudgeable(answer)
-        ]
-        verdicts = self._judge.judge(items)
-        self._calls += self._judge.calls
-        return [success.judgement_of(item.id, verdicts.get(item.id)) for item in items]
+    def _stored(self, trajectories: Sequence[success.Trajectory], file: Path) -> list[success.Judgement]:
+        judgements = success.load_judgements(file)
+        if any(map(success.is_silent, judgements)):
+            answers = self.answers_beside(file, [trajectory.id for trajectory in trajectories])
+            judgements = success.with_answers(judgements, answers)
+        if any(map(success.is_silent, judgements)):
+            self.check_owner()
+        return judgements
 
-    def _keep_judgements(self, scores: Sequence[success.SuccessScore]) -> None:
-        """Writes the judgements beside the result, as ``judgements=`` takes them."""
-        folder = getattr(self, '_out_dir', None)  # set by OpenCompass's task
-        if folder:
-            file = Path(f'{folder}_judgements.jsonl')
-            file.parent.mkdir(parents=True, exist_ok=True)
-            rows = success.judgement_rows(scores)
-            write_whole(file, ''.join(f'{json.dumps(row)}\n' for row in rows))
+    def _asked(self, trajectories: Sequence[success.Trajectory], answers: Sequence[Answer]) -> list[success.Judgement]:
+        judged = {
+            trajectory.id: (trajectory.query, answer)
+            for trajectory, answer in zip(trajectories, answers, strict=True)
+            if not success.unjudgeable(answer)
+        }
+        items = [JudgeItem(record_id, success.judge_prompt(*pair)) for record_id, pair in judged.items()]
+        verdicts, faults = self.ask(items, success.parse_verdict, 'judge-success')
+        return [
+            success.judgement_of(record_id, verdicts.get(record_id, Unread(faults.get(record_id, ''))), digest)
+            for record_id, digest in ((record_id, answer_digest(answer)) for record_id, (_, answer) in judged.items())
+        ]

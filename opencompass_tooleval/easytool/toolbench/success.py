@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,16 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
 from opencompass_tooleval.core.parse import parse_enclosed
 from opencompass_tooleval.core.result import INFRA, OK, SampleScore
+from opencompass_tooleval.core.verdicts import (
+    NO_JUDGEMENT,
+    OTHER_ANSWER,
+    UNREAD,
+    Unjudged,
+    Unread,
+    answer_digest,
+    check_unjudged,
+    unread_reply,
+)
 from opencompass_tooleval.easytool.sources.reading import read_json
 from opencompass_tooleval.easytool.toolbench.success_prompts import SUCCESS
 
@@ -27,18 +37,11 @@ UNJUDGED = 'judge:unjudged'
 JUDGED, FAILED, MISSING = 'judged', 'unjudged', 'missing'
 STATUSES = (JUDGED, FAILED, MISSING)
 
-UNJUDGED_LIMIT = 0.01
-"""Share of unjudged above which an evaluation fails."""
-
 _PLACEHOLDER = re.compile(r'\{(question|answer)\}')
 _CHOICE = re.compile(r'["\']choice["\']\s*:\s*["\']\s*(yes|no)\b', re.IGNORECASE)
 _REASON = re.compile(r'["\']reason["\']\s*:', re.IGNORECASE)
 _ID_KEYS, _QUERY_KEYS = ('record_id', 'query_id', 'id'), ('query', 'question')
 _ANSWER_KEYS = ('final_answer', 'answer', 'answer_generation', 'prediction')
-
-
-class UnjudgedError(ValueError):
-    """Too much could not be judged for a score to mean anything."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,16 @@ class Judgement:
         status: ``judged``, ``unjudged`` (the reply could not be read) or ``missing`` (there was no answer to judge).
         success: Whether it answers the request; None unless ``judged``.
         why: The judge's reason, bounded text.
+        answer: Digest of the answer that it judged; ``''`` where that is not said.
+        fault: Of what is ``unjudged``: why, as :attr:`~opencompass_tooleval.core.verdicts.Unread.why`.
     """
 
     id: str
     status: str
     success: bool | None = None
     why: str = ''
+    answer: str = ''
+    fault: str = ''
 
 
 @dataclass(frozen=True)
@@ -108,15 +115,15 @@ def _decision(value: Any) -> bool | None:
     return {'yes': True, 'no': False}.get(said)
 
 
-def parse_verdict(reply: str) -> Verdict | None:
+def parse_verdict(reply: str) -> Verdict | Unread:
     """Reads a judge's reply; never raises.
 
     Returns:
         What ``Choice`` says in the reply's JSON object, or in what was meant to be one where all of its choices agree,
-        or the reply itself where it is a bare yes or no. None if it says neither: that is never taken for a no.
+        or the reply itself where it is a bare yes or no. Why it says neither, if so: that is never taken for a no.
     """
     if len(reply) > MAX_CHARS:
-        return None
+        return Unread('too_long')
     text = unfence(strip_reasoning(reply)).strip()
     bare = _decision(text)
     if bare is not None:
@@ -125,10 +132,12 @@ def parse_verdict(reply: str) -> Verdict | None:
     if isinstance(parsed.value, dict):
         fields = {str(key).strip().casefold(): value for key, value in parsed.value.items()}
         choice = _decision(fields.get('choice'))
-        return None if choice is None else Verdict(choice, bounded_text(fields.get('reason')))
+        return Unread(UNREAD) if choice is None else Verdict(choice, bounded_text(fields.get('reason')))
     choices = list(_CHOICE.finditer(text))
-    said = {match.group(1).casefold() for match in choices}
-    return Verdict(said == {'yes'}, _reason_before(text, choices[0].start())) if len(said) == 1 else None
+    words = {match.group(1).casefold() for match in choices}
+    if len(words) != 1:
+        return unread_reply(reply)
+    return Verdict(words == {'yes'}, _reason_before(text, choices[0].start()))
 
 
 def _reason_before(text: str, end: int) -> str:
@@ -202,36 +211,88 @@ def _judgement(file: Path, name: str, row: Any) -> Judgement:
     if not isinstance(row, dict):
         raise DataError(file, 'the judgement is no object', name)
     record_id = str(row.get('id', name))
+    answer = bounded_text(row.get('answer'), 100)
     if 'reply' in row:
-        return judgement_of(record_id, parse_verdict(str(row['reply'])))
+        return judgement_of(record_id, parse_verdict(str(row['reply'])), answer)
     status, success = row.get('status', JUDGED), row.get('success')
     if status not in STATUSES:
         raise DataError(file, f"'status' is none of {', '.join(STATUSES)}", record_id)
     if (status == JUDGED) != isinstance(success, bool):
         raise DataError(file, "'success' must be true or false where it is judged, and nowhere else", record_id)
-    return Judgement(record_id, status, success, bounded_text(row.get('why')))
+    fault = bounded_text(row.get('fault'), 100) if status == FAILED else ''
+    return Judgement(record_id, status, success, bounded_text(row.get('why')), answer, fault)
 
 
 def load_judgements(file: Path) -> list[Judgement]:
-    """Reads judgements: lines ``{"id", "status", "success", "why"}``, as a run writes them, or ``{"id", "reply"}``.
+    """Reads judgements: lines ``{"id", "status", "success", "why", "answer", "fault"}``, as a run writes them, or
+    ``{"id", "reply"}``; ``answer`` stands for the answer that was judged, and may be missing.
 
     Raises:
         DataError: The file is missing or damaged, or judges one thing twice.
     """
-    found: dict[str, Judgement] = {}
+    judgements: dict[tuple[str, str], Judgement] = {}
     for name, row in _rows(file):
         judgement = _judgement(file, name, row)
-        if judgement.id in found:
+        key = judgement.id, judgement.answer
+        if key in judgements:
             raise DataError(file, 'it is judged twice', judgement.id)
-        found[judgement.id] = judgement
-    return list(found.values())
+        judgements[key] = judgement
+    return list(judgements.values())
 
 
-def judgement_of(record_id: str, verdict: Verdict | None) -> Judgement:
-    """The judgement that a verdict makes, or the lack of one."""
-    if verdict is None:
-        return Judgement(record_id, FAILED)
-    return Judgement(record_id, JUDGED, verdict.success, verdict.why)
+def is_silent(judgement: Judgement) -> bool:
+    """Whether a judgement does not say which answer it judged."""
+    return judgement.status == JUDGED and not judgement.answer
+
+
+def with_answers(judgements: Sequence[Judgement], answers: Mapping[str, str]) -> list[Judgement]:
+    """Judgements that do not say what they judged, with what the predictions beside their file say.
+
+    Args:
+        judgements: As :func:`load_judgements` has them.
+        answers: Record id -> the answer that was judged; of others nothing is known.
+    """
+    return [
+        replace(judgement, answer=answer_digest(clean(answers[judgement.id])))
+        if is_silent(judgement) and judgement.id in answers
+        else judgement
+        for judgement in judgements
+    ]
+
+
+def judgement_of(record_id: str, verdict: Verdict | Unread, answer: str = '') -> Judgement:
+    """The judgement that a verdict makes, or the lack of one.
+
+    Args:
+        record_id: Of what was judged.
+        verdict: What the judge said.
+        answer: Digest of the answer.
+    """
+    if isinstance(verdict, Unread):
+        return Judgement(record_id, FAILED, answer=answer, fault=verdict.why)
+    return Judgement(record_id, JUDGED, verdict.success, verdict.why, answer)
+
+
+def matched(record_id: str, answer: str, judgements: Sequence[Judgement]) -> Judgement:
+    """The judgement of an answer: of just that, or else one that does not say what it judged.
+
+    Args:
+        record_id: Its record.
+        answer: The final answer, clean.
+        judgements: What there is for this record, of this answer or of others.
+
+    Returns:
+        One that is ``unjudged`` where there is none, or only of other answers.
+    """
+    digest = answer_digest(answer)
+    for judgement in judgements:
+        if judgement.answer == digest:
+            return judgement
+    for judgement in judgements:
+        if not judgement.answer and judgement.status != MISSING:
+            return replace(judgement, answer=digest)
+    fault = OTHER_ANSWER if any(judgement.answer for judgement in judgements) else NO_JUDGEMENT
+    return Judgement(record_id, FAILED, answer=digest, fault=fault)
 
 
 def unjudgeable(answer: str) -> str:
@@ -259,58 +320,78 @@ class SuccessScore(SampleScore):
 
     Attributes:
         why: The judge's reason.
+        answer: Digest of the answer, if it was judged.
+        fault: Why it could not be judged; ``''`` if it was.
     """
 
     why: str = ''
+    answer: str = ''
+    fault: str = ''
 
     def to_detail(self) -> dict[str, Any]:
         """See :meth:`SampleScore.to_detail`."""
-        return {**super().to_detail(), 'why': to_jsonable(self.why)}
+        detail = {**super().to_detail(), 'why': to_jsonable(self.why)}
+        return {**detail, 'fault': to_jsonable(self.fault)} if self.fault else detail
 
 
-def score_success(trajectory: Trajectory, answer: str, judgement: Judgement | None) -> SuccessScore:
+def score_success(trajectory: Trajectory, answer: str, judgements: Sequence[Judgement]) -> SuccessScore:
     """Scores one final answer.
 
     Args:
         trajectory: The request.
         answer: The final answer, clean.
-        judgement: What the judge said of it; None is as if it could not be judged.
+        judgements: What was judged of this record, of which only that of this very answer counts (:func:`matched`).
 
     Returns:
-        ``success_rate``: 1 or 0 as the judge says, 0 without an answer, and None where the judge's reply could not be
-        read: that is never a score, and counted by its reason.
+        ``success_rate``: 1 or 0 as the judge says, 0 without an answer, and None where there is no judgement: that is
+        never a score, and counted by its reason.
     """
     reason = unjudgeable(answer)
-    value: float | None = 0.0
-    if not reason and (judgement is None or judgement.success is None):
-        value, reason = None, UNJUDGED
-    elif not reason and judgement is not None:
-        value, reason = float(bool(judgement.success)), OK if judgement.success else NOT_SUCCESSFUL
-    why = judgement.why if judgement else ''
-    return SuccessScore(trajectory.id, {'success_rate': value}, reason, str(answer), 'value', why=why)
+    if reason:
+        return SuccessScore(trajectory.id, {'success_rate': 0.0}, reason, str(answer), 'value')
+    judgement = matched(trajectory.id, answer, judgements)
+    value = None if judgement.success is None else float(judgement.success)
+    reason = {True: OK, False: NOT_SUCCESSFUL, None: UNJUDGED}[judgement.success]
+    return SuccessScore(
+        id=trajectory.id,
+        values={'success_rate': value},
+        reason=reason,
+        parsed=str(answer),
+        rung='value',
+        why=judgement.why,
+        answer=judgement.answer,
+        fault=judgement.fault,
+    )
 
 
 def score_trajectories(
-    trajectories: Sequence[Trajectory], answers: Sequence[str], judgements: Sequence[Judgement]
+    trajectories: Sequence[Trajectory], answers: Sequence[str], judgements: Sequence[Judgement], mend: str = ''
 ) -> list[SuccessScore]:
     """Scores final answers: one score per trajectory, in the same order.
+
+    Args:
+        trajectories: The requests.
+        answers: The final answers, clean.
+        judgements: What was judged.
+        mend: What to do where too much could not be judged.
 
     Raises:
         ValueError: A judgement is of none of them.
         UnjudgedError: More than 1% of the answers could not be judged.
     """
-    by_id = {judgement.id: judgement for judgement in judgements}
+    by_id: dict[str, list[Judgement]] = {}
+    for judgement in judgements:
+        by_id.setdefault(judgement.id, []).append(judgement)
     foreign = sorted(set(by_id) - {trajectory.id for trajectory in trajectories})
     if foreign:
         raise ValueError(f'{len(foreign)} judgements are of no trajectory, such as {foreign[0]!r}')
     scores = [
-        score_success(trajectory, answer, by_id.get(trajectory.id))
+        score_success(trajectory, answer, by_id.get(trajectory.id, ()))
         for trajectory, answer in zip(trajectories, answers, strict=True)
     ]
-    lost = [score.id for score in scores if score.reason == UNJUDGED]
-    tried = [score for score in scores if score.reason in (UNJUDGED, NOT_SUCCESSFUL, OK)]
-    if len(lost) > UNJUDGED_LIMIT * len(tried):
-        raise UnjudgedError(f'{len(lost)} of {len(tried)} could not be judged, for example record {lost[0]}')
+    unjudged = [Unjudged(f'record {score.id}', score.fault) for score in scores if score.reason == UNJUDGED]
+    tried = sum(score.reason in (UNJUDGED, NOT_SUCCESSFUL, OK) for score in scores)
+    check_unjudged(unjudged, tried, mend)
     return scores
 
 
@@ -319,4 +400,5 @@ def judgement_rows(scores: Sequence[SuccessScore]) -> Iterator[dict[str, Any]]:
     for score in scores:
         status = {OK: JUDGED, NOT_SUCCESSFUL: JUDGED, UNJUDGED: FAILED}.get(score.reason, MISSING)
         success = score.reason == OK if status == JUDGED else None
-        yield {'id': score.id, 'status': status, 'success': success, 'why': score.why}
+        row = {'id': score.id, 'status': status, 'success': success, 'why': score.why, 'answer': score.answer}
+        yield {**row, 'fault': score.fault} if score.fault else row

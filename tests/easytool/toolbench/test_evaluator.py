@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import pytest
 from datasets import Dataset
 
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.verdicts import UnjudgedError
 from opencompass_tooleval.easytool.toolbench.adapter import (
     ToolEvalToolBenchDataset,
     ToolEvalToolBenchSuccessEvaluator,
     ToolEvalToolBenchTrajectories,
 )
-from opencompass_tooleval.easytool.toolbench.success import UnjudgedError
 from opencompass_tooleval.host.fixed_models import _FixedModel
 from opencompass_tooleval.host.judging import TRIES
 from tests.easytool.toolbench.support import DEMO, write_rows
@@ -104,6 +105,50 @@ def test_judgements_from_a_file_ask_nobody(scripted: Callable[..., dict[str, Any
     result = evaluate(evaluator, stored(tmp_path, 3))
     assert result['success_rate'] == pytest.approx(100 / 3)
     assert result['provenance']['judge'] == str(file)
+
+
+def placed(evaluator: ToolEvalToolBenchSuccessEvaluator, run: Path, model: str) -> ToolEvalToolBenchSuccessEvaluator:
+    """The evaluator in a run where this model has answered."""
+    (run / 'predictions' / model).mkdir(parents=True, exist_ok=True)
+    (run / 'predictions' / model / 'success.json').write_text('{}')
+    evaluator._out_dir = str(run / 'results' / model / 'success')
+    return evaluator
+
+
+def test_judgements_are_of_the_answers_that_they_judged(
+    scripted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    judge = scripted(lambda item, _: NO if item == 'r0' else YES)
+    asked = placed(ToolEvalToolBenchSuccessEvaluator(judge_cfg=judge), tmp_path, 'first')
+    assert evaluate(asked, stored(tmp_path, 2))['success_rate'] == 50.0
+    file = tmp_path / 'results' / 'first' / 'success_judgements.jsonl'
+    given = ToolEvalToolBenchSuccessEvaluator(judgements=str(file))
+    assert evaluate(placed(given, tmp_path, 'second'), stored(tmp_path, 2))['success_rate'] == 50.0
+    others = stored(tmp_path, 2).map(lambda row: {'gold_answer': f'another {row["gold_answer"]}'})
+    with pytest.raises(UnjudgedError, match=r'2 of 2 .*record r0 \(the judgement is of another answer\)'):
+        evaluate(placed(given, tmp_path, 'second'), others)
+
+
+def test_judgements_that_do_not_say_what_they_judged_serve_one_model(
+    scripted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    scripted(lambda *_: YES)
+    for model in ('first', 'second'):
+        write_rows(tmp_path / f'{model}.jsonl', [{'id': 'r0', 'success': model == 'first'}])
+    one = ToolEvalToolBenchSuccessEvaluator(judgements=str(tmp_path / 'first.jsonl'))
+    assert evaluate(placed(one, tmp_path, 'first'), stored(tmp_path, 1))['success_rate'] == 100.0
+    with pytest.raises(ValueError, match='cannot serve second and first'):
+        evaluate(placed(one, tmp_path, 'second'), stored(tmp_path, 1))
+    for setting in (str(tmp_path / '{model}.jsonl'), {'second': str(tmp_path / 'second.jsonl')}):
+        own = placed(ToolEvalToolBenchSuccessEvaluator(judgements=setting), tmp_path, 'second')
+        assert evaluate(own, stored(tmp_path, 1))['success_rate'] == 0.0
+
+
+def test_why_nothing_was_judged_is_said(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    replies = {'r0': 'Well.', 'r1': 'Sorry, I cannot judge that.', 'r2': Answer('', 'infra:filter')}
+    cfg = scripted(lambda item, _: replies.get(item, YES))
+    with pytest.raises(UnjudgedError, match=r'3 of 4 .*1 unreadable reply, 1 the judge refused, 1 infra:filter'):
+        evaluate(ToolEvalToolBenchSuccessEvaluator(judge_cfg=cfg), stored(tmp_path, 4))
 
 
 def test_without_a_judge_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,10 @@ import pytest
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.verdicts import UnjudgedError, Unread, answer_digest
 from opencompass_tooleval.easytool.toolbench.success import (
     Judgement,
     Trajectory,
-    UnjudgedError,
     Verdict,
     clean,
     judge_prompt,
@@ -95,13 +95,13 @@ def test_replies(reply: str, success: bool, why: str) -> None:
     ],
 )
 def test_what_says_neither_is_never_a_no(reply: str) -> None:
-    assert parse_verdict(reply) is None
+    assert isinstance(parse_verdict(reply), Unread)
 
 
 @pytest.mark.parametrize('name', HOSTILE)
 def test_hostile_replies(name: str) -> None:
     started = time.process_time()
-    assert parse_verdict(HOSTILE[name]) is None
+    assert isinstance(parse_verdict(HOSTILE[name]), Unread)
     assert time.process_time() - started < 1
 
 
@@ -167,7 +167,7 @@ def test_scores_and_their_reasons() -> None:
     one = Trajectory('1', 'q', 'a')
 
     def scored(answer: str, judgement: Judgement | None) -> tuple[float | None, str]:
-        score = score_success(one, answer, judgement)
+        score = score_success(one, answer, [judgement] if judgement else [])
         return score.values['success_rate'], score.reason
 
     yes, no = Judgement('1', 'judged', True, 'w'), Judgement('1', 'judged', False)
@@ -179,7 +179,7 @@ def test_scores_and_their_reasons() -> None:
     assert scored('x' * 200_001, yes) == (0.0, 'answer:too_long')
     assert scored(Answer('', 'infra:timeout'), None) == (0.0, 'infra:timeout')
     assert scored(clean('<think>never ends'), None) == (0.0, 'answer:truncated_reasoning')
-    detail = score_success(one, 'a', yes).to_detail()
+    detail = score_success(one, 'a', [yes]).to_detail()
     assert (detail['parsed'], detail['gold'], detail['why']) == ('a', None, 'w')  # the request is no gold answer
 
 
@@ -203,7 +203,8 @@ def test_foreign_judgements_are_an_error() -> None:
 
 def test_judgements_survive_a_file(tmp_path: Path) -> None:
     trajectories = [Trajectory(str(i), 'q', '' if i == 1 else 'a') for i in range(150)]
-    judgements = [Judgement(str(i), 'judged', i % 3 == 0, f'why {i}') for i in range(2, 150)]
+    of_a = answer_digest('a')
+    judgements = [Judgement(str(i), 'judged', i % 3 == 0, f'why {i}', of_a) for i in range(2, 150)]
     scores = score_trajectories(trajectories, [one.answer for one in trajectories], judgements)
     file = write_rows(tmp_path / 'judgements.jsonl', judgement_rows(scores))
     loaded = load_judgements(file)
@@ -214,7 +215,7 @@ def test_judgements_survive_a_file(tmp_path: Path) -> None:
 
 def test_reasons_are_bounded_text(tmp_path: Path) -> None:
     verdict = parse_verdict(json.dumps({'Reason': 'x' * 100_000, 'Choice': 'Yes'}))
-    assert verdict and len(verdict.why) == 4_000 and verdict.why.endswith('x…')
+    assert isinstance(verdict, Verdict) and len(verdict.why) == 4_000 and verdict.why.endswith('x…')
     assert parse_verdict('{"Reason": {"tone": ["ok", 1]}, "Choice": "No"}') == Verdict(False, '{"tone": ["ok", 1]}')
     file = write_rows(
         tmp_path / 'own.jsonl', [{'id': '1', 'success': True}, {'id': '2', 'success': False, 'why': 'x' * 5_000}]
@@ -225,7 +226,7 @@ def test_reasons_are_bounded_text(tmp_path: Path) -> None:
 def test_judgements_may_be_replies(tmp_path: Path) -> None:
     rows = [{'id': '1', 'reply': '{"Reason": "r", "Choice": "Yes"}'}, {'id': '2', 'reply': 'hm'}]
     file = write_rows(tmp_path / 'replies.jsonl', rows)
-    assert load_judgements(file) == [Judgement('1', 'judged', True, 'r'), Judgement('2', 'unjudged')]
+    assert load_judgements(file) == [Judgement('1', 'judged', True, 'r'), Judgement('2', 'unjudged', fault='unread')]
 
 
 @pytest.mark.parametrize(
