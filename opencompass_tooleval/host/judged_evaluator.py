@@ -129,7 +129,7 @@ class JudgedEvaluator(ToolEvalEvaluator):
         if not self._judge or not folder:
             return
         for row in rows:
-            self._rows[tuple(str(row.get(key, '')) for key in ('id', 'step', 'answer'))] = dict(row)
+            self._rows[tuple(str(row.get(key, '')) for key in ('id', 'step', 'answer_digest'))] = dict(row)
         file = Path(f'{folder}_judgements.jsonl')
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, ''.join(f'{json.dumps(row)}\n' for row in self._rows.values()))

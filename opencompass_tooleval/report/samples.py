@@ -167,7 +167,7 @@ class SampleFiles:
         rows = []
         answer_tokens = prompt_tokens = 0
         for i, (key, detail) in enumerate(keyed):
-            row = _row(detail, predictions.get(key, {}), judged.get(key[0], []))
+            row = _row(detail, predictions.get(key, {}), _of_answer(judged.get(key[0], []), detail))
             if i in own:
                 row['prompt'] = asked[i]
             rows.append(row)
@@ -235,6 +235,14 @@ def _row(detail: Mapping[str, Any], prediction: Mapping[str, Any], judged: Seque
     if judged:
         more['judgements'] = list(judged)
     return {**row, 'more': more} if more else row
+
+
+def _of_answer(judged: Sequence[Any], detail: Mapping[str, Any]) -> list[Any]:
+    """Judgements of a detail's answer: a file has those of all runs, and older rows do not say what they are of."""
+    steps = detail.get('steps')
+    parts = [detail, *(steps if isinstance(steps, list) else ())]
+    digests = [part.get('answer_digest') for part in parts if isinstance(part, dict)]
+    return [row for row in judged if not row.get('answer_digest') or row['answer_digest'] in digests]
 
 
 def _judgements(entry: Scored) -> dict[str, list[Any]]:

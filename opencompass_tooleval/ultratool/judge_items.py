@@ -24,13 +24,13 @@ class Item:
         record: Id of its record.
         step: Number of the gold step that a created tool is for; ``''`` for a plan.
         prompt: What the judge is asked.
-        answer: Digest of what is judged.
+        answer_digest: Of what is judged.
     """
 
     record: str
     step: str
     prompt: str
-    answer: str
+    answer_digest: str
 
     @property
     def id(self) -> str:
@@ -70,5 +70,5 @@ def items_to_judge(record: Record, parsed: Parsed, protocol: Protocol) -> Iterat
 def judged_of(item: Item, judgement: Judgement | None, fault: str = '') -> Judged:
     """An item with what the judge says of it, or, without, why it says nothing."""
     if judgement is None:
-        return Judged(item.record, item.step, FAILED, answer=item.answer, fault=fault)
-    return Judged(item.record, item.step, JUDGED, judgement.scores, judgement.why, item.answer)
+        return Judged(item.record, item.step, FAILED, answer_digest=item.answer_digest, fault=fault)
+    return Judged(item.record, item.step, JUDGED, judgement.scores, judgement.why, item.answer_digest)

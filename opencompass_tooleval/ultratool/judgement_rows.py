@@ -1,8 +1,9 @@
 """Files of judgements: ours and the authors', in and out.
 
-A file of ours has one line per judged thing, ``{"id", "step", "status", "scores", "why", "answer", "fault"}``, and one
-for every gold step without a created tool (``missing``), so that it can be scored on its own. ``answer`` stands for
-what was judged; older lines have neither it nor ``why``. Several runs of a data set may be in one file.
+A file of ours has one line per judged thing, ``{"id", "step", "status", "scores", "why", "answer_digest"}``, and one
+for every gold step without a created tool (``missing``), so that it can be scored on its own; what could not be judged
+has ``fault``. The digest stands for what was judged; older lines lack it and ``why``. Several runs of a data set may be
+in one file.
 
 The authors' lines hold the row that they judged: ``{"data": ROW, "eval": [{"准确性分数": 8, ...}, ...]}`` of a plan,
 ``{"data": ROW, "step": STEP, "eval": [...]}`` of a created tool (``eval/tool_creation_eval.json``). ``ROW`` has record
@@ -49,9 +50,9 @@ def _own(file: Path, subset: Subset, number: str, row: Mapping[str, Any]) -> Jud
     record_id, step, status = str(row.get('id', number)), str(row.get('step') or ''), row.get('status', JUDGED)
     if status not in STATUSES:
         raise DataError(file, f"'status' is none of {', '.join(STATUSES)}", number)
-    answer = bounded_text(row.get('answer'), 100)
+    digest = bounded_text(row.get('answer_digest'), 100)
     if status != JUDGED:
-        return Judged(record_id, step, str(status), answer=answer, fault=bounded_text(row.get('fault'), 100))
+        return Judged(record_id, step, str(status), answer_digest=digest, fault=bounded_text(row.get('fault'), 100))
     scores = row.get('scores')
     wanted = dimensions(subset)
     if not isinstance(scores, dict) or any(
@@ -60,10 +61,10 @@ def _own(file: Path, subset: Subset, number: str, row: Mapping[str, Any]) -> Jud
         raise DataError(file, f"'scores' needs numbers for {', '.join(wanted)}", number)
     outside = next((name for name in wanted if not LOWEST <= scores[name] <= FULL), None)
     if outside:
-        return Judged(record_id, step, FAILED, answer=answer, fault=f'range:{outside}')
+        return Judged(record_id, step, FAILED, answer_digest=digest, fault=f'range:{outside}')
     why_of = row.get('why')
     why = {name: bounded_text(why_of[name]) for name in wanted if why_of.get(name)} if isinstance(why_of, dict) else {}
-    return Judged(record_id, step, JUDGED, {name: float(scores[name]) for name in wanted}, why, answer)
+    return Judged(record_id, step, JUDGED, {name: float(scores[name]) for name in wanted}, why, digest)
 
 
 def _content(steps: Any, reference: Any) -> str:
@@ -163,7 +164,7 @@ def load_judgements(
         if not isinstance(row, dict) or not ('scores' in row or 'status' in row or 'eval' in row):
             raise DataError(file, "the row has neither 'scores' nor 'eval'", number)
         judged = published.judged(number, row) if 'eval' in row else _own(file, subset, number, row)
-        key = judged.id, judged.step, judged.answer
+        key = judged.id, judged.step, judged.answer_digest
         if key in judgements:
             raise DataError(file, f'it is judged twice (step {judged.step!r})', judged.id)
         judgements[key] = judged
@@ -188,7 +189,7 @@ def with_answers(
         if record.id in silent and record.id in answers
     }
     return [
-        replace(judged, answer=digests[judged.id].get(judged.step, answer_digest(None)))
+        replace(judged, answer_digest=digests[judged.id].get(judged.step, answer_digest(None)))
         if is_silent(judged) and judged.id in digests
         else judged
         for judged in judgements
@@ -197,7 +198,7 @@ def with_answers(
 
 def is_silent(judged: Judged) -> bool:
     """Whether a judgement does not say what it judged."""
-    return judged.status == JUDGED and not judged.answer
+    return judged.status == JUDGED and not judged.answer_digest
 
 
 def check_single(judgements: Sequence[Judged], file: Path) -> None:
@@ -222,4 +223,4 @@ def judgement_rows(scores: Sequence[StepsScore]) -> Iterator[dict[str, Any]]:
             status = statuses.get(step.reason, JUDGED)
             scores_of = dict(step.predicted) if status == JUDGED else {}
             row = {'id': score.id, 'step': step.number, 'status': status, 'scores': scores_of, 'why': dict(step.why)}
-            yield {**row, 'answer': step.answer, **({'fault': step.fault} if step.fault else {})}
+            yield {**row, 'answer_digest': step.answer_digest, **({'fault': step.fault} if step.fault else {})}

@@ -49,7 +49,7 @@ class Judged:
         status: ``judged``, ``unjudged`` (the judge's reply could not be read) or ``missing`` (nothing to judge).
         scores: Dimension -> 0-10; empty unless ``judged``.
         why: Dimension -> the judge's reason, where it is known; no score depends on it.
-        answer: Digest of the plan or tool that it judged (:func:`part_digest`); ``''`` where that is not said.
+        answer_digest: Of the plan or tool that it judged; ``''`` where that is not said.
         fault: Of what is ``unjudged``: why, as :attr:`~opencompass_tooleval.core.verdicts.Unread.why`.
     """
 
@@ -58,7 +58,7 @@ class Judged:
     status: str
     scores: Mapping[str, float] = field(default_factory=dict)
     why: Mapping[str, str] = field(default_factory=dict)
-    answer: str = ''
+    answer_digest: str = ''
     fault: str = ''
 
 
@@ -137,13 +137,13 @@ def matched(record: Record, parsed: Parsed, judgements: Sequence[Judged], protoc
 
 def _of_answer(record_id: str, number: str, digest: str, judgements: Sequence[Judged]) -> Judged:
     for judged in judgements:
-        if judged.answer == digest:
+        if judged.answer_digest == digest:
             return judged
     for judged in judgements:
-        if not judged.answer and judged.status != MISSING:
-            return replace(judged, answer=digest)
-    fault = OTHER_ANSWER if any(judged.answer for judged in judgements) else NO_JUDGEMENT
-    return Judged(record_id, number, FAILED, answer=digest, fault=fault)
+        if not judged.answer_digest and judged.status != MISSING:
+            return replace(judged, answer_digest=digest)
+    fault = OTHER_ANSWER if any(judged.answer_digest for judged in judgements) else NO_JUDGEMENT
+    return Judged(record_id, number, FAILED, answer_digest=digest, fault=fault)
 
 
 def not_judged(record: Record, parsed: Parsed, protocol: Protocol) -> Outcome:
@@ -161,12 +161,19 @@ def _step(judged: Judged, names: Sequence[str]) -> StepScore:
     if judged.status == JUDGED:
         values: dict[str, float | None] = {name: judged.scores[name] / FULL for name in names}
         reason = OK if all(value == 1 for value in values.values()) else NOT_PERFECT
-        return StepScore(judged.step, values, reason, dict(judged.scores), why=dict(judged.why), answer=judged.answer)
+        return StepScore(
+            judged.step, values, reason, dict(judged.scores), why=dict(judged.why), answer_digest=judged.answer_digest
+        )
     if judged.status == MISSING:
         reason = TOOL_MISSING if judged.step else EMPTY
         return StepScore(judged.step, dict.fromkeys(names, 0.0), reason, codes=(reason,))
     return StepScore(
-        judged.step, dict.fromkeys(names), UNJUDGED, codes=(UNJUDGED,), answer=judged.answer, fault=judged.fault
+        judged.step,
+        dict.fromkeys(names),
+        UNJUDGED,
+        codes=(UNJUDGED,),
+        answer_digest=judged.answer_digest,
+        fault=judged.fault,
     )
 
 

@@ -67,7 +67,7 @@ class StepScore:
         codes: Everything that is wrong with it, cost it a point or not.
         arguments: Usage: its arguments.
         why: Judged: dimension -> the judge's reason.
-        answer: Judged: digest of what was judged.
+        answer_digest: Judged: of what was judged.
         fault: Why it could not be judged; ``''`` if it was.
     """
 
@@ -79,7 +79,7 @@ class StepScore:
     codes: tuple[str, ...] = ()
     arguments: tuple[ArgumentScore, ...] = ()
     why: Mapping[str, str] = field(default_factory=dict)
-    answer: str = ''
+    answer_digest: str = ''
     fault: str = ''
 
 
@@ -137,6 +137,8 @@ def _step_detail(step: StepScore) -> dict[str, Any]:
     }
     if step.why:
         detail['why'] = to_jsonable(step.why)
+    if step.answer_digest:
+        detail['answer_digest'] = step.answer_digest
     if step.fault:
         detail['fault'] = to_jsonable(step.fault)
     if step.arguments:

@@ -85,9 +85,9 @@ def test_our_rows_say_what_they_judged(tmp_path: Path) -> None:
     subset_scores = score_answers(
         plans(2), ANSWERS, RULES, load_judgements(old_rows(tmp_path, 8), PLANNING, RULES, plans(2))
     )
-    assert all(len(step.answer) == 32 for score in subset_scores for step in score.steps)
+    assert all(len(step.answer_digest) == 32 for score in subset_scores for step in score.steps)
     rows = [
-        {'id': score.id, 'step': '', 'scores': scores('planning', 8), 'answer': score.steps[0].answer}
+        {'id': score.id, 'step': '', 'scores': scores('planning', 8), 'answer_digest': score.steps[0].answer_digest}
         for score in subset_scores
     ]
     file = lines(tmp_path / 'new.jsonl', rows)
@@ -267,7 +267,7 @@ def test_what_a_file_could_not_judge_keeps_its_reason(tmp_path: Path) -> None:
 
 
 def test_several_answers_judged_need_the_answers(tmp_path: Path) -> None:
-    rows = [{'id': '0', 'scores': scores('planning', 5), 'answer': digest * 16} for digest in ('ab', 'cd')]
+    rows = [{'id': '0', 'scores': scores('planning', 5), 'answer_digest': digest * 16} for digest in ('ab', 'cd')]
     file = lines(tmp_path / 'x.jsonl', rows)
     with pytest.raises(DataError, match='judges several answers'):
         score_ultratool(UltraToolRequest('planning', judgements=file))

@@ -12,7 +12,7 @@ import pytest
 from opencompass_tooleval.host.fixed_models import _FixedModel
 from opencompass_tooleval.host.work_dir import WorkDir
 from opencompass_tooleval.report.read import Scored
-from opencompass_tooleval.report.samples import _judgements, _row
+from opencompass_tooleval.report.samples import _judgements, _of_answer, _row
 from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.ultratool.judge import LABELS, judge_prompt, parse_judgement
 from opencompass_tooleval.ultratool.judgement_rows import load_judgements
@@ -130,9 +130,11 @@ def test_they_reach_details_rows_and_report(
                 'status': 'judged',
                 'scores': dict.fromkeys(LABELS[task], 7.0),
                 'why': wanted(task),
-                'answer': score.steps[0].answer,
+                'answer_digest': score.steps[0].answer_digest,
             }
         ]
+        own, of_another_run = _judgements(entry)['r'], {'answer_digest': 'ab' * 16}
+        assert _of_answer([of_another_run, {'id': 'r'}, *own], detail) == [{'id': 'r'}, *own]
         Path(f'{evaluator._out_dir}_judgements.jsonl').rename(tmp_path / 'kept.jsonl')
     assert len(Judging.asked) == 1
     given = ToolEvalUltraToolEvaluator(task, 'en', judgements=str(tmp_path / 'kept.jsonl'))

@@ -74,7 +74,7 @@ class Judgement:
         status: ``judged``, ``unjudged`` (the reply could not be read) or ``missing`` (there was no answer to judge).
         success: Whether it answers the request; None unless ``judged``.
         why: The judge's reason, bounded text.
-        answer: Digest of the answer that it judged; ``''`` where that is not said.
+        answer_digest: Of the answer that it judged; ``''`` where that is not said.
         fault: Of what is ``unjudged``: why, as :attr:`~opencompass_tooleval.core.verdicts.Unread.why`.
     """
 
@@ -82,7 +82,7 @@ class Judgement:
     status: str
     success: bool | None = None
     why: str = ''
-    answer: str = ''
+    answer_digest: str = ''
     fault: str = ''
 
 
@@ -211,21 +211,21 @@ def _judgement(file: Path, name: str, row: Any) -> Judgement:
     if not isinstance(row, dict):
         raise DataError(file, 'the judgement is no object', name)
     record_id = str(row.get('id', name))
-    answer = bounded_text(row.get('answer'), 100)
+    digest = bounded_text(row.get('answer_digest'), 100)
     if 'reply' in row:
-        return judgement_of(record_id, parse_verdict(str(row['reply'])), answer)
+        return judgement_of(record_id, parse_verdict(str(row['reply'])), digest)
     status, success = row.get('status', JUDGED), row.get('success')
     if status not in STATUSES:
         raise DataError(file, f"'status' is none of {', '.join(STATUSES)}", record_id)
     if (status == JUDGED) != isinstance(success, bool):
         raise DataError(file, "'success' must be true or false where it is judged, and nowhere else", record_id)
     fault = bounded_text(row.get('fault'), 100) if status == FAILED else ''
-    return Judgement(record_id, status, success, bounded_text(row.get('why')), answer, fault)
+    return Judgement(record_id, status, success, bounded_text(row.get('why')), digest, fault)
 
 
 def load_judgements(file: Path) -> list[Judgement]:
-    """Reads judgements: lines ``{"id", "status", "success", "why", "answer", "fault"}``, as a run writes them, or
-    ``{"id", "reply"}``; ``answer`` stands for the answer that was judged, and may be missing.
+    """Reads judgements: lines ``{"id", "status", "success", "why", "answer_digest"}``, as a run writes them, with
+    ``fault`` if unjudged, or ``{"id", "reply"}``; the digest of the answer that was judged may be missing.
 
     Raises:
         DataError: The file is missing or damaged, or judges one thing twice.
@@ -233,7 +233,7 @@ def load_judgements(file: Path) -> list[Judgement]:
     judgements: dict[tuple[str, str], Judgement] = {}
     for name, row in _rows(file):
         judgement = _judgement(file, name, row)
-        key = judgement.id, judgement.answer
+        key = judgement.id, judgement.answer_digest
         if key in judgements:
             raise DataError(file, 'it is judged twice', judgement.id)
         judgements[key] = judgement
@@ -242,7 +242,7 @@ def load_judgements(file: Path) -> list[Judgement]:
 
 def is_silent(judgement: Judgement) -> bool:
     """Whether a judgement does not say which answer it judged."""
-    return judgement.status == JUDGED and not judgement.answer
+    return judgement.status == JUDGED and not judgement.answer_digest
 
 
 def with_answers(judgements: Sequence[Judgement], answers: Mapping[str, str]) -> list[Judgement]:
@@ -253,24 +253,24 @@ def with_answers(judgements: Sequence[Judgement], answers: Mapping[str, str]) ->
         answers: Record id -> the answer that was judged; of others nothing is known.
     """
     return [
-        replace(judgement, answer=answer_digest(clean(answers[judgement.id])))
+        replace(judgement, answer_digest=answer_digest(clean(answers[judgement.id])))
         if is_silent(judgement) and judgement.id in answers
         else judgement
         for judgement in judgements
     ]
 
 
-def judgement_of(record_id: str, verdict: Verdict | Unread, answer: str = '') -> Judgement:
+def judgement_of(record_id: str, verdict: Verdict | Unread, answer_digest: str = '') -> Judgement:
     """The judgement that a verdict makes, or the lack of one.
 
     Args:
         record_id: Of what was judged.
         verdict: What the judge said.
-        answer: Digest of the answer.
+        answer_digest: Digest of the answer.
     """
     if isinstance(verdict, Unread):
-        return Judgement(record_id, FAILED, answer=answer, fault=verdict.why)
-    return Judgement(record_id, JUDGED, verdict.success, verdict.why, answer)
+        return Judgement(record_id, FAILED, answer_digest=answer_digest, fault=verdict.why)
+    return Judgement(record_id, JUDGED, verdict.success, verdict.why, answer_digest)
 
 
 def matched(record_id: str, answer: str, judgements: Sequence[Judgement]) -> Judgement:
@@ -286,13 +286,13 @@ def matched(record_id: str, answer: str, judgements: Sequence[Judgement]) -> Jud
     """
     digest = answer_digest(answer)
     for judgement in judgements:
-        if judgement.answer == digest:
+        if judgement.answer_digest == digest:
             return judgement
     for judgement in judgements:
-        if not judgement.answer and judgement.status != MISSING:
-            return replace(judgement, answer=digest)
-    fault = OTHER_ANSWER if any(judgement.answer for judgement in judgements) else NO_JUDGEMENT
-    return Judgement(record_id, FAILED, answer=digest, fault=fault)
+        if not judgement.answer_digest and judgement.status != MISSING:
+            return replace(judgement, answer_digest=digest)
+    fault = OTHER_ANSWER if any(judgement.answer_digest for judgement in judgements) else NO_JUDGEMENT
+    return Judgement(record_id, FAILED, answer_digest=digest, fault=fault)
 
 
 def unjudgeable(answer: str) -> str:
@@ -320,18 +320,19 @@ class SuccessScore(SampleScore):
 
     Attributes:
         why: The judge's reason.
-        answer: Digest of the answer, if it was judged.
+        answer_digest: Of the answer, if it was judged.
         fault: Why it could not be judged; ``''`` if it was.
     """
 
     why: str = ''
-    answer: str = ''
+    answer_digest: str = ''
     fault: str = ''
 
     def to_detail(self) -> dict[str, Any]:
         """See :meth:`SampleScore.to_detail`."""
         detail = {**super().to_detail(), 'why': to_jsonable(self.why)}
-        return {**detail, 'fault': to_jsonable(self.fault)} if self.fault else detail
+        more = {'answer_digest': self.answer_digest, 'fault': self.fault}
+        return detail | {name: to_jsonable(text) for name, text in more.items() if text}
 
 
 def score_success(trajectory: Trajectory, answer: str, judgements: Sequence[Judgement]) -> SuccessScore:
@@ -359,7 +360,7 @@ def score_success(trajectory: Trajectory, answer: str, judgements: Sequence[Judg
         parsed=str(answer),
         rung='value',
         why=judgement.why,
-        answer=judgement.answer,
+        answer_digest=judgement.answer_digest,
         fault=judgement.fault,
     )
 
@@ -400,5 +401,11 @@ def judgement_rows(scores: Sequence[SuccessScore]) -> Iterator[dict[str, Any]]:
     for score in scores:
         status = {OK: JUDGED, NOT_SUCCESSFUL: JUDGED, UNJUDGED: FAILED}.get(score.reason, MISSING)
         success = score.reason == OK if status == JUDGED else None
-        row = {'id': score.id, 'status': status, 'success': success, 'why': score.why, 'answer': score.answer}
+        row = {
+            'id': score.id,
+            'status': status,
+            'success': success,
+            'why': score.why,
+            'answer_digest': score.answer_digest,
+        }
         yield {**row, 'fault': score.fault} if score.fault else row
