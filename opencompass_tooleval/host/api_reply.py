@@ -15,7 +15,8 @@ from opencompass_tooleval.host.redaction import excerpt
 _THOUGHTS = ('reasoning_content', 'reasoning')
 """Keys of a message: DeepSeek, SGLang and vLLM up to 0.15; vLLM from 0.16 on and OpenRouter, which may send both."""
 
-_LINE_END = re.compile(r'\r\n|\n|\r')  # str.splitlines also splits at U+2028, which may stand inside a JSON string
+_DATA_LINE = re.compile(r'(?:^|[\r\n])data:([^\r\n]*)')
+"""Not by str.splitlines, which also splits at U+2028: that may stand inside a JSON string."""
 _STREAM_STARTS = ('data:', 'event:', 'id:', 'retry:', ':')
 _MAX_FINISH = 32
 
@@ -82,10 +83,9 @@ def _message_of_object(value: Any) -> tuple[Mapping[str, Any], Any]:
 
 def _chunks(text: str) -> Iterator[Any]:
     """The objects of a stream; None for its end."""
-    for line in _LINE_END.split(text):
-        if line.startswith('data:'):
-            content = line[len('data:') :].strip()
-            yield None if content == '[DONE]' else _load_chunk(content)
+    for line in _DATA_LINE.finditer(text):
+        content = line[1].strip()
+        yield None if content == '[DONE]' else _load_chunk(content)
 
 
 def _load_chunk(content: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -147,3 +148,15 @@ def test_no_answer(body: bytes, content_type: str, reason: str, words: str) -> N
     assert failed.value.reason.startswith(reason)
     assert words in failed.value.words
     assert len(failed.value.words) < 500
+
+
+@pytest.mark.parametrize(
+    'piece', [' ', '\t', '\n', '\r\n', '"', '[', '{', ':', 'data:', 'data:\n', 'data: {}\n', 'a', '1']
+)
+def test_a_hostile_reply_is_refused_in_no_time(piece: str) -> None:
+    body = (piece * (200_000 // len(piece))).encode()
+    for content_type in (JSON, EVENTS):
+        started = time.process_time()
+        with pytest.raises(Failure):
+            read_reply(body, content_type)
+        assert time.process_time() - started < 1
