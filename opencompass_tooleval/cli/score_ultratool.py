@@ -18,7 +18,7 @@ from opencompass_tooleval.host.recorded import RecordedAnswers, load_recorded
 from opencompass_tooleval.ultratool import VERSION
 from opencompass_tooleval.ultratool.judgement_rows import check_single, is_silent, load_judgements, with_answers
 from opencompass_tooleval.ultratool.prompts import INSTRUCTIONS
-from opencompass_tooleval.ultratool.protocol import Protocol
+from opencompass_tooleval.ultratool.protocol import Protocol, preset_of
 from opencompass_tooleval.ultratool.reading import clean
 from opencompass_tooleval.ultratool.records import (
     CURE,
@@ -233,6 +233,7 @@ def score_ultratool(request: UltraToolRequest) -> None:
         'subset': subset.name,
         'language': language,
         'scoring': rules.scoring,
+        'preset': preset_of(loaded.shapes, rules.lists),
         'lists': rules.lists,
         'gold': _gold(request, loaded),
         'rebuilt': any(record.rebuilt for record in loaded.records or ()),

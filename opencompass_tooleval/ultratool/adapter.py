@@ -32,7 +32,7 @@ from opencompass_tooleval.ultratool.judgement_rows import (
 )
 from opencompass_tooleval.ultratool.presets import DEFAULT
 from opencompass_tooleval.ultratool.prompts import build_prompt, messages_of
-from opencompass_tooleval.ultratool.protocol import AUTO, Protocol, lists_of
+from opencompass_tooleval.ultratool.protocol import AUTO, Protocol, lists_of, preset_of
 from opencompass_tooleval.ultratool.reading import clean
 from opencompass_tooleval.ultratool.records import (
     CURE,
@@ -107,7 +107,8 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
         lists: Which list counts in an answer with several: ``last``, ``span``, or ``auto``. By default the preset's,
             and where none is given ``auto``: what the authors do for the file that a replayed answer was recorded in
             (``span`` for GPT's), and ``last`` for answers of a model.
-        preset: ``gpt`` or ``open``, as the data set has it: it fixes ``lists``, and the result says it.
+        preset: ``gpt`` or ``open``, as the data set has it: it fixes ``lists``, and the result says it. Without, the
+            result says the one that a replayed answer was recorded with, or ``open``, or none if ``lists`` is not its.
         judge_cfg: Planning and tool creation: as :class:`JudgedEvaluator`.
         judgements: As there.
         instructions: The file of instructions that the data set was run with, for the result to name.
@@ -131,10 +132,10 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
     ) -> None:
         super().__init__(judge_cfg, judgements, pred_postprocessor)
         self.subset, self.language = find_subset(name), language
-        self.preset = preset or DEFAULT
         lists = None if lists == AUTO else lists
         self.by_shape = preset is None and lists is None
         self.rules = Protocol(scoring, lists_of(preset, lists))
+        self.preset = preset or preset_of([DEFAULT], self.rules.lists)
         self.instructions = instructions
         if self.subset.kind in JUDGED_KINDS:
             self.need_judge(f'UltraTool {name}')
@@ -175,7 +176,9 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
         """See :class:`ToolEvalEvaluator`; the predictions beside the result say which files they were recorded in."""
         place = ResultPlace.of(self)
         if self.by_shape and place:
-            self.rules = self.rules.with_shapes(place.recorded_shapes())
+            shapes = place.recorded_shapes()
+            self.rules = self.rules.with_shapes(shapes)
+            self.preset = preset_of(shapes, self.rules.lists) or self.preset
         return super().evaluate(k, n, original_dataset, **columns)
 
     def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:

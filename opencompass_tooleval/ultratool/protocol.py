@@ -76,3 +76,18 @@ def lists_of(preset: str | None, lists: str | None) -> str:
     if lists not in (None, fixed):
         raise ValueError(f'preset {preset!r} reads lists={fixed!r}: leave lists={lists!r} or the preset out')
     return fixed
+
+
+def preset_of(shapes: Iterable[str | None], lists: str) -> str | None:
+    """The preset that recorded answers were made with and are read by: shapes of files have the names of presets.
+
+    Args:
+        shapes: As in :meth:`Protocol.with_shapes`.
+        lists: Which list counts.
+
+    Returns:
+        None where answers of several shapes, or of none, stand together, or ``lists`` is another than the authors'.
+    """
+    names = set(shapes)
+    name = names.pop() if len(names) == 1 else None
+    return name if name is not None and find_preset(name)['lists'] == lists else None

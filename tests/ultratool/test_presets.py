@@ -12,7 +12,7 @@ from opencompass_tooleval.easytool.adapter import ToolEvalUltraToolEasyToolDatas
 from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator
 from opencompass_tooleval.ultratool.presets import DEFAULT, PRESETS
 from opencompass_tooleval.ultratool.prompts import FIELDS
-from opencompass_tooleval.ultratool.protocol import lists_of
+from opencompass_tooleval.ultratool.protocol import lists_of, preset_of
 from tests.ultratool.support import CASES, SHARED, real
 
 DEMO = 'tooleval:demo/ultratool'
@@ -92,5 +92,22 @@ def test_a_preset_fixes_the_reading(preset: str, lists: str) -> None:
 
 
 def test_without_a_preset_lists_decide() -> None:
-    assert ToolEvalUltraToolEvaluator('tool_usage', 'zh', lists='span').rules.lists == 'span'
+    spanning = ToolEvalUltraToolEvaluator('tool_usage', 'zh', lists='span')
+    assert (spanning.rules.lists, spanning.provenance()['preset']) == ('span', None)
     assert ToolEvalUltraToolEvaluator('tool_usage', 'zh').provenance()['preset'] == 'open'
+
+
+@pytest.mark.parametrize(
+    ('shapes', 'lists', 'preset'),
+    [
+        (['gpt', 'gpt'], 'span', 'gpt'),
+        (['open'], 'last', 'open'),
+        (['gpt'], 'last', None),
+        (['gpt', 'open'], 'last', None),
+        ([None, 'gpt'], 'last', None),
+        ([None], 'last', None),
+        ([], 'last', None),
+    ],
+)
+def test_recorded_answers_name_their_preset(shapes: list[str | None], lists: str, preset: str | None) -> None:
+    assert preset_of(shapes, lists) == preset

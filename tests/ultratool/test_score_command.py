@@ -58,7 +58,12 @@ def test_the_shape_of_the_file_chooses_the_list(tmp_path: Path) -> None:
     replayed = [{'prediction': TWO_LISTS, 'record_id': '0', 'infra': None, 'recorded_shape': 'gpt'}]
     of_a_run = write(tmp_path / 'replayed.jsonl', replayed)
     data = write(tmp_path / 'tool_usage.json', [RAW])
-    assert result(tmp_path, predictions=of_a_run, data=data)['lists'] == 'span'
+    said = [
+        result(tmp_path, predictions=of_a_run, data=data),
+        result(tmp_path, predictions=other),
+        result(tmp_path, predictions=gpt, lists='last'),
+    ]
+    assert [(one['preset'], one['lists']) for one in said] == [('gpt', 'span'), ('open', 'last'), (None, 'last')]
 
 
 def test_answers_in_other_shapes_need_the_records(tmp_path: Path) -> None:
