@@ -73,7 +73,9 @@ def test_only_host_adapters_and_configs_import_opencompass() -> None:
     allowed = {
         file
         for file in users
-        if file.parent.name == 'host' or file.name == 'adapter.py' or 'configs' in file.relative_to(PACKAGE).parts
+        if file.parent.name in {'host', 'slurm'}
+        or file.name == 'adapter.py'
+        or 'configs' in file.relative_to(PACKAGE).parts
     }
     assert users == allowed
 
@@ -116,7 +118,7 @@ def test_configs_are_short_and_call_nothing_foreign(file: Path) -> None:
             assert name in allowed or name == 'append', f'{file}:{node.lineno}: {name}'
 
 
-OTHER_ROOMS = ['core', 'embedding', 'host', 'cli', 'configs', 'demo', 'report']
+OTHER_ROOMS = ['core', 'embedding', 'sweep', 'slurm', 'report', 'host', 'cli', 'configs', 'demo']
 
 
 @pytest.mark.parametrize('room', [*OTHER_ROOMS, *ROOMS, *BENCHMARKS[2:]])
@@ -131,9 +133,9 @@ def test_every_room_has_a_readme(room: str) -> None:
         'opencompass_tooleval.cli.main',
         'opencompass_tooleval.teval.scoring',
         'opencompass_tooleval.embedding.encoder',
-        'opencompass_tooleval.host.recorded',
-        'opencompass_tooleval.host.comparing',
-        'opencompass_tooleval.host.importing',
+        'opencompass_tooleval.sweep.recorded',
+        'opencompass_tooleval.sweep.comparing',
+        'opencompass_tooleval.sweep.importing',
     ],
 )
 def test_importing_costs_no_framework(module: str) -> None:

@@ -56,15 +56,15 @@ from opencompass_tooleval.easytool.validate_description import check_description
 from opencompass_tooleval.easytool.value_types import expected
 from opencompass_tooleval.host.api_failure import Failure, failure_of_status
 from opencompass_tooleval.host.api_reply import read_reply
-from opencompass_tooleval.host.dumped_config import read_dumped
-from opencompass_tooleval.host.prompt_tokens import estimate_tokens
 from opencompass_tooleval.host.redaction import redact
-from opencompass_tooleval.host.slurm import read_array_limit, read_job_id, read_jobs, read_states
-from opencompass_tooleval.host.work_dir import WorkDir, last_error
 from opencompass_tooleval.report.figure import Table
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.provenance import runs_table
 from opencompass_tooleval.report.read import read as read_runs
+from opencompass_tooleval.slurm.words import read_array_limit, read_job_id, read_jobs, read_states
+from opencompass_tooleval.sweep.dumped_config import read_dumped
+from opencompass_tooleval.sweep.prompt_tokens import estimate_tokens
+from opencompass_tooleval.sweep.work_dir import WorkDir, last_error
 from opencompass_tooleval.teval.answers import POSTPROCESSORS
 from opencompass_tooleval.teval.protocol import PROTOCOLS, SCORINGS, Protocol
 from opencompass_tooleval.teval.scoring import score_answers
@@ -366,7 +366,7 @@ READERS: Mapping[str, Reader] = {
     'OpenAPI document': Reader(_openapi, ('easytool/sources/openapi.py',)),
     **{
         f'log, {name}': Reader(
-            partial(_log, before, after), ('host/work_dir.py', 'report/read.py', 'report/provenance.py')
+            partial(_log, before, after), ('sweep/work_dir.py', 'report/read.py', 'report/provenance.py')
         )
         for name, (before, after) in {
             'plain': ('', ''),
@@ -376,10 +376,10 @@ READERS: Mapping[str, Reader] = {
     },
     'config of a run': Reader(
         lambda text: [_load(read_dumped, part, 'a.py') for part in (text, f'a = {text}')],
-        ('host/dumped_config.py',),
+        ('sweep/dumped_config.py',),
     ),
-    'tokens of a prompt': Reader(lambda text: estimate_tokens([text]), ('host/prompt_tokens.py',)),
-    'Slurm': Reader(_squeue, ('host/slurm.py',)),
+    'tokens of a prompt': Reader(lambda text: estimate_tokens([text]), ('sweep/prompt_tokens.py',)),
+    'Slurm': Reader(_squeue, ('slurm/words.py',)),
     **{
         f'table of a report, {write.__name__}': Reader(
             lambda text, write=write: write(Table('a', 'a', ('x', 'y'), (('z', text),))), ('report/files.py',)
@@ -411,10 +411,10 @@ def test_texts_are_read_within_a_second(name: str) -> None:
 
 WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'core/subset_names.py': 'names of files and data sets',
-    'host/importing.py': 'one class of characters, in names',
+    'sweep/importing.py': 'one class of characters, in names',
     'host/judging.py': 'names and settings in a config of the user',
-    'host/shards.py': 'names of files and data sets',
-    'host/whole_file.py': 'names of files',
+    'sweep/shards.py': 'names of files and data sets',
+    'sweep/whole_file.py': 'names of files',
     'report/easytool_figures.py': 'names of files and data sets',
     'report/figure.py': 'one class of characters, in names',
     'report/marks.py': 'names of models',

@@ -12,7 +12,7 @@ import pytest
 
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.core.similarity import ExactSimilarity
-from opencompass_tooleval.host.recorded import load_recorded
+from opencompass_tooleval.sweep.recorded import load_recorded
 from opencompass_tooleval.teval.prompts import gold_answer
 from opencompass_tooleval.teval.protocol import Protocol
 from opencompass_tooleval.teval.records import TABLE, Sample, Subset, file_stem, load_samples

@@ -24,7 +24,7 @@ from opencompass.runners import SlurmRunner, SlurmSequentialRunner
 from opencompass.tasks.base import BaseTask
 
 from opencompass_tooleval.host.infer_task import ToolEvalInferTask
-from opencompass_tooleval.host.slurm_runner import SlurmArrayRunner
+from opencompass_tooleval.slurm.runner import SlurmArrayRunner
 
 TOOLS = Path(__file__).resolve().parent
 CONFIG = TOOLS.parent / 'opencompass_tooleval' / 'configs' / 'eval_demo.py'

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.host.whole_file import write_whole
+from opencompass_tooleval.sweep.whole_file import write_whole
 from opencompass_tooleval.ultratool import VERSION
 from opencompass_tooleval.ultratool.build import TASKS, TOOLSET_SIZE, build_rows, file_name, published_withheld
 from opencompass_tooleval.ultratool.build_audit import audit, format_findings

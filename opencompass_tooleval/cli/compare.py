@@ -16,10 +16,10 @@ from rich.table import Table
 
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.paired import Difference
-from opencompass_tooleval.host.comparing import LEVEL, Comparison, Row, Side, sample_row
-from opencompass_tooleval.host.comparing import compare as compare_sides
-from opencompass_tooleval.host.whole_file import whole_file
-from opencompass_tooleval.host.work_dir import WorkDir
+from opencompass_tooleval.sweep.comparing import LEVEL, Comparison, Row, Side, sample_row
+from opencompass_tooleval.sweep.comparing import compare as compare_sides
+from opencompass_tooleval.sweep.whole_file import whole_file
+from opencompass_tooleval.sweep.work_dir import WorkDir
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from opencompass_tooleval.easytool.shapes import dump_instructions
 from opencompass_tooleval.easytool.sources import load_docs
 from opencompass_tooleval.easytool.template import template_instruction
 from opencompass_tooleval.easytool.tool_doc import ToolDoc
-from opencompass_tooleval.host.whole_file import write_whole
+from opencompass_tooleval.sweep.whole_file import write_whole
 
 if TYPE_CHECKING:
     from opencompass_tooleval.host.generation import Generation
@@ -87,8 +87,8 @@ def _by_model(
     json_out: str | None,
 ) -> int:
     from opencompass_tooleval.host.generation import generate, journal_path, load_model_cfg
-    from opencompass_tooleval.host.journal import Journal
     from opencompass_tooleval.host.judging import judge_name
+    from opencompass_tooleval.sweep.journal import Journal
 
     given = {'batch_size': batch_size, 'max_out_len': max_out_len}
     cfg = {**load_model_cfg(config), **{name: value for name, value in given.items() if value is not None}}

@@ -8,9 +8,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import track
 
-from opencompass_tooleval.host.exporting import Exporter
-from opencompass_tooleval.host.importing import import_predictions
-from opencompass_tooleval.host.work_dir import WorkDir
+from opencompass_tooleval.sweep.exporting import Exporter
+from opencompass_tooleval.sweep.importing import import_predictions
+from opencompass_tooleval.sweep.work_dir import WorkDir
 
 
 def _progress(pairs: Sequence[tuple[str, str]]) -> Iterable[tuple[str, str]]:

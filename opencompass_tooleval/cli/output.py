@@ -13,7 +13,7 @@ from rich.table import Table
 
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.host.whole_file import write_whole
+from opencompass_tooleval.sweep.whole_file import write_whole
 
 STDOUT = '-'
 

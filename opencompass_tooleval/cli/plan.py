@@ -14,7 +14,7 @@ from rich.progress import track
 from rich.table import Table
 
 from opencompass_tooleval.host.plan import Plan, make_plan
-from opencompass_tooleval.host.work_dir import WorkDir
+from opencompass_tooleval.sweep.work_dir import WorkDir
 
 _COLUMNS = ('model', 'jobs', 'GPUs each', 'data sets', 'done', 'samples', 'prompt tokens', 'evaluation jobs')
 

@@ -12,7 +12,7 @@ from rich.progress import track
 from opencompass_tooleval.cli.teval_files import DATA_PATH
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.data_path import candidate_paths
-from opencompass_tooleval.host.whole_file import whole_file
+from opencompass_tooleval.sweep.whole_file import whole_file
 from opencompass_tooleval.teval.records import find_subset, load_samples, split_stem
 
 TEVAL_REPO = 'lovesnowbest/T-Eval'

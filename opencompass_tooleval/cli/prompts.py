@@ -19,7 +19,7 @@ from opencompass_tooleval.easytool.toolbench.records import find_file
 from opencompass_tooleval.easytool.toolbench.records import find_subset as find_toolbench
 from opencompass_tooleval.host.data_path import PACKAGE_PREFIX
 from opencompass_tooleval.host.first_messages import first_messages, read_datasets
-from opencompass_tooleval.host.whole_file import write_whole
+from opencompass_tooleval.sweep.whole_file import write_whole
 from opencompass_tooleval.teval.records import file_stem, split_stem
 from opencompass_tooleval.ultratool.records import data_file
 

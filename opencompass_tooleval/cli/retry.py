@@ -11,9 +11,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from opencompass_tooleval.host.interrupts import Interrupts
-from opencompass_tooleval.host.retry import accepting, find_unanswered, in_config, reopen
-from opencompass_tooleval.host.work_dir import WorkDir
+from opencompass_tooleval.sweep.interrupts import Interrupts
+from opencompass_tooleval.sweep.retry import accepting, find_unanswered, in_config, reopen
+from opencompass_tooleval.sweep.work_dir import WorkDir
 
 
 def retry(path: Path, dry_run: bool) -> int:

@@ -10,7 +10,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.subset_names import named_subsets
-from opencompass_tooleval.host.recorded import RecordedAnswers
+from opencompass_tooleval.sweep.recorded import RecordedAnswers
 
 logger = logging.getLogger(__name__)
 

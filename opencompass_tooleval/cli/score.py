@@ -19,7 +19,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import EncoderSimilarity
 from opencompass_tooleval.embedding.locate import EncoderFiles, choose_encoder, is_official, locate_encoder
-from opencompass_tooleval.host.recorded import load_recorded
+from opencompass_tooleval.sweep.recorded import load_recorded
 from opencompass_tooleval.teval import VERSION
 from opencompass_tooleval.teval.answers import POSTPROCESSORS
 from opencompass_tooleval.teval.protocol import Protocol, protocol_of_version

@@ -25,7 +25,7 @@ from opencompass_tooleval.easytool.funcqa.scoring import (
     score_trajectory,
 )
 from opencompass_tooleval.host.data_path import resolve_data_path
-from opencompass_tooleval.host.recorded import load_recorded
+from opencompass_tooleval.sweep.recorded import load_recorded
 
 
 @dataclass(frozen=True)

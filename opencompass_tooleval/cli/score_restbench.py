@@ -20,7 +20,7 @@ from opencompass_tooleval.easytool.restbench.records import CURE, TABLE, find_su
 from opencompass_tooleval.easytool.restbench.scoring import breakdown, score_answers
 from opencompass_tooleval.easytool.restbench.tools import generate_command, open_toolbox
 from opencompass_tooleval.host.data_path import resolve_data_path
-from opencompass_tooleval.host.recorded import load_recorded
+from opencompass_tooleval.sweep.recorded import load_recorded
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from opencompass_tooleval.easytool.toolbench.trajectories import load_runs
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
-from opencompass_tooleval.host.judgement_files import judged_answers
-from opencompass_tooleval.host.recorded import load_recorded
+from opencompass_tooleval.sweep.judgement_files import judged_answers
+from opencompass_tooleval.sweep.recorded import load_recorded
 
 TRAJECTORIES = 'trajectories'
 """What stored runs say without a judge; no data set of OpenCompass."""

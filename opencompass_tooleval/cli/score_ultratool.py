@@ -13,8 +13,8 @@ from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, 
 from opencompass_tooleval.cli.right_subset import check_name, warn_if_unread
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.recorded_row import read_recorded_row
-from opencompass_tooleval.host.judgement_files import judged_answers
-from opencompass_tooleval.host.recorded import RecordedAnswers, load_recorded
+from opencompass_tooleval.sweep.judgement_files import judged_answers
+from opencompass_tooleval.sweep.recorded import RecordedAnswers, load_recorded
 from opencompass_tooleval.ultratool import VERSION
 from opencompass_tooleval.ultratool.judgement_rows import check_single, is_silent, load_judgements, with_answers
 from opencompass_tooleval.ultratool.prompts import INSTRUCTIONS

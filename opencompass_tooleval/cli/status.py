@@ -13,8 +13,8 @@ from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
-from opencompass_tooleval.host.status import Cell, State, abbrs, look
-from opencompass_tooleval.host.work_dir import WorkDir
+from opencompass_tooleval.sweep.status import Cell, State, abbrs, look
+from opencompass_tooleval.sweep.work_dir import WorkDir
 
 
 def _duration(seconds: float | None) -> str:

@@ -4,7 +4,7 @@ from opencompass.partitioners import NaivePartitioner
 
 from opencompass_tooleval.host.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.host.infer_task import ToolEvalInferTask
-from opencompass_tooleval.host.slurm_runner import SlurmArrayRunner
+from opencompass_tooleval.slurm.runner import SlurmArrayRunner
 
 # Yours to set: partition='gpu', account='...', qos='...', time='08:00:00', gpu_request='--gpus-per-node={n}',
 # extra_command=['--mem=64G', '-c 8'].

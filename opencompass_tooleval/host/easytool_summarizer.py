@@ -15,8 +15,8 @@ from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.paired import Result
 from opencompass_tooleval.easytool.compare import COLUMNS, compare, compare_groups, pair_up, row
-from opencompass_tooleval.host.prompt_tokens import Counter, choose_counter, count_prompts
 from opencompass_tooleval.host.summarizer import ToolEvalSummarizer
+from opencompass_tooleval.sweep.prompt_tokens import Counter, choose_counter, count_prompts
 
 
 class ToolEvalEasyToolSummarizer(ToolEvalSummarizer):

@@ -17,10 +17,10 @@ from opencompass_tooleval.core.answer import CUT
 from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.host.going_on import Failures
 from opencompass_tooleval.host.literal_keys import warn_of_literal_keys
-from opencompass_tooleval.host.lock import hold, sweep_lock
-from opencompass_tooleval.host.shards import check_shards, read_predictions, shard_files
 from opencompass_tooleval.host.task_process import as_module, shell_word
-from opencompass_tooleval.host.whole_file import write_whole
+from opencompass_tooleval.sweep.lock import hold, sweep_lock
+from opencompass_tooleval.sweep.shards import check_shards, read_predictions, shard_files
+from opencompass_tooleval.sweep.whole_file import write_whole
 
 
 def to_json(result: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from opencompass_tooleval.core.damage import damage
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.data_path import package_path
-from opencompass_tooleval.host.recorded import RecordedAnswers, load_recorded
+from opencompass_tooleval.sweep.recorded import RecordedAnswers, load_recorded
 
 
 class _FixedModel(BaseModel):
@@ -49,7 +49,7 @@ class ReplayModel(_FixedModel):
     """Serves recorded answers, by record id: prompts repeat, with other golds.
 
     Args:
-        path: A file or folder as in :func:`~opencompass_tooleval.host.recorded.load_recorded`; ``{dataset}`` in it
+        path: A file or folder as in :func:`~opencompass_tooleval.sweep.recorded.load_recorded`; ``{dataset}`` in it
             stands for the data set's name, such as ``plan_json_v2`` or ``tool_usage_zh``.
         files: Data set's name -> file or folder, for those that ``path`` does not fit.
     """

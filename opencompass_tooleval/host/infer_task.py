@@ -20,10 +20,10 @@ from opencompass.utils import (
 
 from opencompass_tooleval.host.going_on import Failures
 from opencompass_tooleval.host.literal_keys import warn_of_literal_keys
-from opencompass_tooleval.host.lock import exclusive, hold, lock_path, sweep_lock
 from opencompass_tooleval.host.outage import Outage
-from opencompass_tooleval.host.shards import check_runs
 from opencompass_tooleval.host.task_process import as_module, shell_word
+from opencompass_tooleval.sweep.lock import exclusive, hold, lock_path, sweep_lock
+from opencompass_tooleval.sweep.shards import check_runs
 
 
 def warn_of_scoring(pairs: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> None:

@@ -10,10 +10,10 @@ from typing import Any, TypeVar, cast
 from opencompass_tooleval.core.verdicts import Unread
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
-from opencompass_tooleval.host.judgement_files import JudgementFiles, judged_answers
 from opencompass_tooleval.host.judging import Judge, JudgeItem, judge_cfg_from_env, judge_settings
-from opencompass_tooleval.host.result_place import ResultPlace
-from opencompass_tooleval.host.whole_file import write_whole
+from opencompass_tooleval.sweep.judgement_files import JudgementFiles, judged_answers
+from opencompass_tooleval.sweep.result_place import ResultPlace
+from opencompass_tooleval.sweep.whole_file import write_whole
 
 Verdict = TypeVar('Verdict')
 

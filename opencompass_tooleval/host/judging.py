@@ -22,7 +22,7 @@ from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.verdicts import Unread
 from opencompass_tooleval.host.asking import AskingEndedError
 from opencompass_tooleval.host.conversation import Conversation
-from opencompass_tooleval.host.journal import Journal
+from opencompass_tooleval.sweep.journal import Journal
 
 Verdict = TypeVar('Verdict')
 

@@ -12,7 +12,7 @@ from opencompass.utils import build_dataset_from_cfg, get_infer_output_path
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.inferencer import MAX_INFRA_SHARE
 from opencompass_tooleval.host.literal_keys import warn_of_literal_keys
-from opencompass_tooleval.host.shards import CURE, check_runs, numbered_shards, read_predictions
+from opencompass_tooleval.sweep.shards import CURE, check_runs, numbered_shards, read_predictions
 
 
 @PARTITIONERS.register_module()

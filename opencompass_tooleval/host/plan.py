@@ -18,8 +18,8 @@ from opencompass.utils import (
 )
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.host.prompt_tokens import choose_counter
-from opencompass_tooleval.host.shards import whole_name
+from opencompass_tooleval.sweep.prompt_tokens import choose_counter
+from opencompass_tooleval.sweep.shards import whole_name
 
 _SAMPLED = 200
 """So many prompts of a data set are counted; the mean stands for the others."""

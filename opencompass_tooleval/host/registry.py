@@ -21,7 +21,7 @@ MODULES = (
     'host.local_runner',
     'host.partitioner',
     'host.rounds_inferencer',
-    'host.slurm_runner',
+    'slurm.runner',
     'host.summarizer',
     'teval.adapter',
     'ultratool.adapter',

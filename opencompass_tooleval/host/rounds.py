@@ -16,7 +16,7 @@ from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.host.asking import AskingEndedError, ask, token_length
 from opencompass_tooleval.host.conversation import Conversation
-from opencompass_tooleval.host.journal import Journal
+from opencompass_tooleval.sweep.journal import Journal
 
 T = TypeVar('T')
 

@@ -13,8 +13,8 @@ from opencompass_tooleval.core.rounds import Rounds
 from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.inferencer import Questions, ToolEvalGenInferencer
-from opencompass_tooleval.host.journal import Journal, Row
 from opencompass_tooleval.host.rounds import RoundsRunner
+from opencompass_tooleval.sweep.journal import Journal, Row
 
 DIALOGUES = Registry('tooleval_dialogues')
 """Nothing is registered here: configs name classes, and the registry builds them from their configs."""

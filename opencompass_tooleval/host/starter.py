@@ -1,7 +1,7 @@
 """The process that started a task: once it is gone, the task ends too, and does not go on asking behind its back.
 
 Between the two may be a shell and torchrun, which a killed runner leaves behind as well; so the task looks for the
-runner among its ancestors. A job of Slurm has no runner there, and outlives it: see ``slurm_leftovers``.
+runner among its ancestors. A job of Slurm has no runner there, and outlives it: see ``slurm/leftovers.py``.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, mode
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.tables import column_error, errors_of
 from opencompass_tooleval.embedding.locate import is_official
-from opencompass_tooleval.host.tables import published_columns
-from opencompass_tooleval.host.work_dir import WorkDir
+from opencompass_tooleval.sweep.tables import published_columns
+from opencompass_tooleval.sweep.work_dir import WorkDir
 
 INFRA_SHARE_TO_TELL = 0.005
 _REASONS_SHOWN = 6

@@ -15,8 +15,6 @@ from plotly.offline import get_plotlyjs
 from opencompass_tooleval import __version__
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.host.tables import published_columns
-from opencompass_tooleval.host.whole_file import naming
 from opencompass_tooleval.report.board import Board, board_table, boards, printed_table
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.easytool_figures import (
@@ -36,6 +34,8 @@ from opencompass_tooleval.report.samples import SampleFiles
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.teval_figures import teval_figures
 from opencompass_tooleval.report.ultratool_figures import ultratool_figures
+from opencompass_tooleval.sweep.tables import published_columns
+from opencompass_tooleval.sweep.whole_file import naming
 
 MARKER = '.tooleval-report'
 FRESH = '.unfinished'

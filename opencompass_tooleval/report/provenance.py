@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from opencompass_tooleval.host.work_dir import WorkDir, tail
 from opencompass_tooleval.report.figure import Number, Table, shown
 from opencompass_tooleval.report.read import Material, Missing, run_names
+from opencompass_tooleval.sweep.work_dir import WorkDir, tail
 
 _ELAPSED = re.compile(r'time elapsed: +([\d.]+)s')  # OpenCompass itself writes two blanks
 _FIRST = ('benchmark', 'subset', 'language', 'version', 'opencompass_tooleval', 'opencompass')

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.host.shards import numbered_shards
-from opencompass_tooleval.host.work_dir import WorkDir, last_error, tail
+from opencompass_tooleval.sweep.shards import numbered_shards
+from opencompass_tooleval.sweep.work_dir import WorkDir, last_error, tail
 
 _TASK = re.compile(r'\bTask \[([^\[\]\n]*)\]')
 """What a log of OpenCompass begins with: ``MODEL/DATASET``, separated by commas."""

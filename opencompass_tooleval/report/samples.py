@@ -19,10 +19,10 @@ from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.paired import details_of
 from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.easytool.funcqa.trajectory import parse_trajectory
-from opencompass_tooleval.host.prompt_tokens import estimate_tokens
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.read import Material, Missing, Scored
 from opencompass_tooleval.report.script import to_script
+from opencompass_tooleval.sweep.prompt_tokens import estimate_tokens
 
 SIZE = 100
 LONGEST = 100_000

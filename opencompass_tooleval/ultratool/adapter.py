@@ -19,7 +19,7 @@ from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.host.instructions import instructions_provenance
 from opencompass_tooleval.host.judged_evaluator import JudgedEvaluator
 from opencompass_tooleval.host.judging import JudgeItem
-from opencompass_tooleval.host.result_place import ResultPlace
+from opencompass_tooleval.sweep.result_place import ResultPlace
 from opencompass_tooleval.ultratool import VERSION
 from opencompass_tooleval.ultratool.judge import Judgement, parse_judgement, prompt_hash
 from opencompass_tooleval.ultratool.judge_items import items_to_judge, judged_of

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from opencompass_tooleval.host.exporting import COLUMNS, Exporter
-from opencompass_tooleval.host.importing import import_predictions
-from opencompass_tooleval.host.work_dir import WorkDir
+from opencompass_tooleval.sweep.exporting import COLUMNS, Exporter
+from opencompass_tooleval.sweep.importing import import_predictions
+from opencompass_tooleval.sweep.work_dir import WorkDir
 from tests.cli.conftest import Command, read_lines
 
 CONFIG = """
@@ -316,7 +316,7 @@ def test_hostile_lines_are_named_and_leave_nothing(
 
 
 def test_a_line_without_an_end_is_bounded(tmp_path: Path, tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('opencompass_tooleval.host.importing.MAX_LINE', 1000)
+    monkeypatch.setattr('opencompass_tooleval.sweep.importing.MAX_LINE', 1000)
     (tmp_path / 'predictions.jsonl').write_text(line() + '\n' + line(prediction='x' * 1000))
     done = tooleval('import', tmp_path, '-w', tmp_path / 'in')
     assert done.code == 1 and 'line 2: it is longer than 1000 bytes' in done.err
@@ -359,8 +359,8 @@ def test_each_import_is_a_run_of_its_own(tooleval: Command, tmp_path: Path) -> N
 KILLED = """
 import os, sys
 from pathlib import Path
-from opencompass_tooleval.host import exporting, importing
-from opencompass_tooleval.host.work_dir import WorkDir
+from opencompass_tooleval.sweep import exporting, importing
+from opencompass_tooleval.sweep.work_dir import WorkDir
 run, out = map(Path, sys.argv[1:])
 def kill(*_):
     os.kill(os.getpid(), 9)

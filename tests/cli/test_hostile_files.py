@@ -19,13 +19,13 @@ from opencompass_tooleval.easytool.shapes import load_instructions
 from opencompass_tooleval.easytool.sources import KINDS, load_docs
 from opencompass_tooleval.easytool.toolbench import success
 from opencompass_tooleval.easytool.toolbench.records import load_data
-from opencompass_tooleval.host.journal import Journal
-from opencompass_tooleval.host.lock import holder_of
-from opencompass_tooleval.host.recorded import load_recorded
-from opencompass_tooleval.host.shards import read_predictions
-from opencompass_tooleval.host.status import look
-from opencompass_tooleval.host.work_dir import WorkDir
 from opencompass_tooleval.report.read import read as read_runs
+from opencompass_tooleval.sweep.journal import Journal
+from opencompass_tooleval.sweep.lock import holder_of
+from opencompass_tooleval.sweep.recorded import load_recorded
+from opencompass_tooleval.sweep.shards import read_predictions
+from opencompass_tooleval.sweep.status import look
+from opencompass_tooleval.sweep.work_dir import WorkDir
 from opencompass_tooleval.teval.records import load_samples
 from opencompass_tooleval.ultratool.build_read import read_samples
 from opencompass_tooleval.ultratool.judgement_rows import load_judgements

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from opencompass_tooleval.host.lock import holder_of
+from opencompass_tooleval.sweep.lock import holder_of
 from tests.conftest import start_server
 
 CONFIG = """

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from opencompass_tooleval.embedding.cache import VectorCache
-from opencompass_tooleval.host.journal import Journal
+from opencompass_tooleval.sweep.journal import Journal
 from tests.embedding.test_cache import TEXTS, assert_same
 
 LIMITED = """
@@ -18,14 +18,14 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))  # a file that would gro
 folder = Path(sys.argv[1])
 """
 ANSWERS = """
-from opencompass_tooleval.host.journal import Journal
+from opencompass_tooleval.sweep.journal import Journal
 journal = Journal(folder / 'journal.jsonl')
 for number in range(100):
     journal.append({2 * number: {'prediction': 'x' * 200}, 2 * number + 1: {'prediction': 'y' * 200}})
     print(number, flush=True)
 """
 PREDICTIONS = """
-from opencompass_tooleval.host.journal import write_json
+from opencompass_tooleval.sweep.journal import write_json
 write_json(folder / 'predictions.json', ((str(number), 'x' * 200) for number in range(100)))
 """
 VECTORS = """

@@ -13,10 +13,10 @@ import pytest
 
 from opencompass_tooleval.host.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.host.infer_task import ToolEvalInferTask
-from opencompass_tooleval.host.lock import exclusive, sweep_lock
 from opencompass_tooleval.host.task_process import MODULE, as_module
 from opencompass_tooleval.report.provenance import runs_table
 from opencompass_tooleval.report.read import read
+from opencompass_tooleval.sweep.lock import exclusive, sweep_lock
 
 CONFIG = """
 from mmengine.config import read_base

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.host.tables import published_columns
-from opencompass_tooleval.host.work_dir import WorkDir
 from opencompass_tooleval.report import published
 from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, printed_table
 from opencompass_tooleval.report.charts import to_plotly
@@ -29,6 +27,8 @@ from opencompass_tooleval.report.samples import index_of, messages_of
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.teval_figures import teval_figures
 from opencompass_tooleval.report.ultratool_figures import ultratool_figures
+from opencompass_tooleval.sweep.tables import published_columns
+from opencompass_tooleval.sweep.work_dir import WorkDir
 from tests.report.support import HOSTILE, add, arguments_of, detail, plain_run, result_of, write
 
 HERE = WorkDir(Path('nowhere'))

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import pytest
 
 from opencompass_tooleval.host.fixed_models import _FixedModel
-from opencompass_tooleval.host.work_dir import WorkDir
 from opencompass_tooleval.report.read import Scored
 from opencompass_tooleval.report.samples import _judgements, _of_answer, _row
+from opencompass_tooleval.sweep.work_dir import WorkDir
 from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.ultratool.judge import LABELS, judge_prompt, parse_judgement
 from opencompass_tooleval.ultratool.judgement_rows import load_judgements

@@ -1,0 +1,1 @@
+"""A stage as job arrays of stock Slurm."""

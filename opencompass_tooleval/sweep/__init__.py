@@ -1,0 +1,1 @@
+"""A work directory and what is done with it: no OpenCompass."""

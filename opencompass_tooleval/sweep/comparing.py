@@ -1,0 +1,262 @@
+"""Two models of a sweep side by side: scores, tables, and the samples that differ. Imports no OpenCompass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.paired import (
+    Difference,
+    Pairs,
+    Result,
+    details_of,
+    differences,
+    metrics_of,
+    pairs_of,
+    why_unpaired,
+)
+from opencompass_tooleval.core.tables import Means, Score, compare_column, resample
+from opencompass_tooleval.sweep.tables import published_columns
+from opencompass_tooleval.sweep.work_dir import WorkDir
+
+LEVEL = 0.95
+_NOT_SETTINGS = {'judge_calls', 'judgements'}
+"""Parts of the provenance that say how a result came about, not what it means."""
+_LISTED = 8
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two models.
+
+    Attributes:
+        work: The run that it is in.
+        model: Its abbr.
+        datasets: What it has results of.
+    """
+
+    work: WorkDir
+    model: str
+    datasets: frozenset[str]
+
+    @classmethod
+    def find(cls, work: WorkDir, model: str, pattern: str = '*') -> Side:
+        """Looks for a model's results on data sets whose abbrs match a pattern.
+
+        Raises:
+            DataError: There are none; the message says what there is.
+        """
+        pairs = list(work.pairs())
+        mine = [dataset for name, dataset in pairs if name == model]
+        if not mine:
+            known = ', '.join(sorted({name for name, _ in pairs})) or 'none'
+            raise DataError(work.path, f'there is no result of a model {model!r}; the models here: {known}')
+        chosen = frozenset(dataset for dataset in mine if fnmatchcase(dataset, pattern))
+        if not chosen:
+            raise DataError(work.path, f'no data set of {model} matches {pattern!r}; there are: {", ".join(mine)}')
+        return cls(work, model, chosen)
+
+    def result(self, dataset: str) -> Result | None:
+        """The result; None if it is an error."""
+        result = self.work.result(self.model, dataset)
+        return None if result is None or 'error' in result else result
+
+
+@dataclass(frozen=True)
+class Row:
+    """One score, or one column of a table, of both models.
+
+    Attributes:
+        name: The data set or the table.
+        metric: Its metric or column.
+        a: The first model's score, 0-100.
+        error_a: Its standard error; None if it is not known.
+        b: The second's score.
+        error_b: Its standard error.
+        delta: What ``b`` has more, in points, over the records of both.
+        low: Lower end of its interval; None where a score is no mean over records.
+        high: Upper end.
+        records: How many both have.
+    """
+
+    name: str
+    metric: str
+    a: float
+    error_a: float | None
+    b: float
+    error_b: float | None
+    delta: float
+    low: float | None = None
+    high: float | None = None
+    records: int | None = None
+
+
+@dataclass
+class Comparison:
+    """What came out.
+
+    Attributes:
+        tables: The columns of tables that both models have whole.
+        datasets: The scores.
+        records: Data set -> records of both models.
+        differing: Data set -> samples that differ, those furthest apart first.
+        notes: What a reader has to know.
+    """
+
+    tables: list[Row] = field(default_factory=list)
+    datasets: list[Row] = field(default_factory=list)
+    records: dict[str, int] = field(default_factory=dict)
+    differing: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def sample_row(dataset: str, difference: Difference, *keys: str) -> dict[str, Any]:
+    """A sample as a row: data set, record, run, and of each side what ``keys`` of its detail say."""
+    sides = {name: {key: side.get(key) for key in keys} for name, side in (('a', difference.a), ('b', difference.b))}
+    return {'dataset': dataset, 'id': difference.id, 'run': difference.run, **sides}
+
+
+class _Comparer:
+    """Takes data sets one after the other, and keeps of each what the tables need."""
+
+    def __init__(self, samples: int, seed: int) -> None:
+        self.found = Comparison()
+        self._samples, self._seed = samples, seed
+        self._rows: dict[Score, Row] = {}
+        self._pairs: dict[Score, Pairs] = {}
+        self._means: dict[Score, Means] = {}
+
+    def add(self, dataset: str, first: Result, second: Result) -> list[Difference]:
+        """Compares the results of a data set; returns the samples that differ, in the data's order."""
+        metrics = [metric for metric in metrics_of(first) if metric in metrics_of(second)]
+        known = {metric: pairs for metric in metrics if (pairs := pairs_of(first, second, metric))}
+        means = resample(dataset, known, self._samples, self._seed) if known else {}
+        unpaired: dict[str, list[str]] = {}
+        for metric in metrics:
+            score = dataset, metric
+            if metric in known:
+                self._pairs[score], self._means[score] = known[metric], means[metric]
+            else:
+                unpaired.setdefault(why_unpaired(first, second, metric), []).append(metric)
+            row = self._row(score, {score: 1.0}, (first[metric], second[metric]))
+            error_a, error_b = _error(first, metric, row.error_a), _error(second, metric, row.error_b)
+            self._rows[score] = replace(row, error_a=error_a, error_b=error_b)
+            self.found.datasets.append(self._rows[score])
+        self.found.notes += [f'{dataset}: no interval of {_some(those)}: {why}' for why, those in unpaired.items()]
+        different = differences(first, second)
+        self.found.records[dataset] = len(_ids(first) & _ids(second))
+        self.found.differing[dataset] = [
+            sample_row(dataset, one, 'values', 'reason') for one in sorted(different, key=lambda one: -one.size)
+        ]
+        return different
+
+    def _row(self, name: Score, column: Mapping[Score, float], scores: tuple[float, float]) -> Row:
+        a, b = scores
+        unpaired = [f'{dataset} {metric}' for dataset, metric in column if (dataset, metric) not in self._means]
+        if unpaired:
+            if name not in column:
+                self.found.notes.append(f'{name[0]} {name[1]}: no interval, for want of that of {_some(unpaired)}')
+            return Row(*name, a, None, b, None, b - a)
+        drawn = compare_column(column, self._pairs, self._means, LEVEL)
+        interval = drawn.interval
+        sides = (a, drawn.error_a, b, drawn.error_b)
+        return Row(*name, *sides, interval.delta, interval.low, interval.high, interval.pairs)
+
+    def _column(self, name: Score, column: Mapping[Score, float]) -> Row:
+        rows = [self._rows[score] for score in column]
+        if len(rows) == 1:
+            return replace(rows[0], name=name[0], metric=name[1])
+        shares = list(column.values())
+        a = math.fsum(share * row.a for share, row in zip(shares, rows, strict=True))
+        b = math.fsum(share * row.b for share, row in zip(shares, rows, strict=True))
+        return self._row(name, column, (a, b))
+
+    def add_tables(self) -> None:
+        """Compares the tables, once all data sets are in."""
+        lacking: dict[str, set[str]] = {}
+        for name, column in published_columns().items():
+            missing = {dataset for dataset, metric in column if (dataset, metric) not in self._rows}
+            lacking.setdefault(name[0], set()).update(missing)
+            if not missing:
+                self.found.tables.append(self._column(name, column))
+        for table in dict.fromkeys(row.name for row in self.found.tables):
+            if lacking[table]:
+                said = f'some columns are left out, since not both models have {_some(sorted(lacking[table]))}'
+                self.found.notes.append(f'{table}: {said}')
+
+
+def _error(result: Result, metric: str, drawn: float | None) -> float | None:
+    """The standard error that a result has; of several runs of the records, the bootstrap's."""
+    errors = result.get('standard_errors')
+    return errors.get(metric) if isinstance(errors, dict) else drawn
+
+
+def _ids(result: Result) -> set[str]:
+    return {str(detail['id']) for detail in details_of(result)}
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f' and {len(names) - _LISTED} more' if len(names) > _LISTED else ''
+    return ', '.join(names[:_LISTED]) + more
+
+
+def _notes(dataset: str, results: Sequence[Result], models: Sequence[str]) -> Iterator[str]:
+    first, second = map(_ids, results)
+    if first != second:
+        both, either = len(first & second), len(first | second)
+        yield f'{dataset}: {both} of {either} records are in both; the difference is over these'
+    known = [result.get('provenance') or {} for result in results]
+    for key in dict.fromkeys([*known[0], *known[1]]):
+        a, b = (provenance.get(key) for provenance in known)
+        if a != b and key not in _NOT_SETTINGS:
+            yield f'{dataset}: {key} is {a!r} of one and {b!r} of the other; the scores may not compare'
+    for model, result in zip(models, results, strict=True):
+        count = (result.get('samples') or {}).get('infra')
+        if count:
+            yield f'{dataset}: {count} samples of {model} have no answer, through no fault of the model'
+
+
+def compare(
+    sides: tuple[Side, Side],
+    *,
+    samples: int,
+    seed: int,
+    sink: Callable[[str, Sequence[Difference]], None],
+    progress: Callable[[Sequence[str]], Iterable[str]] = iter,
+) -> Comparison:
+    """Compares two models on the data sets that both have.
+
+    Args:
+        sides: The models.
+        samples: Number of resamples.
+        seed: Of the resamples, not negative.
+        sink: Takes the samples of each data set that differ, in the data's order: they are not kept whole.
+        progress: Wraps the data sets to show how far it is.
+
+    Raises:
+        DataError: They share no data set, or a result is damaged.
+    """
+    a, b = sides
+    both = sorted(a.datasets & b.datasets)
+    if not both:
+        said = ' and '.join(f'{side.model} has {_some(sorted(side.datasets))}' for side in sides)
+        raise DataError(a.work.path, f'the models share no data set: {said}')
+    comparer = _Comparer(samples, seed)
+    notes = comparer.found.notes
+    for side, other in ((a, b), (b, a)):
+        only = sorted(side.datasets - other.datasets)
+        notes += [f'{dataset}: only {side.model} has a result' for dataset in only]
+    for dataset in progress(both):
+        first, second = a.result(dataset), b.result(dataset)
+        if first is None or second is None:
+            failed = ' and '.join(side.model for side, it in ((a, first), (b, second)) if it is None)
+            notes.append(f'{dataset}: the result of {failed} is an error')
+            continue
+        sink(dataset, comparer.add(dataset, first, second))
+        notes += _notes(dataset, (first, second), (a.model, b.model))
+    comparer.add_tables()
+    return comparer.found

@@ -1,0 +1,140 @@
+"""The real ``opencompass`` command over a real Slurm."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.conftest import ROOT
+from tests.slurm.conftest import SCRIPT, Testbed
+
+PATIENCE = 300
+SHELL_CONFIG = """
+from opencompass.partitioners import NaivePartitioner
+from opencompass_tooleval.slurm.runner import SlurmArrayRunner
+from tests.slurm.shell_task import ShellTask
+
+models = [dict(abbr=f'm{number}', command='sleep 60') for number in range(6)]
+datasets = [dict(abbr='d', type='never built')]
+infer = dict(
+    partitioner=dict(type=NaivePartitioner),
+    runner=dict(type=SlurmArrayRunner, task=dict(type=ShellTask)),
+)
+"""
+RESUMED_CONFIG = SHELL_CONFIG.replace(
+    "'sleep 60'",
+    'f"exec 9>>m{number}.busy; flock -n 9 || exit 1; trap : TERM; echo >>runs; until [ -e go ]; do sleep 1; done"',
+).replace('ShellTask))', 'ShellTask), retry=0)')
+"""Tasks that fail if they run twice at once, and that SIGTERM does not stop."""
+DEMO_CONFIG = """
+from mmengine.config import read_base
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, models, summarizer
+    from opencompass_tooleval.configs.tooleval_WHERE import eval, infer
+
+wanted = ['tooleval-teval-review_str_v2', 'tooleval-ultratool-tool_selection_zh']
+datasets = [row for row in datasets if row['abbr'] in wanted]
+models = [row for row in models if row['abbr'] == 'oracle']
+"""
+DEMO = ('teval-review_str_v2', 'ultratool-tool_selection_zh')
+
+
+@contextmanager
+def opencompass(folder: Path, config: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A running ``opencompass``, in a process group of its own, as a terminal makes it."""
+    folder.mkdir(exist_ok=True)
+    (folder / 'mine.py').write_text(config, encoding='utf-8')
+    command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out', *arguments]
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_signals_cancel_what_a_run_started_and_nothing_else(testbed: Testbed, tmp_path: Path) -> None:
+    def jobs() -> set[str]:
+        return {row.partition('_')[0] for row in testbed.wait_for('RUNNING', seconds=PATIENCE)}
+
+    with opencompass(tmp_path / 'a', SHELL_CONFIG, '-m', 'infer') as first:
+        jobs_of_first = jobs()
+        with opencompass(tmp_path / 'b', SHELL_CONFIG, '-m', 'infer') as second:
+            while not (jobs_of_second := jobs() - jobs_of_first):
+                time.sleep(0.1)
+            os.killpg(first.pid, signal.SIGINT)  # Ctrl-C reaches all that the terminal runs
+            said, _ = first.communicate(timeout=PATIENCE)
+            assert (first.returncode, f'cancelling scancel {jobs_of_first.pop()}' in said) == (-signal.SIGINT, True), (
+                said
+            )
+            while jobs() != jobs_of_second:  # what was cancelled ends within KillWait
+                time.sleep(0.1)
+            second.send_signal(signal.SIGTERM)
+            said, _ = second.communicate(timeout=PATIENCE)
+            assert (second.returncode, 'cancelling scancel' in said) == (128 + signal.SIGTERM, True), said
+            testbed.wait_for(seconds=PATIENCE)
+    assert not list(tmp_path.glob('*/out/*/tmp/slurm/*'))
+
+
+def test_after_a_kill_a_resumed_run_cancels_what_was_left(testbed: Testbed, tmp_path: Path) -> None:
+    work = tmp_path / 'work'
+    runs = work / 'runs'
+    with opencompass(work, RESUMED_CONFIG, '-m', 'infer') as killed:
+        left = testbed.wait_for('RUNNING', seconds=PATIENCE)[0].partition('_')[0]
+        while not runs.exists() or len(runs.read_text()) < 6:
+            time.sleep(0.1)
+        killed.kill()
+    assert testbed.queue()
+    with opencompass(work, RESUMED_CONFIG, '-m', 'infer', '-r') as resumed:
+        while len(runs.read_text()) < 12 and resumed.poll() is None:
+            time.sleep(0.1)
+        (work / 'go').touch()
+        said, _ = resumed.communicate(timeout=PATIENCE)
+    assert f'scancel {left}; waiting for their end' in said and ' fail (' not in said, said
+    assert (resumed.returncode, len(runs.read_text())) == (0, 12), said
+    assert not list(work.glob('out/*/tmp/slurm/*'))
+
+
+def test_the_demo_gives_what_it_gives_on_one_machine(testbed: Testbed, tmp_path: Path) -> None:
+    files: dict[str, dict[str, bytes]] = {}
+    with (
+        opencompass(tmp_path / 'slurm', DEMO_CONFIG.replace('WHERE', 'slurm')) as slurm,
+        opencompass(tmp_path / 'local', DEMO_CONFIG.replace('WHERE', 'local')) as local,
+    ):
+        for name, process in (('slurm', slurm), ('local', local)):
+            said, _ = process.communicate(timeout=PATIENCE)
+            assert process.returncode == 0, said
+            (run,) = (tmp_path / name / 'out').iterdir()
+            found = [*run.glob('predictions/*/*'), *run.glob('results/*/*')]
+            files[name] = {str(file.relative_to(run)): file.read_bytes() for file in found}
+    assert files['slurm'] == files['local']
+    assert {f'{stage}/oracle/tooleval-{name}.json' for stage in ('predictions', 'results') for name in DEMO} == set(
+        files['local']
+    )
+
+
+def test_where_there_can_be_no_slurm_it_is_said(tmp_path: Path) -> None:
+    """With nothing on PATH but the shell and what the script needs before it knows."""
+    tools = tmp_path / 'bin'
+    tools.mkdir()
+    for name in ('bash', 'id', 'env'):
+        (tools / name).symlink_to(f'/usr/bin/{name}')
+    done = subprocess.run([SCRIPT, 'up', tmp_path / 'bed'], env={'PATH': str(tools)}, capture_output=True, text=True)
+    assert done.returncode == 69
+    assert 'slurm-wlm and munge are not installed' in done.stderr
+    assert not (tmp_path / 'bed').exists()
