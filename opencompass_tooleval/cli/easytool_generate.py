@@ -20,7 +20,7 @@ from opencompass_tooleval.easytool.tool_doc import ToolDoc
 from opencompass_tooleval.sweep.whole_file import write_whole
 
 if TYPE_CHECKING:
-    from opencompass_tooleval.host.generation import Generation
+    from opencompass_tooleval.easytool.generation import Generation
 
 TEMPLATE = 'template'
 """Names no config, but the rules."""
@@ -86,7 +86,7 @@ def _by_model(
     shape: str,
     json_out: str | None,
 ) -> int:
-    from opencompass_tooleval.host.generation import generate, journal_path, load_model_cfg
+    from opencompass_tooleval.easytool.generation import generate, journal_path, load_model_cfg
     from opencompass_tooleval.host.judging import judge_name
     from opencompass_tooleval.sweep.journal import Journal
 
