@@ -14,9 +14,9 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.easytool.compare import SUFFIX
-from opencompass_tooleval.easytool.instruct import check_variant, instruct_teval, instruct_toolset
+from opencompass_tooleval.easytool.instruct import Catalogue, check_variant, instruct_teval, instruct_toolset
+from opencompass_tooleval.easytool.shapes import load_instructions
 from opencompass_tooleval.host.data_path import resolve_data_path
-from opencompass_tooleval.host.instructions import load_catalogue
 from opencompass_tooleval.teval.adapter import ToolEvalTEvalDataset
 from opencompass_tooleval.teval.records import CURE as TEVAL_CURE
 from opencompass_tooleval.teval.records import split_stem
@@ -25,6 +25,22 @@ from opencompass_tooleval.ultratool.presets import DEFAULT
 from opencompass_tooleval.ultratool.prompts import build_prompt, messages_of
 from opencompass_tooleval.ultratool.records import CURE as ULTRATOOL_CURE
 from opencompass_tooleval.ultratool.records import data_file, find_subset, load_example, parse_payload
+
+
+def load_catalogue(instructions: str, source: str, documentation: Path) -> Catalogue:
+    """Reads instructions.
+
+    Args:
+        instructions: The file, looked for as data is (:func:`~opencompass_tooleval.host.data_path.candidate_paths`).
+        source: Kind of the documentation that they stand for, as ``tooleval easytool generate`` takes it.
+        documentation: Where that is.
+
+    Raises:
+        DataError: The file is missing, with the command that makes it, or damaged.
+    """
+    cure = f'tooleval easytool generate --source {source} --input {documentation} --model MODEL --out {instructions}'
+    file = resolve_data_path(instructions, cure)
+    return Catalogue(load_instructions(file), file, cure)
 
 
 def _with_prompts(data: Dataset, prompts: Iterable[list[dict[str, Any]]], file: Path) -> Dataset:
