@@ -27,6 +27,7 @@ from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.parse import parse_enclosed, parse_literal
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.similarity import ExactSimilarity
+from opencompass_tooleval.core.verdicts import unread_reply
 from opencompass_tooleval.easytool.concise import first_sentence
 from opencompass_tooleval.easytool.funcqa import reading as funcqa_reading
 from opencompass_tooleval.easytool.funcqa import replies
@@ -331,6 +332,7 @@ READERS: Mapping[str, Reader] = {
         ('easytool/toolbench/answers.py',),
     ),
     'ToolBench, calls': Reader(lambda text: _detail(score_calls(_request(), text))),
+    'judge that declines': Reader(unread_reply, ('core/verdicts.py',)),
     'ToolBench, judge': Reader(success.parse_verdict, ('easytool/toolbench/success.py',)),
     'ToolBench, responses': Reader(
         lambda text: [error_kind(part) for part in (text, '{"error": "' + text)], ('easytool/toolbench/responses.py',)
@@ -413,6 +415,7 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'core/subset_names.py': 'names of files and data sets',
     'sweep/importing.py': 'one class of characters, in names',
     'host/judging.py': 'names and settings in a config of the user',
+    'sweep/result_place.py': 'names of files',
     'sweep/shards.py': 'names of files and data sets',
     'sweep/whole_file.py': 'names of files',
     'report/easytool_figures.py': 'names of files and data sets',

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+from opencompass_tooleval.core.content import joined_text
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.recorded_row import read_recorded_row
@@ -365,14 +366,18 @@ def load_recorded_rows(file: Path, subset: str, language: str) -> list[Recorded]
         published = read_recorded_row(row)
         if published is None:
             raise DataError(file, "the row has neither 'init output' nor 'total output'", number)
-        if not isinstance(published.answer, (str, list)):
+        try:
+            answer = joined_text(published.answer)
+        except ValueError as error:
+            raise DataError(file, str(error), number) from error
+        if not isinstance(answer, (str, list)):
             raise DataError(file, "its 'init output' is neither text nor a list", number)
         raw = published.record
         try:
             record = None if raw is None else _parse_record(number, raw, subset_row, language)
         except _Fault as fault:
             raise DataError(file, str(fault), number) from fault
-        recorded.append(Recorded(record, published.answer, published.shape))
+        recorded.append(Recorded(record, answer, published.shape))
     return recorded
 
 

@@ -193,3 +193,13 @@ def test_importing_costs_no_framework() -> None:
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == '[]'
+
+
+def test_recorded_content_in_parts_is_its_text(tmp_path: Path) -> None:
+    file = tmp_path / 'answers.json'
+    parts: list[Any] = [{'type': 'text', 'text': '[{"step": '}, {'type': 'text', 'text': '"1 a"}]'}]
+    file.write_text(json.dumps({'init output': parts}), encoding='utf-8')
+    assert [row.answer for row in load_recorded_rows(file, 'tool_usage', 'zh')] == ['[{"step": "1 a"}]']
+    file.write_text(json.dumps({'init output': [*parts, {'type': 'image_url'}]}), encoding='utf-8')
+    with pytest.raises(DataError, match=r"answers.json: record '0': its answer has a part of type 'image_url'"):
+        load_recorded_rows(file, 'tool_usage', 'zh')

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, Answer, strip_reasoning, unfence
+from opencompass_tooleval.core.content import joined_text
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
 from opencompass_tooleval.core.parse import parse_enclosed
@@ -162,6 +163,14 @@ def _rows(file: Path) -> Iterator[tuple[str, Any]]:
         yield from ((str(number), row) for number, row in enumerate(value if isinstance(value, list) else [value]))
 
 
+def _text_of(file: Path, record_id: str, content: Any) -> Any:
+    """What a message says, if it comes in parts; anything else as it is."""
+    try:
+        return joined_text(content)
+    except ValueError as error:
+        raise DataError(file, str(error), record_id) from error
+
+
 def _trajectory(file: Path, name: str, row: Any, queries: Mapping[str, str]) -> Trajectory:
     if not isinstance(row, dict):
         raise DataError(file, 'the trajectory is no object', name)
@@ -174,6 +183,7 @@ def _trajectory(file: Path, name: str, row: Any, queries: Mapping[str, str]) -> 
     query = query or queries.get(record_id)
     if not isinstance(query, str) or not query.strip():
         raise DataError(file, "the trajectory has no 'query', and its id is of no record", record_id)
+    answer = _text_of(file, record_id, answer)
     if not isinstance(answer, str):
         raise DataError(file, f'the trajectory has no text as {", ".join(map(repr, _ANSWER_KEYS))}', record_id)
     if infra is not None and not (isinstance(infra, str) and infra.startswith(INFRA)):
@@ -213,7 +223,7 @@ def _judgement(file: Path, name: str, row: Any) -> Judgement:
     record_id = str(row.get('id', name))
     digest = bounded_text(row.get('answer_digest'), 100)
     if 'reply' in row:
-        return judgement_of(record_id, parse_verdict(str(row['reply'])), digest)
+        return judgement_of(record_id, parse_verdict(str(_text_of(file, record_id, row['reply']))), digest)
     status, success = row.get('status', JUDGED), row.get('success')
     if status not in STATUSES:
         raise DataError(file, f"'status' is none of {', '.join(STATUSES)}", record_id)

@@ -246,3 +246,13 @@ def test_damaged_judgements_are_named(rows: list[Any], said: str, tmp_path: Path
 def test_the_demo_can_be_read() -> None:
     trajectories = load_trajectories(DEMO / 'trajectories.jsonl')
     assert [bool(one.answer) for one in trajectories] == [True, True, False, True]
+
+
+def test_content_in_parts_is_its_text(tmp_path: Path) -> None:
+    parts = [{'type': 'text', 'text': 'It is '}, {'type': 'text', 'text': '7.'}]
+    file = write_rows(tmp_path / 'f.jsonl', [{'id': '1', 'query': 'q', 'final_answer': parts}])
+    assert [trajectory.answer for trajectory in load_trajectories(file)] == ['It is 7.']
+    reply = [{'type': 'text', 'text': '{"Choice": '}, {'type': 'text', 'text': '"Yes"}'}]
+    assert load_judgements(write_rows(file, [{'id': '1', 'reply': reply}])) == [Judgement('1', 'judged', True)]
+    with pytest.raises(DataError, match=r"f.jsonl: record '1': .*part of type 'audio'"):
+        load_judgements(write_rows(file, [{'id': '1', 'reply': [*reply, {'type': 'audio'}]}]))
