@@ -17,13 +17,15 @@ from opencompass_tooleval.sweep.work_dir import WorkDir
 
 Row = dict[str, Any]
 
-TEXT_COLUMNS = ('model', 'dataset', 'record_id', 'infra', 'asked', 'reason', RECORDED_SHAPE)
+TEXT_COLUMNS = ('model', 'dataset', 'record_id', 'infra', 'finish', 'source', 'asked', 'reason', RECORDED_SHAPE)
 """Columns that are text or null; the others hold any JSON, which parquet has as text."""
 COLUMNS = {
     'results': (
         'model', 'dataset', 'metrics', 'standard_errors', 'reasons', 'samples', 'provenance', 'breakdown', 'runs',
     ),
-    'predictions': ('model', 'dataset', 'record_id', 'run', 'prediction', 'infra', 'asked', RECORDED_SHAPE),
+    'predictions': (
+        'model', 'dataset', 'record_id', 'run', 'prediction', 'infra', 'finish', 'source', 'asked', RECORDED_SHAPE,
+    ),
     'details': ('model', 'dataset', 'record_id', 'run', 'reason', 'details'),
 }  # fmt: skip
 """Name of a file, without its ending -> its columns."""

@@ -28,7 +28,7 @@ MAX_LINE = 1 << 26
 """Bytes of one line: far beyond any answer."""
 _MAX_NAME = 200
 _BATCH = 256
-_OPTIONAL = ('run', 'asked', RECORDED_SHAPE)
+_OPTIONAL = ('run', 'finish', 'source', 'asked', RECORDED_SHAPE)
 """Columns that may be missing; the run follows from the order of the rows."""
 _UNSAFE = re.compile(r'[/\\\x00-\x1f\ud800-\udfff]')
 
@@ -124,7 +124,7 @@ def _fault(row: Any) -> str:
         return 'its prediction is neither text nor a list of texts'
     if not isinstance(row['record_id'], (str, type(None))):
         return 'its record_id is neither text nor null'
-    for column in ('asked', RECORDED_SHAPE):
+    for column in ('finish', 'source', 'asked', RECORDED_SHAPE):
         if not isinstance(row.get(column), (str, type(None))):
             return f'its {column} is neither text nor null'
     infra = row['infra']
@@ -153,7 +153,7 @@ def _find(folder: Path) -> Path:
 
 def _answer(row: dict[str, Any]) -> dict[str, Any]:
     """A row of a predictions file, as :class:`~opencompass_tooleval.host.inferencer.ToolEvalGenInferencer` has it."""
-    same = ('prediction', 'record_id', 'asked', 'infra', RECORDED_SHAPE)
+    same = ('prediction', 'record_id', 'source', 'asked', 'infra', 'finish', RECORDED_SHAPE)
     columns = {PROMPT: 'origin_prompt', **{name: name for name in same}}
     return {name: row[column] for column, name in columns.items() if column in row}
 

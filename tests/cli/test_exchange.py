@@ -198,7 +198,7 @@ def test_parquet_has_the_same_columns_and_values(tooleval: Command, run: Path, t
     for name, columns in COLUMNS.items():
         table = parquet.read_table(tmp_path / 'x' / f'{name}.parquet')
         assert tuple(table.column_names) == (*columns, *(['prompt'] if name == 'predictions' else []))
-        plain = {'model', 'dataset', 'record_id', 'reason', 'infra', 'asked', 'recorded_shape'}
+        plain = {'model', 'dataset', 'record_id', 'reason', 'infra', 'finish', 'source', 'asked', 'recorded_shape'}
         rows = [
             {column: value if column in plain else json.loads(value) for column, value in row.items()}
             for row in table.to_pylist()
