@@ -155,7 +155,10 @@ def _answer(row: dict[str, Any]) -> dict[str, Any]:
     """A row of a predictions file, as :class:`~opencompass_tooleval.host.inferencer.ToolEvalGenInferencer` has it."""
     same = ('prediction', 'record_id', 'source', 'asked', 'infra', 'finish', RECORDED_SHAPE)
     columns = {PROMPT: 'origin_prompt', **{name: name for name in same}}
-    return {name: row[column] for column, name in columns.items() if column in row}
+    answer = {name: row[column] for column, name in columns.items() if column in row}
+    if answer.get(RECORDED_SHAPE) is None:
+        answer.pop(RECORDED_SHAPE, None)  # as inference leaves it out
+    return answer
 
 
 def _new_run(work_dir: Path) -> Path:
