@@ -21,6 +21,16 @@ INFRA_SHARE_TO_TELL = 0.005
 _REASONS_SHOWN = 6
 
 
+class _Dash:
+    """Stands for a score that is not there, and is shown as a dash in any format."""
+
+    def __format__(self, spec: str) -> str:
+        return '-'
+
+
+_NOT_MEASURED = _Dash()
+
+
 def _shown(errors: Mapping[str, float]) -> str:
     return ', '.join(f'{metric} ±{error:.2f}' for metric, error in errors.items())
 
@@ -79,9 +89,26 @@ class ToolEvalSummarizer(DefaultSummarizer):
             said = ' '.join(str(error).split())
             print(f'WARNING no report: {type(error).__name__}: {said}')
 
-    def _format_table(self, *args: Any, **kwargs: Any) -> list[list[str]]:
-        """Leaves out rows that no model has, such as the other language's."""
-        return list(super()._format_table(*args, **{**kwargs, 'skip_all_slash': True}))
+    def _format_table(
+        self,
+        parsed_results: Mapping[str, Mapping[str, Mapping[str, Any]]],
+        dataset_metrics: Mapping[str, Sequence[str]],
+        *args: Any,
+        **kwargs: Any,
+    ) -> list[list[str]]:
+        """Leaves out rows that no model has, such as the other language's.
+
+        What one model lacks of a row, such as a column of a table whose data set failed, is a dash; OpenCompass's own
+        table ends with a KeyError there.
+        """
+        whole = {
+            model: {
+                dataset: {**dict.fromkeys(dataset_metrics.get(dataset, ()), _NOT_MEASURED), **scores}
+                for dataset, scores in results.items()
+            }
+            for model, results in parsed_results.items()
+        }
+        return list(super()._format_table(whole, dataset_metrics, *args, **{**kwargs, 'skip_all_slash': True}))
 
     def _file(self, model: Any, dataset: Any, folder: str) -> Path:
         return Path(get_infer_output_path(model, dataset, str(Path(self.work_dir, folder))))

@@ -226,6 +226,22 @@ def test_columns_of_tables_have_errors(tmp_path: Path) -> None:
     assert '  m2 / tooleval-teval_v2: plan_json ±5.00\n' in run.notes()
 
 
+def test_column_that_one_model_lacks_is_a_dash(tmp_path: Path) -> None:
+    datasets = ('tooleval-teval-plan_json_v2', 'tooleval-teval-plan_str_v2')
+    run = Run(tmp_path, datasets=datasets)
+    for model, dataset in (('m1', datasets[0]), ('m1', datasets[1]), ('m2', datasets[0])):
+        run.write(model, dataset, result(f1_score=50.0))
+    summarizer = run.summarizer()
+    summarizer.summary_groups = [
+        group for group in tooleval_teval_summary_groups if group['name'] == 'tooleval-teval_v2'
+    ]
+    summarizer.dataset_abbrs = [['tooleval-teval_v2', 'plan_json'], ['tooleval-teval_v2', 'plan']]
+    with pytest.raises(SystemExit):
+        summarizer.summarize(time_str=TIME)
+    assert [row[-2:] for row in run.table()] == [['m1', 'm2'], ['50.00', '50.00'], ['50.00', '-']]
+    assert 'MISSING m2 x tooleval-teval-plan_str_v2' in run.notes()
+
+
 def test_results_of_other_evaluators(run: Run) -> None:
     for model in run.models:
         for dataset in run.datasets:
