@@ -25,6 +25,7 @@ from opencompass_tooleval.core.damage import damage
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.parse import parse_enclosed, parse_literal
+from opencompass_tooleval.core.refusal import is_refusal
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.similarity import ExactSimilarity
 from opencompass_tooleval.core.verdicts import unread_reply
@@ -36,7 +37,6 @@ from opencompass_tooleval.easytool.funcqa.arithmetic import call_tool
 from opencompass_tooleval.easytool.funcqa.records import load_records as load_questions
 from opencompass_tooleval.easytool.funcqa.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.easytool.instruction import Example, Parameter
-from opencompass_tooleval.easytool.refusal import is_refusal
 from opencompass_tooleval.easytool.reply import read_description, read_example
 from opencompass_tooleval.easytool.restbench import scoring as restbench
 from opencompass_tooleval.easytool.restbench.choices import read_choices
@@ -332,7 +332,7 @@ READERS: Mapping[str, Reader] = {
         ('easytool/toolbench/answers.py',),
     ),
     'ToolBench, calls': Reader(lambda text: _detail(score_calls(_request(), text))),
-    'judge that declines': Reader(unread_reply, ('core/verdicts.py',)),
+    'judge that declines': Reader(unread_reply),
     'ToolBench, judge': Reader(success.parse_verdict, ('easytool/toolbench/success.py',)),
     'ToolBench, responses': Reader(
         lambda text: [error_kind(part) for part in (text, '{"error": "' + text)], ('easytool/toolbench/responses.py',)
@@ -352,7 +352,7 @@ READERS: Mapping[str, Reader] = {
     'reply of a server': Reader(_server, ('host/api_reply.py', 'host/api_failure.py', 'host/redaction.py')),
     'description against the documentation': Reader(
         lambda text: [check_description(_doc('a map'), text), check_description(_doc(text), 'a map'), is_refusal(text)],
-        ('easytool/refusal.py', 'easytool/validate_description.py'),
+        ('core/refusal.py', 'easytool/validate_description.py'),
     ),
     'FuncQA, parameters': Reader(lambda text: call_tool('add_', {'input': [text, 1]})),
     'FuncQA, trajectory': Reader(_trajectory),

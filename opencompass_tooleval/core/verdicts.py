@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 
 from opencompass_tooleval.core.answer import strip_reasoning
 from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
+from opencompass_tooleval.core.refusal import is_refusal
 from opencompass_tooleval.core.result import INFRA
 
 UNJUDGED_LIMIT = 0.01
@@ -33,14 +33,6 @@ _WORDS = {
     '': 'not said why',
 }
 """Area of a fault (what stands before its colon) -> the same for people."""
-
-_REFUSAL = re.compile(
-    r"(?:i am |i['’]m )?(?:very )?sorry\b|i (?:cannot|can['’]?t|can not|won['’]?t|am unable|must decline)\b"
-    r"|i['’]m unable\b|as an ai\b|(?:非常|很)?抱歉|对不起|我?无法|我不能",
-    re.IGNORECASE,
-)
-_OPENING = 200
-"""So many characters of a reply are looked at for a refusal."""
 
 
 class UnjudgedError(ValueError):
@@ -73,8 +65,8 @@ class Unjudged:
 
 def unread_reply(reply: str) -> Unread:
     """Why a reply that holds no judgement does not: it is empty, it declines to judge, or else it is unreadable."""
-    text = strip_reasoning(reply).strip()[:_OPENING]
-    return Unread(EMPTY_REPLY if not text else REFUSED if _REFUSAL.match(text) else UNREAD)
+    text = strip_reasoning(reply).strip()
+    return Unread(EMPTY_REPLY if not text else REFUSED if is_refusal(text) else UNREAD)
 
 
 def answer_digest(judged: Any) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.core.refusal import is_refusal
 from opencompass_tooleval.easytool.funcqa.arithmetic import PARAMETER, TOOL_NAMES, call_tool
 from opencompass_tooleval.easytool.instruction import Example, Parameter
-from opencompass_tooleval.easytool.refusal import is_refusal
 from opencompass_tooleval.easytool.rest import is_usage
 from opencompass_tooleval.easytool.restbench.paths import is_placeholder, matches, normalise
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc

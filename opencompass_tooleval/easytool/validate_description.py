@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from opencompass_tooleval.easytool.refusal import is_refusal
+from opencompass_tooleval.core.refusal import is_refusal
 from opencompass_tooleval.easytool.tool_doc import ToolDoc
 from opencompass_tooleval.easytool.validate import Fault
 

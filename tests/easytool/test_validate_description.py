@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from opencompass_tooleval.core.refusal import is_refusal
 from opencompass_tooleval.easytool.instruction import Parameter
-from opencompass_tooleval.easytool.refusal import is_refusal
 from opencompass_tooleval.easytool.shapes import load_instructions
 from opencompass_tooleval.easytool.sources import load_docs
 from opencompass_tooleval.easytool.template import template_instruction
