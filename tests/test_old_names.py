@@ -8,6 +8,9 @@ from mmengine.utils import get_object_from_string
 from opencompass.registry import RUNNERS
 
 MOVED = {
+    'opencompass_tooleval.host.easytool_summarizer.ToolEvalEasyToolSummarizer': (
+        'opencompass_tooleval.easytool.summarizer.ToolEvalEasyToolSummarizer'
+    ),
     'opencompass_tooleval.host.slurm_runner.SlurmArrayRunner': 'opencompass_tooleval.slurm.runner.SlurmArrayRunner',
 }
 

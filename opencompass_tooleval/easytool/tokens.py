@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from opencompass_tooleval.core.variants import reduction
 from opencompass_tooleval.easytool.instruction import ToolInstruction
 from opencompass_tooleval.easytool.render import render_doc, render_instruction
 from opencompass_tooleval.easytool.tool_doc import ToolDoc
-
-
-def reduction(before: float, after: float) -> float | None:
-    """By how many percent ``after`` is less than ``before``; None if there was nothing before."""
-    return 100.0 * (before - after) / before if before else None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.easytool.compare import COLUMNS, SUFFIX, Comparison, compare, pair_up, row
+from opencompass_tooleval.core.variants import Comparison, compare
+from opencompass_tooleval.easytool.compare import EASYTOOL, SUFFIX
 from opencompass_tooleval.report.figure import Figure, Series, Table
 from opencompass_tooleval.report.published import EASYTOOL_RETRIEVAL, EASYTOOL_TOKENS, EASYTOOL_TOOLBENCH, Published
 from opencompass_tooleval.report.read import Material
@@ -19,7 +20,7 @@ def comparisons(material: Material) -> Iterator[tuple[str, Comparison]]:
     """Model and score, with documentation and with instructions. Reads the samples of both."""
     known = material.by_pair()
     for model in material.models:
-        pairs, _ = pair_up([dataset for dataset in material.datasets if (model, dataset) in known])
+        pairs, _ = EASYTOOL.pair_up([dataset for dataset in material.datasets if (model, dataset) in known])
         for first, second in pairs:
             before, after = (known[model, name].run.result(known[model, name].folder, name) for name in (first, second))
             if before is not None and after is not None:
@@ -36,8 +37,10 @@ def easytool_table(found: Sequence[tuple[str, Comparison]], tokens: Mapping[tupl
     rows = []
     for model, one in found:
         lengths = (tokens.get((model, one.dataset)), tokens.get((model, one.dataset + SUFFIX)))
-        rows.append(tuple(row(model, one, *lengths).values()))
-    return Table('easytool', f'Differences in points, 95% interval of {RESAMPLES} resamples', COLUMNS, tuple(rows))
+        rows.append(tuple(EASYTOOL.row(model, one, *lengths).values()))
+    return Table(
+        'easytool', f'Differences in points, 95% interval of {RESAMPLES} resamples', EASYTOOL.columns, tuple(rows)
+    )
 
 
 def easytool_figures(
@@ -49,8 +52,8 @@ def easytool_figures(
         names = tuple(sorted(firsts))
         labels = tuple(f'{name.removeprefix("tooleval-")} {firsts[name].metric}' for name in names)
         both = (
-            Series('documentation', tuple(firsts[name].documentation for name in names)),
-            Series('instructions', tuple(firsts[name].instructions for name in names)),
+            Series('documentation', tuple(firsts[name].original for name in names)),
+            Series('instructions', tuple(firsts[name].variant for name in names)),
         )
         title = 'Documentation beside instructions'
         note = "The first metric of each data set; the table has all, and the differences' intervals."

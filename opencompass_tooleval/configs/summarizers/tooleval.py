@@ -2,7 +2,7 @@
 # left out.
 from mmengine.config import read_base
 
-from opencompass_tooleval.host.easytool_summarizer import ToolEvalEasyToolSummarizer
+from opencompass_tooleval.easytool.summarizer import ToolEvalEasyToolSummarizer
 
 with read_base():
     from .groups.tooleval_easytool import tooleval_easytool_rows, tooleval_easytool_summary_groups

@@ -1,7 +1,7 @@
 # RestBench, with documentation and with instructions side by side.
 from mmengine.config import read_base
 
-from opencompass_tooleval.host.easytool_summarizer import ToolEvalEasyToolSummarizer
+from opencompass_tooleval.easytool.summarizer import ToolEvalEasyToolSummarizer
 
 with read_base():
     from .groups.tooleval_restbench import tooleval_restbench_rows

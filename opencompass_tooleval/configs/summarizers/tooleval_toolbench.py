@@ -1,7 +1,7 @@
 # ToolBench's rows, and those that ran with instructions too side by side.
 from mmengine.config import read_base
 
-from opencompass_tooleval.host.easytool_summarizer import ToolEvalEasyToolSummarizer
+from opencompass_tooleval.easytool.summarizer import ToolEvalEasyToolSummarizer
 
 with read_base():
     from .groups.tooleval_toolbench import tooleval_toolbench_rows

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.easytool.compare import interval_of
+from opencompass_tooleval.core.paired import interval_of
 from opencompass_tooleval.easytool.template import sample_value
 from opencompass_tooleval.easytool.toolbench.build import make_requests, open_tools
 from opencompass_tooleval.easytool.toolbench.calls import Request, gold_answer, parse_request

@@ -1,4 +1,4 @@
-"""host/easytool_summarizer, on OpenCompass's own DefaultSummarizer and files as our tasks write them."""
+"""easytool/summarizer, on OpenCompass's own DefaultSummarizer and files as our tasks write them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from mmengine.config import ConfigDict
 
-from opencompass_tooleval.easytool.compare import COLUMNS
-from opencompass_tooleval.host.easytool_summarizer import ToolEvalEasyToolSummarizer
+from opencompass_tooleval.easytool.compare import EASYTOOL
+from opencompass_tooleval.easytool.summarizer import ToolEvalEasyToolSummarizer
 
 TIME = '20250101_000000'
 
@@ -83,10 +83,10 @@ def test_side_by_side(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     run.write('d', [0.0, 1.0], 'one two three four').write('d-easytool', [1.0, 1.0], 'one')
     run.summarize()
     expected = ['m', 'd', 'name', '50.00', '100.00', '50.00', '0.00', '100.00', '2', '5.00', '2.00', '60.00']
-    assert run.rows == [dict(zip(COLUMNS, expected, strict=True))]
+    assert run.rows == [dict(zip(EASYTOOL.columns, expected, strict=True))]
     lines = run.text.splitlines()
     assert lines[0] == 'Documentation against instructions (delta in points, 95% interval of 200 resamples):'
-    assert lines[1].split() == list(COLUMNS)
+    assert lines[1].split() == list(EASYTOOL.columns)
     assert lines[3].split() == expected
     assert lines[4:] == ['tokens of m: mean per prompt, estimate: words, signs and Chinese characters']
     printed = capsys.readouterr().out

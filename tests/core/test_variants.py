@@ -1,4 +1,4 @@
-"""easytool/compare: pairs of data sets and of records, by hand; no OpenCompass."""
+"""core/variants: pairs of data sets and of records, by hand."""
 
 from __future__ import annotations
 
@@ -7,16 +7,10 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.easytool.compare import (
-    COLUMNS,
-    Comparison,
-    compare,
-    compare_groups,
-    interval_of,
-    metrics_of,
-    pair_up,
-    row,
-)
+from opencompass_tooleval.core.paired import interval_of, metrics_of
+from opencompass_tooleval.core.variants import Comparison, VariantKind, compare
+
+KIND = VariantKind('-easytool', 'documentation', 'instructions')
 
 
 def result(values: Sequence[float | None], metric: str = 'name', **changes: Any) -> dict[str, Any]:
@@ -41,10 +35,10 @@ def stepwise(steps: Sequence[Sequence[float]]) -> dict[str, Any]:
 
 
 def test_pairs() -> None:
-    pairs, alone = pair_up(['b-easytool', 'a', 'a-easytool', 'c', 'b', 'd-easytool'])
+    pairs, alone = KIND.pair_up(['b-easytool', 'a', 'a-easytool', 'c', 'b', 'd-easytool'])
     assert pairs == [('b', 'b-easytool'), ('a', 'a-easytool')]
     assert alone == ['d-easytool']
-    assert pair_up(['a', 'c']) == ([], [])
+    assert KIND.pair_up(['a', 'c']) == ([], [])
 
 
 def test_a_score_is_a_number() -> None:
@@ -71,8 +65,8 @@ def test_records_of_one_side_or_without_a_value_do_not_count() -> None:
     (comparison,) = compare('d', before, after, 100, 0)
     assert comparison.interval is not None
     assert (comparison.interval.pairs, comparison.delta) == (2, pytest.approx(55.0))
-    assert comparison.documentation == pytest.approx(130 / 3)
-    assert comparison.instructions == pytest.approx(80.0)
+    assert comparison.original == pytest.approx(130 / 3)
+    assert comparison.variant == pytest.approx(80.0)
 
 
 def test_a_score_over_steps_weighs_records_by_their_steps() -> None:
@@ -125,19 +119,19 @@ def test_tables() -> None:
         't-easytool': {'overall': 60.0, 'plan': 30.0},
         'u': {},
     }
-    assert compare_groups(scores) == [
+    assert KIND.compare_groups(scores) == [
         Comparison('t', 'overall', 50.0, 60.0, None),
         Comparison('t', 'plan', 40.0, 30.0, None),
     ]
-    assert [comparison.delta for comparison in compare_groups(scores)] == [10.0, -10.0]
+    assert [comparison.delta for comparison in KIND.compare_groups(scores)] == [10.0, -10.0]
 
 
 def test_lines_of_the_table() -> None:
     (comparison,) = compare('d', result([0.0, 1.0]), result([1.0, 1.0]), 2000, 0)
-    line = row('m', comparison, 400.0, 100.0)
-    assert tuple(line) == COLUMNS
+    line = KIND.row('m', comparison, 400.0, 100.0)
+    assert tuple(line) == KIND.columns
     assert ' '.join(line.values()) == 'm d name 50.00 100.00 50.00 0.00 100.00 2 400.00 100.00 75.00'
-    bare = row('m', Comparison('t', 'overall', 50.0, 50.0, None), 400.0, None)
+    bare = KIND.row('m', Comparison('t', 'overall', 50.0, 50.0, None), 400.0, None)
     assert [column for column, text in bare.items() if not text] == [
         'low',
         'high',
@@ -145,5 +139,5 @@ def test_lines_of_the_table() -> None:
         'tokens_instructions',
         'reduction',
     ]
-    assert row('m', comparison, 0.0, 0.0)['reduction'] == ''
-    assert row('m', Comparison('t', 'x', 0.0, -0.0, None))['instructions'] == '0.00'
+    assert KIND.row('m', comparison, 0.0, 0.0)['reduction'] == ''
+    assert KIND.row('m', Comparison('t', 'x', 0.0, -0.0, None))['instructions'] == '0.00'

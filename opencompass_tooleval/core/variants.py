@@ -1,0 +1,141 @@
+"""A data set and a variant of it, side by side.
+
+They are a pair by name: ``X`` and ``X`` with the variant's suffix. Their records are paired by id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from opencompass_tooleval.core.bootstrap import Interval
+from opencompass_tooleval.core.paired import Result, interval_of, metrics_of
+
+
+def reduction(before: float, after: float) -> float | None:
+    """By how many percent ``after`` is less than ``before``; None if there was nothing before."""
+    return 100.0 * (before - after) / before if before else None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One metric of one data set, or one column of a table, of the original and of its variant.
+
+    Attributes:
+        dataset: Abbr of the original data set, or the table's name.
+        metric: Its metric.
+        original: Score of the original, 0-100.
+        variant: Score of the variant, 0-100.
+        interval: Their difference in points over the records that both have; None for a column that is a mean of
+            several data sets, and where the score is no mean over records.
+    """
+
+    dataset: str
+    metric: str
+    original: float
+    variant: float
+    interval: Interval | None
+
+    @property
+    def delta(self) -> float:
+        """What the variant gains, in points."""
+        return self.interval.delta if self.interval else self.variant - self.original
+
+
+def compare(dataset: str, original: Result, variant: Result, samples: int, seed: int) -> list[Comparison]:
+    """Sets two results side by side, metric by metric.
+
+    Args:
+        dataset: Abbr of the original data set.
+        original: Its result, with ``details``.
+        variant: The result of its variant, with ``details``.
+        samples: Number of resamples of the bootstrap.
+        seed: Its seed.
+    """
+    return [
+        Comparison(
+            dataset,
+            metric,
+            original[metric],
+            variant[metric],
+            interval_of(original, variant, metric, samples, seed),
+        )
+        for metric in metrics_of(original)
+        if metric in metrics_of(variant)
+    ]
+
+
+@dataclass(frozen=True)
+class VariantKind:
+    """How variants of a kind are told by their names, and what is said of them.
+
+    Attributes:
+        suffix: What the abbr of a variant ends in.
+        original: What prompts of the original hold, such as ``documentation``; the name of a column.
+        variant: What those of the variant hold in its place, such as ``instructions``; also the key that a variant's
+            config has and an original's has not.
+    """
+
+    suffix: str
+    original: str
+    variant: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the table, as :meth:`row` fills them."""
+        scores = (self.original, self.variant, 'delta', 'low', 'high', 'records')
+        return ('model', 'dataset', 'metric', *scores, f'tokens_{self.original}', f'tokens_{self.variant}', 'reduction')
+
+    def pair_up(self, abbrs: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
+        """Pairs of abbrs, original and variant, in their order; and the variants without a partner."""
+        unique = dict.fromkeys(abbrs)
+        variants = [abbr for abbr in unique if abbr.endswith(self.suffix)]
+        pairs = [(abbr.removesuffix(self.suffix), abbr) for abbr in variants]
+        return [pair for pair in pairs if pair[0] in unique], [
+            variant for first, variant in pairs if first not in unique
+        ]
+
+    def compare_groups(self, scores: Mapping[str, Mapping[str, float]]) -> list[Comparison]:
+        """Sets the tables of one model side by side.
+
+        Args:
+            scores: Table or data set -> metric -> score. Of data sets, which :func:`compare` takes, none is given.
+        """
+        pairs, _ = self.pair_up(list(scores))
+        return [
+            Comparison(name, metric, score, scores[variant][metric], None)
+            for name, variant in pairs
+            for metric, score in scores[name].items()
+            if metric in scores[variant]
+        ]
+
+    def row(
+        self, model: str, comparison: Comparison, before: float | None = None, after: float | None = None
+    ) -> dict[str, str]:
+        """A line of the table: column -> text, ``''`` where there is nothing to say.
+
+        Args:
+            model: Its abbr.
+            comparison: What is compared.
+            before: Mean tokens of the prompts of the original.
+            after: The same of the variant.
+        """
+        interval = comparison.interval
+        numbers: dict[str, float | None] = {
+            self.original: comparison.original,
+            self.variant: comparison.variant,
+            'delta': comparison.delta,
+            'low': interval.low if interval else None,
+            'high': interval.high if interval else None,
+            f'tokens_{self.original}': before,
+            f'tokens_{self.variant}': after,
+            'reduction': None if before is None or after is None else reduction(before, after),
+        }
+        texts = {
+            'model': model,
+            'dataset': comparison.dataset,
+            'metric': comparison.metric,
+            'records': str(interval.pairs) if interval else '',
+            **{name: '' if value is None else f'{round(value, 2) + 0.0:.2f}' for name, value in numbers.items()},
+        }
+        return {column: texts[column] for column in self.columns}

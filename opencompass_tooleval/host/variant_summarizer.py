@@ -1,0 +1,143 @@
+"""The leaderboard, and each benchmark beside a variant of it."""
+
+from __future__ import annotations
+
+import csv
+import glob
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import tabulate
+from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
+
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.paired import Result
+from opencompass_tooleval.core.variants import VariantKind, compare
+from opencompass_tooleval.host.summarizer import ToolEvalSummarizer
+from opencompass_tooleval.sweep.prompt_tokens import Counter, choose_counter, count_prompts
+
+
+class VariantSummarizer(ToolEvalSummarizer):
+    """:class:`ToolEvalSummarizer`, and then ``X`` beside its variant: per model, data set and metric, and per table.
+
+    The table has both scores, their difference with a paired bootstrap interval of 95%, the mean length of the prompts
+    and how much shorter they have become. It is printed and written as ``summary_{time}{suffix}.txt`` and ``.csv``,
+    with an underscore in place of the suffix's hyphen.
+
+    Args:
+        config: As :class:`ToolEvalSummarizer`.
+        dataset_abbrs: As there.
+        summary_groups: As there; a table and the one with the suffix after its name are set side by side too.
+        tokenizer: What counts tokens: a folder or a hub id that is on this machine. By default each model's own, and
+            where it has none here, an estimate.
+        resamples: Number of resamples of the bootstrap.
+        seed: Its seed.
+        report: As :class:`ToolEvalSummarizer`.
+    """
+
+    kind: VariantKind
+    """Which variants; a subclass says it."""
+
+    def __init__(
+        self,
+        config: Any,
+        dataset_abbrs: Sequence[Any] | None = None,
+        summary_groups: Sequence[Mapping[str, Any]] = (),
+        tokenizer: str | None = None,
+        resamples: int = 10000,
+        seed: int = 0,
+        report: bool = False,
+    ) -> None:
+        super().__init__(config, dataset_abbrs, summary_groups, report)
+        self.tokenizer, self.resamples, self.seed = tokenizer, resamples, seed
+        self._scores: Mapping[str, Mapping[str, Mapping[str, float]]] = {}
+        self._said: list[str] = []
+
+    def summarize(self, output_path: str | None = None, time_str: str | None = None) -> None:
+        """Writes and prints everything; exits with 1 if results are missing, after the last table."""
+        time_str = time_str or datetime.now().strftime('%Y%m%d_%H%M%S')
+        try:
+            super().summarize(output_path, time_str)
+        finally:
+            path = Path(output_path) if output_path else Path(self.work_dir, 'summary', f'summary_{time_str}.txt')
+            self._write(path.with_name(f'{path.stem}{self.kind.suffix.replace("-", "_")}.txt'))
+
+    def _calculate_group_metrics(self, *args: Any) -> Any:
+        """Keeps the scores of the tables, which no file has."""
+        picked = super()._calculate_group_metrics(*args)
+        self._scores = picked[1]
+        return picked
+
+    def _write(self, path: Path) -> None:
+        rows = list(self._rows())
+        if not rows and not self._said:
+            return
+        table = tabulate.tabulate(
+            [list(row.values()) for row in rows], headers=self.kind.columns, disable_numparse=True
+        )
+        title = f'{self.kind.original.capitalize()} against {self.kind.variant}'
+        said = [f'{title} (delta in points, 95% interval of {self.resamples} resamples):']
+        text = '\n'.join([*said, table, *dict.fromkeys(self._said)])
+        print(f'\n{text}\n')
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + '\n', encoding='utf-8')
+        with path.with_suffix('.csv').open('w', encoding='utf-8', newline='') as stream:
+            writer = csv.DictWriter(stream, self.kind.columns, lineterminator='\n')
+            writer.writeheader()
+            writer.writerows(rows)
+
+    def _rows(self) -> Iterator[dict[str, str]]:
+        datasets = {dataset_abbr_from_cfg(dataset): dataset for dataset in self.dataset_cfgs}
+        pairs, alone = self.kind.pair_up(list(datasets))
+        alone = [
+            abbr for abbr in alone if self.kind.variant in datasets[abbr]
+        ]  # FuncQA's method is called easytool too
+        if not pairs and not alone:
+            return
+        self._said += [
+            f'NOTE {abbr}: the data set without {self.kind.variant} is not part of this run' for abbr in alone
+        ]
+        for model in self.model_cfgs:
+            name = model_abbr_from_cfg(model)
+            counter = self._counter(model)
+            for pair in pairs:
+                yield from self._pair(model, (datasets[pair[0]], datasets[pair[1]]), counter)
+            groups = {table: scores for table, scores in self._scores.get(name, {}).items() if table not in datasets}
+            for comparison in self.kind.compare_groups(groups):
+                yield self.kind.row(name, comparison)
+
+    def _pair(self, model: Any, pair: tuple[Any, Any], counter: Counter) -> Iterator[dict[str, str]]:
+        name, abbrs = model_abbr_from_cfg(model), [dataset_abbr_from_cfg(dataset) for dataset in pair]
+        before, after = (self._result(model, dataset) for dataset in pair)
+        if before is None or after is None:
+            lacking = ' and '.join(abbr for abbr, it in zip(abbrs, (before, after), strict=True) if it is None)
+            self._said.append(f'NOTE {name}: no result of {lacking}, so nothing to compare')
+            return
+        prompts = [self._prompts(model, dataset, counter) for dataset in pair]
+        for comparison in compare(abbrs[0], before, after, self.resamples, self.seed):
+            if comparison.interval is None:
+                where = f'{name} / {abbrs[0]} / {comparison.metric}'
+                self._said.append(f'NOTE {where}: no interval, since the scores are no means over shared records')
+            yield self.kind.row(name, comparison, *prompts)
+        first, second = ({detail['id'] for detail in result.get('details', ())} for result in (before, after))
+        if first != second:
+            both, either = len(first & second), len(first | second)
+            self._said.append(f'NOTE {name} / {abbrs[0]}: {both} of {either} records are in both; delta is over these')
+
+    def _counter(self, model: Any) -> Counter:
+        counter = choose_counter([self.tokenizer, model.get('tokenizer_path'), model.get('path')])
+        self._said.append(f'tokens of {model_abbr_from_cfg(model)}: mean per prompt, {counter.name}')
+        return counter
+
+    def _result(self, model: Any, dataset: Any) -> Result | None:
+        file = self._file(model, dataset, 'results')
+        result = load_json(file.read_bytes()) if file.is_file() else {'error': ''}
+        return None if 'error' in result else result
+
+    def _prompts(self, model: Any, dataset: Any, counter: Counter) -> float | None:
+        """Of the predictions file, or of its parts where several workers wrote it."""
+        file = self._file(model, dataset, 'predictions')
+        files = [file] if file.is_file() else list(file.parent.glob(f'{glob.escape(file.stem)}_[0-9]*{file.suffix}'))
+        return count_prompts(files, counter)
