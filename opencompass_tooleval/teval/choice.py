@@ -17,7 +17,9 @@ _BOXED = re.compile(rf'\\boxed\{{{_CHOSEN}')
 _LINK = r'(?i:\s|[*_"：:]|is|was|would|should|must|be|the|option|choice|应该|应当|应|是|为|选项|选)'
 _SAID = re.compile(rf'(?i:answer|choice|答案|选项|选择){_LINK}{{1,12}}{_CHOSEN}')
 _BEGINS = re.compile(rf'(?:[^:：]*[:：])?(?:{_OPEN}{{0,9}}([B-E])(?![A-Za-z0-9_]){_NOT_EITHER}|{_CHOSEN}{_ENDS})')
-_OPTION = re.compile(rf'(?i:\b(?:option|choice|choose|pick|select)|选项|选择|选)\s?{_CHOSEN}{_ENDS}')
+_IS = r'(?i:\s(?:is|would\sbe|should\sbe)[:：]?)'
+_OPTION = re.compile(rf'(?i:\b(?:option|choice|choose|pick|select)|选项|选择|选){_IS}?\s?{_CHOSEN}{_ENDS}')
+_HALF_WIDTH = str.maketrans('ＡＢＣＤＥ', 'ABCDE')
 
 
 def strict_choice(text: str) -> str:
@@ -26,7 +28,7 @@ def strict_choice(text: str) -> str:
     In this order: the last boxed letter, the last one that is said to be the answer, a letter that the text begins with
     (behind its first colon or not), the only option that is named.
     """
-    text = text.strip()
+    text = text.strip().translate(_HALF_WIDTH)
     for pattern in (_BOXED, _SAID):
         letters = pattern.findall(text)
         if letters:
