@@ -398,7 +398,9 @@ def prompts_command(
     data: str | None = typer.Option(None, help='The data file, or its folder; by default where the package looks.'),
     instructions: str | None = typer.Option(None, help='A file of EasyTool instructions, in place of documentation.'),
     version: str | None = typer.Option(None, help="T-Eval: v1, v2 or v2_subset; by default the data file's, or v2."),
-    method: str | None = typer.Option(None, help="FuncQA's method, RestBench's easytool, UltraTool's preset."),
+    method: str | None = typer.Option(
+        None, help="FuncQA's; easytool: RestBench, ToolBench's selection; UltraTool's preset."
+    ),
     limit: int | None = typer.Option(None, min=1, help='So many records from the first.'),
     json_out: str | None = typer.Option(None, '--json', help='Write JSON lines there; - for standard output.'),
 ) -> None:

@@ -37,7 +37,7 @@ class PromptsRequest:
         data: The data file, or the folder that a config's ``path`` names; by default where the package looks.
         instructions: A file of EasyTool instructions, in place of the documentation.
         version: T-Eval: ``v1``, ``v2`` or ``v2_subset``; by default what ``data`` says, or ``v2``.
-        method: FuncQA: its method; RestBench: ``easytool``; UltraTool: a preset.
+        method: FuncQA: its method; RestBench and ToolBench's selection: ``easytool``; UltraTool: a preset.
         limit: So many records from the first.
         json_out: File for JSON lines, or ``-``; without, they are printed to be read.
     """
@@ -108,10 +108,14 @@ def _funcqa(request: PromptsRequest) -> _Place:
 
 def _toolbench(request: PromptsRequest) -> _Place:
     subset = find_toolbench(request.subset)
-    if subset.kind == 'success':
-        return _Place(['easytool/tooleval_toolbench_success_gen'], subset.name, None, {})
     kind = 'easytool' if request.instructions else 'documentation'
-    return _Place([f'easytool/tooleval_toolbench_{kind}_rows'], subset.name, Path(find_file(subset.data).file), {})
+    configs = {None: f'{kind}_rows', 'easytool': 'selection_easytool_ids_gen'}
+    if request.method not in configs:
+        raise ValueError(f'ToolBench has no method {request.method!r} beside easytool')
+    config, file = configs[request.method], Path(find_file(subset.data).file) if subset.data else None
+    if subset.kind == 'success' and request.method is None:
+        config = 'success_gen'
+    return _Place([f'easytool/tooleval_toolbench_{config}'], subset.name, file, {})
 
 
 BENCHMARKS: dict[str, Callable[[PromptsRequest], _Place]] = {
@@ -121,7 +125,7 @@ BENCHMARKS: dict[str, Callable[[PromptsRequest], _Place]] = {
     'funcqa': _funcqa,
     'toolbench': _toolbench,
 }
-_WITH_METHODS = ('ultratool', 'restbench', 'funcqa')
+_WITH_METHODS = ('ultratool', 'restbench', 'funcqa', 'toolbench')
 _WITH_LANGUAGES = ('teval', 'ultratool')
 
 

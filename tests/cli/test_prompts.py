@@ -81,6 +81,7 @@ def arguments_of(dataset: Any) -> list[str]:
     else:
         subset = find_toolbench(name)
         below = [find_file(subset.data).file] if subset.data else []
+        said = ['--method', 'easytool'] if dataset.get('method') == 'easytool' else []
     if instructions:
         said += ['--instructions', str(package_path(instructions)), '--data', dataset['path']]
     else:
@@ -132,14 +133,25 @@ def test_what_is_sent(
         check(tooleval, dataset, tmp_path / 'run')
 
 
-def test_the_first_turn_of_dialogues_is_sent(tooleval: Command, tmp_path: Path) -> None:
+def test_the_first_turn_of_dialogues_is_sent(
+    tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
     found = datasets('demo/tooleval_funcqa_demo_gen', 'tooleval_funcqa_datasets', 'tooleval_funcqa_react_datasets')
     assert {dataset['infer_cfg']['inferencer']['dialogues']['method'] for dataset in found} >= {'easytool', 'react'}
     ids = datasets('easytool/tooleval_restbench_ids_rows', 'tooleval_restbench_ids_rows')
     for dataset in ids:
         dataset['path'] = 'tooleval:demo/restbench'
         dataset['instructions'] = f'tooleval:demo/restbench/{dataset["name"]}_tool.json'
-    for dataset in [*found, *ids]:
+    chosen_by_number = datasets(
+        'easytool/tooleval_toolbench_selection_easytool_ids_gen', 'tooleval_toolbench_selection_easytool_ids_datasets'
+    )[:1]
+    for dataset in chosen_by_number:
+        dataset['path'], dataset['instructions'] = (
+            'tooleval:demo/toolbench',
+            'tooleval:demo/toolbench/instructions.json',
+        )
+    for dataset in [*found, *ids, *chosen_by_number]:
         check(tooleval, dataset, tmp_path / 'run')
 
 
@@ -176,6 +188,8 @@ def test_to_be_read_and_a_limit(tooleval: Command, tmp_path: Path) -> None:
         pytest.param('teval', 'plan_json', ('--version', 'v3'), 'T-Eval has versions v1, v2', id='version'),
         pytest.param('funcqa', 'one_hop', ('--method', 'magic'), 'no one_hop with method magic', id='method'),
         pytest.param('teval', 'plan_json', ('--method', 'x'), 'teval has no methods', id='methods'),
+        pytest.param('toolbench', 'calls_g2', ('--method', 'easytool'), 'no calls_g2 with method easytool', id='calls'),
+        pytest.param('toolbench', 'selection_5', ('--method', 'x'), "no method 'x' beside easytool", id='selection'),
         pytest.param(
             'teval', 'review_str', ('--instructions', 'x.json'), 'no review_str with instructions', id='no variant'
         ),
