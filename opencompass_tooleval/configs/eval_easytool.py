@@ -1,36 +1,40 @@
-# T-Eval, UltraTool, RestBench and ToolBench with their documentation and with EasyTool instructions, side by side.
-# First make instructions, below $COMPASS_DATA_CACHE where the data is (`--model template` makes them without a model):
+# T-Eval, UltraTool, RestBench and ToolBench with documentation and with EasyTool instructions, side by side. Copy this
+# file and put your own models in. First make instructions, below $COMPASS_DATA_CACHE where the data is, for teval, and
+# so for ultratool (data/ultratool/Chinese-dataset, ultratool_zh.json) and toolbench (toolbench/G1_instruction.json,
+# toolbench_G1.json); `--model template` makes them without a model:
 #   tooleval easytool generate --source teval --input data/teval/EN --model MODEL --out data/easytool/teval_en_v2.json
-#   tooleval easytool generate --source ultratool --input data/ultratool/Chinese-dataset --model MODEL \
-#     --out data/easytool/ultratool_zh.json
-#   tooleval easytool generate --source toolbench --input data/toolbench/G1_instruction.json --model MODEL \
-#     --out data/easytool/toolbench_G1.json
 from mmengine.config import read_base
 
 with read_base():
-    from .datasets.easytool.tooleval_restbench_tmdb_easytool_gen import tooleval_restbench_tmdb_easytool_datasets
-    from .datasets.easytool.tooleval_restbench_tmdb_gen import tooleval_restbench_tmdb_datasets
-    from .datasets.easytool.tooleval_teval_en_v2_easytool_gen import tooleval_teval_en_v2_easytool_datasets
-    from .datasets.easytool.tooleval_toolbench_selection_easytool_gen import (
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_tmdb_easytool_gen import (
+        tooleval_restbench_tmdb_easytool_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_tmdb_gen import (
+        tooleval_restbench_tmdb_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_teval_en_v2_easytool_gen import (
+        tooleval_teval_en_v2_easytool_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_selection_easytool_gen import (
         tooleval_toolbench_selection_easytool_datasets,
     )
-    from .datasets.easytool.tooleval_toolbench_selection_gen import tooleval_toolbench_selection_datasets
-    from .datasets.easytool.tooleval_ultratool_zh_easytool_gen import tooleval_ultratool_zh_easytool_datasets
-    from .datasets.teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
-    from .datasets.ultratool.tooleval_ultratool_zh_gen import tooleval_ultratool_zh_datasets
-    from .models.tooleval_hf_qwen2_5_7b_instruct import models
-    from .summarizers.tooleval import summarizer
-    from .tooleval_local import eval, infer
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_selection_gen import (
+        tooleval_toolbench_selection_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_ultratool_zh_easytool_gen import (
+        tooleval_ultratool_zh_easytool_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
+    from opencompass_tooleval.configs.datasets.ultratool.tooleval_ultratool_zh_gen import tooleval_ultratool_zh_datasets
+    from opencompass_tooleval.configs.models.tooleval_hf_qwen2_5_7b_instruct import models
+    from opencompass_tooleval.configs.summarizers.tooleval import summarizer
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
 
 _ultratool = [row['name'] for row in tooleval_ultratool_zh_easytool_datasets]
-
 datasets = [
-    *tooleval_teval_en_v2_datasets,
-    *tooleval_teval_en_v2_easytool_datasets,
+    *[*tooleval_teval_en_v2_datasets, *tooleval_teval_en_v2_easytool_datasets],
     *[row for row in tooleval_ultratool_zh_datasets if row['name'] in _ultratool],
     *tooleval_ultratool_zh_easytool_datasets,
-    *tooleval_restbench_tmdb_datasets,
-    *tooleval_restbench_tmdb_easytool_datasets,
-    *tooleval_toolbench_selection_datasets,
-    *tooleval_toolbench_selection_easytool_datasets,
+    *[*tooleval_restbench_tmdb_datasets, *tooleval_restbench_tmdb_easytool_datasets],
+    *[*tooleval_toolbench_selection_datasets, *tooleval_toolbench_selection_easytool_datasets],
 ]

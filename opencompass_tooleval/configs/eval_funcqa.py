@@ -3,9 +3,9 @@
 from mmengine.config import read_base
 
 with read_base():
-    from .datasets.easytool.tooleval_funcqa_gen import tooleval_funcqa_datasets
-    from .models.tooleval_hf_qwen2_5_7b_instruct import models
-    from .summarizers.tooleval_funcqa import summarizer
-    from .tooleval_local import eval, infer
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_funcqa_gen import tooleval_funcqa_datasets
+    from opencompass_tooleval.configs.models.tooleval_hf_qwen2_5_7b_instruct import models
+    from opencompass_tooleval.configs.summarizers.tooleval_funcqa import summarizer
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
 
 datasets = [*tooleval_funcqa_datasets]

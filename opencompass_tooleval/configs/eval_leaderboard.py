@@ -5,18 +5,26 @@
 from mmengine.config import read_base
 
 with read_base():
-    from .datasets.easytool.tooleval_teval_en_v2_easytool_gen import tooleval_teval_en_v2_easytool_datasets
-    from .datasets.easytool.tooleval_teval_zh_v2_easytool_gen import tooleval_teval_zh_v2_easytool_datasets
-    from .datasets.easytool.tooleval_ultratool_en_easytool_gen import tooleval_ultratool_en_easytool_datasets
-    from .datasets.easytool.tooleval_ultratool_zh_easytool_gen import tooleval_ultratool_zh_easytool_datasets
-    from .datasets.teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
-    from .datasets.teval.tooleval_teval_zh_v2_gen import tooleval_teval_zh_v2_datasets
-    from .datasets.ultratool.tooleval_ultratool_en_gen import tooleval_ultratool_en_datasets
-    from .datasets.ultratool.tooleval_ultratool_zh_gen import tooleval_ultratool_zh_datasets
-    from .models.tooleval_api import models as api_models
-    from .models.tooleval_hf_qwen2_5_7b_instruct import models as hf_models
-    from .summarizers.tooleval_easytool import summarizer
-    from .tooleval_local import eval, infer
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_teval_en_v2_easytool_gen import (
+        tooleval_teval_en_v2_easytool_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_teval_zh_v2_easytool_gen import (
+        tooleval_teval_zh_v2_easytool_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_ultratool_en_easytool_gen import (
+        tooleval_ultratool_en_easytool_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_ultratool_zh_easytool_gen import (
+        tooleval_ultratool_zh_easytool_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
+    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_zh_v2_gen import tooleval_teval_zh_v2_datasets
+    from opencompass_tooleval.configs.datasets.ultratool.tooleval_ultratool_en_gen import tooleval_ultratool_en_datasets
+    from opencompass_tooleval.configs.datasets.ultratool.tooleval_ultratool_zh_gen import tooleval_ultratool_zh_datasets
+    from opencompass_tooleval.configs.models.tooleval_api import models as api_models
+    from opencompass_tooleval.configs.models.tooleval_hf_qwen2_5_7b_instruct import models as hf_models
+    from opencompass_tooleval.configs.summarizers.tooleval_easytool import summarizer
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
 
 models = [*hf_models, *api_models]
 datasets = [

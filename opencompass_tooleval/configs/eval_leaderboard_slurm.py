@@ -1,6 +1,7 @@
-# The same sweep on Slurm: GPU jobs for inference, CPU jobs for evaluation, one per model.
+# The same sweep on Slurm: GPU jobs for inference, CPU jobs for evaluation, one per model. Copy this file and
+# eval_leaderboard.py to put your own models in, or say models = [...] below.
 from mmengine.config import read_base
 
 with read_base():
-    from .eval_leaderboard import datasets, models, summarizer, work_dir
-    from .tooleval_slurm import eval, infer
+    from opencompass_tooleval.configs.eval_leaderboard import datasets, models, summarizer, work_dir
+    from opencompass_tooleval.configs.tooleval_slurm import eval, infer

@@ -3,10 +3,10 @@
 from mmengine.config import read_base
 
 with read_base():
-    from .datasets.ultratool.tooleval_ultratool_en_gen import tooleval_ultratool_en_datasets
-    from .datasets.ultratool.tooleval_ultratool_zh_gen import tooleval_ultratool_zh_datasets
-    from .models.tooleval_hf_qwen2_5_7b_instruct import models
-    from .summarizers.tooleval_ultratool import summarizer
-    from .tooleval_local import eval, infer
+    from opencompass_tooleval.configs.datasets.ultratool.tooleval_ultratool_en_gen import tooleval_ultratool_en_datasets
+    from opencompass_tooleval.configs.datasets.ultratool.tooleval_ultratool_zh_gen import tooleval_ultratool_zh_datasets
+    from opencompass_tooleval.configs.models.tooleval_hf_qwen2_5_7b_instruct import models
+    from opencompass_tooleval.configs.summarizers.tooleval_ultratool import summarizer
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
 
 datasets = [*tooleval_ultratool_zh_datasets, *tooleval_ultratool_en_datasets]

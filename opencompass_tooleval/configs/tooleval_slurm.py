@@ -1,5 +1,5 @@
-# How a sweep runs on Slurm: `from .tooleval_slurm import eval, infer` in its config. Each stage is one job array per
-# number of GPUs. Inference asks for a model's `run_cfg.num_gpus`, evaluation for none.
+# A sweep on Slurm: put `from opencompass_tooleval.configs.tooleval_slurm import eval, infer` in its config. Each stage
+# is one job array per number of GPUs. Inference asks for a model's `run_cfg.num_gpus`, evaluation for none.
 from opencompass.partitioners import NaivePartitioner
 
 from opencompass_tooleval.host.eval_task import ToolEvalEvalTask

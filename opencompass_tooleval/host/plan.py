@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from datasets.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 from mmengine.config import Config
 from opencompass.registry import PARTITIONERS
 from opencompass.utils import (
@@ -76,6 +78,18 @@ def _texts(rows: Any) -> list[str]:
     return ['\n'.join(message['content'] for message in messages) for messages in spread]
 
 
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    """Keeps ``datasets`` from drawing a ``Map:`` bar per data set."""
+    shown = is_progress_bar_enabled()
+    disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            enable_progress_bar()
+
+
 class _Sizes:
     """Size and prompts of each data set, loaded once."""
 
@@ -85,7 +99,8 @@ class _Sizes:
     def of(self, dataset: Any) -> tuple[int, list[str]]:
         key = repr((dataset_abbr_from_cfg(dataset), dataset['reader_cfg'].get('test_range')))
         if key not in self._known:
-            rows = build_dataset_from_cfg(dataset).test
+            with _no_bars():
+                rows = build_dataset_from_cfg(dataset).test
             self._known[key] = len(rows), _texts(rows)
         return self._known[key]
 

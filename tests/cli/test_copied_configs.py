@@ -1,0 +1,50 @@
+"""A ready sweep, copied elsewhere to put one's own models in, still loads."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import DEMO, Command
+
+CONFIGS = DEMO.parents[1] / 'configs'
+SWEEPS = sorted(CONFIGS.glob('eval_*.py'))
+INSTRUCTIONS = {
+    'teval_en_v2.json': 'easytool/teval_en.json',
+    'teval_zh_v2.json': 'easytool/teval_zh.json',
+    'ultratool_zh.json': 'easytool/ultratool_zh.json',
+    'ultratool_en.json': 'easytool/ultratool_en.json',
+    'tmdb_tool.json': 'restbench/tmdb_tool.json',
+    'toolbench_G1.json': 'toolbench/instructions.json',
+}
+
+
+@pytest.fixture
+def demo_as_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shipped records where OpenCompass looks for the published ones."""
+    data = tmp_path / 'data-cache' / 'data'
+    (data / 'easytool').mkdir(parents=True)
+    for name in ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench'):
+        (data / name).symlink_to(DEMO.parent / name)
+    for name, source in INSTRUCTIONS.items():
+        (data / 'easytool' / name).symlink_to(DEMO.parent / source)
+    monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
+
+
+def test_there_are_sweeps_to_copy() -> None:
+    assert {'eval_demo.py', 'eval_teval.py', 'eval_leaderboard_slurm.py'} <= {file.name for file in SWEEPS}
+
+
+@pytest.mark.usefixtures('demo_as_data')
+@pytest.mark.parametrize('sweep', SWEEPS, ids=lambda file: file.stem)
+def test_a_copy_in_an_empty_folder_plans(tooleval: Command, tmp_path: Path, sweep: Path) -> None:
+    copy = tmp_path / 'work' / 'my_sweep.py'
+    shutil.copyfile(sweep, copy)
+    done = tooleval('plan', copy, '--json')
+    assert done.code == 0, done.err
+    assert 'Map:' not in done.err
+    models = json.loads(done.out)['models']
+    assert models and all(model['datasets'] and model['samples'] for model in models)
