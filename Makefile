@@ -35,8 +35,9 @@ $(STAMP): setup.py pyproject.toml constraints.txt | .venv/pyvenv.cfg
 
 install: $(STAMP) ## make .venv with OpenCompass, this package and the tools, at the tested versions
 
-demo: install ## run the demo config on the shipped records
+demo: install ## run the demo config on the shipped records, and build its report
 	$(BIN)/opencompass opencompass_tooleval/configs/eval_demo.py -w outputs/demo
+	$(BIN)/tooleval report outputs/demo -o outputs/demo/report
 
 lint: install ## ruff and mypy
 	$(BIN)/ruff check .

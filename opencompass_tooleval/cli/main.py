@@ -14,7 +14,7 @@ from opencompass_tooleval.core.errors import DataError, shorten
 from opencompass_tooleval.embedding.locate import EncoderMissingError
 
 app = typer.Typer(
-    help='Tool-use benchmarks for OpenCompass: T-Eval and UltraTool.',
+    help='Tool-use benchmarks for OpenCompass: T-Eval, UltraTool, EasyTool variants, RestBench, FuncQA, ToolBench.',
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -77,6 +77,21 @@ class PostprocessorName(str, Enum):
     V1 = 'v1'
     V2 = 'v2'
     CLEAN = 'clean'
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f'opencompass-tooleval {version("opencompass-tooleval")}')
+        raise typer.Exit
+
+
+@app.callback()
+def main_options(
+    version: bool = typer.Option(False, '--version', callback=_show_version, is_eager=True, help='Print the version.'),
+) -> None:
+    """Options of the command itself."""
 
 
 @app.command('list')
@@ -158,7 +173,7 @@ def prepare_toolbench_command(
 @build_app.command('ultratool')
 def build_ultratool_command(
     source: Path = typer.Option(..., '--from', help='Annotated samples: test.json or dev.json.'),
-    out: Path = typer.Option(..., help='Folder for the built files.'),
+    out: Path = typer.Option(..., '--out', '-o', help='Folder for the built files.'),
     toolset_size: int = typer.Option(8, help='Tools that each step chooses from.'),
     seed: int = typer.Option(0, help='Decides which distractors are drawn.'),
     tasks: list[str] | None = typer.Option(None, help='By default all six.'),
@@ -199,7 +214,7 @@ def easytool_generate_command(
     source: str = typer.Option(..., help='Kind of documentation: openapi, toolbench, teval, ...'),
     input_: Path = typer.Option(..., '--input', help='The documentation.'),
     model: str = typer.Option(..., help="A config with models, the first of which is asked; or 'template': by rule."),
-    out: Path = typer.Option(..., help='The file of instructions; unfinished work is kept beside it.'),
+    out: Path = typer.Option(..., '--out', '-o', help='The file of instructions; unfinished work is kept beside it.'),
     prompt: str = typer.Option('paper', help="The paper's prompt (Table 2), or 1, 2 or 3 of its Appendix C."),
     batch_size: int | None = typer.Option(None, min=1, help="By default the config's, or 64."),
     max_out_len: int | None = typer.Option(None, min=1, help="Tokens per answer; by default the config's, or 1024."),
@@ -228,7 +243,9 @@ def easytool_stats_command(
     source: str = typer.Option(..., help='Kind of documentation: openapi, toolbench, teval, ...'),
     input_: Path = typer.Option(..., '--input', help='The documentation.'),
     instructions: Path = typer.Option(..., help='The instructions of its tools.'),
-    tokenizer: str = typer.Option('cl100k_base', help='A folder with a Hugging Face tokenizer, or cl100k_base.'),
+    tokenizer: str = typer.Option(
+        'cl100k_base', help='A folder with a Hugging Face tokenizer, cl100k_base, or offline.'
+    ),
     json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
 ) -> None:
     """Count tokens before and after, per tool and in all."""

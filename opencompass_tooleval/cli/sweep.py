@@ -68,7 +68,7 @@ class FormatName(str, Enum):
 
 def export_command(
     work_dir: Path = WORK_DIR,
-    out: Path = typer.Option(..., help='Folder for results, predictions and details.'),
+    out: Path = typer.Option(..., '--out', '-o', help='Folder for results, predictions and details.'),
     format_: FormatName = typer.Option(FormatName.JSONL, '--format', help='JSON lines, or parquet.'),
     models: list[str] | None = typer.Option(None, '--model', help='Pattern; may be given several times.'),
     datasets: list[str] | None = typer.Option(None, '--dataset', help='Pattern; may be given several times.'),

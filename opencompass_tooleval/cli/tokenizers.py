@@ -1,4 +1,7 @@
-"""Tokenizers to count with: a Hugging Face folder, or OpenAI's ``cl100k_base``. Nothing is downloaded unasked."""
+"""Tokenizers to count with: a Hugging Face folder, the packaged one, or OpenAI's ``cl100k_base``.
+
+Nothing is downloaded unasked.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import importlib.util
 import os
 from collections.abc import Callable
 from pathlib import Path
+
+from opencompass_tooleval.embedding.locate import OFFLINE, locate_encoder
 
 CL100K = 'cl100k_base'
 """What the paper counts with (Section 3.2, footnote)."""
@@ -45,18 +50,19 @@ def load_counter(tokenizer: str) -> Callable[[str], int]:
     """Returns what counts the tokens of a text.
 
     Args:
-        tokenizer: ``cl100k_base``, or a folder with a Hugging Face tokenizer. Marks that it puts around a text are not
-            counted.
+        tokenizer: ``cl100k_base``, a folder with a Hugging Face tokenizer, or ``offline``, the packaged encoder's.
+            Marks that it puts around a text are not counted.
 
     Raises:
+        EncoderMissingError: ``offline`` is not installed.
         ValueError: There is no such folder, it holds no tokenizer, or the file of ``cl100k_base`` cannot be had; the
             message says what helps.
     """
     if tokenizer == CL100K:
         return _cl100k()
-    folder = Path(tokenizer).expanduser()
+    folder = Path(locate_encoder(OFFLINE).path if tokenizer == OFFLINE else tokenizer).expanduser()
     if not folder.is_dir():
-        raise ValueError(f'--tokenizer {tokenizer} is neither {CL100K} nor a folder')
+        raise ValueError(f'--tokenizer {tokenizer} is neither {CL100K}, {OFFLINE} nor a folder')
     from transformers import AutoTokenizer
 
     try:

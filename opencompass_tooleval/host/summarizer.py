@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
 from datetime import datetime
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,12 @@ from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, mode
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.tables import column_error, errors_of
 from opencompass_tooleval.embedding.locate import is_official
+from opencompass_tooleval.host.last_screen import Missing, missing_lines, screen
 from opencompass_tooleval.sweep.tables import published_columns
-from opencompass_tooleval.sweep.work_dir import WorkDir
+from opencompass_tooleval.sweep.work_dir import WorkDir, last_error
+
+VERBOSE = 'TOOLEVAL_VERBOSE'
+"""Where this is set in the environment, the long tables are printed too."""
 
 INFRA_SHARE_TO_TELL = 0.005
 _REASONS_SHOWN = 6
@@ -38,9 +45,10 @@ def _shown(errors: Mapping[str, float]) -> str:
 class ToolEvalSummarizer(DefaultSummarizer):
     """OpenCompass's :class:`DefaultSummarizer`, run to its end and then honest.
 
-    After the tables it prints standard errors, the reasons for lost points, what does not compare with the published
-    leaderboard, infrastructure failures, and every model x data set without a result, with its log. If there is one of
-    the latter, the process exits with status 1; OpenCompass alone exits with 0 whatever fails.
+    It prints one screen: the main scores, what does not compare with the published leaderboard, infrastructure
+    failures, and every model x data set without a result, why, and what mends it. If there is one of the latter, the
+    process exits with status 1; OpenCompass alone exits with 0 whatever fails. The long tables, standard errors and the
+    reasons for lost points go to files, and with ``TOOLEVAL_VERBOSE=1`` to the screen too.
 
     Args:
         config: As :class:`DefaultSummarizer`.
@@ -58,24 +66,36 @@ class ToolEvalSummarizer(DefaultSummarizer):
     ) -> None:
         super().__init__(config, dataset_abbrs, list(summary_groups))
         self.report = report
+        self._table: list[list[str]] = []
 
     def summarize(self, output_path: str | None = None, time_str: str | None = None) -> None:
         """Writes and prints everything; exits with 1 if results are missing."""
         time_str = time_str or datetime.now().strftime('%Y%m%d_%H%M%S')
-        super().summarize(output_path, time_str)
+        path = Path(output_path) if output_path else Path(self.work_dir, 'summary', f'summary_{time_str}.txt')
+        verbose = bool(os.environ.get(VERBOSE))
+        with nullcontext() if verbose else redirect_stdout(StringIO()):
+            super().summarize(output_path, time_str)
         results = dict(self._results())
-        notes = [*self._tables_of_details(results), *self._notes(results)]
+        tables, warnings = list(self._tables_of_details(results)), list(self._notes(results))
         missing = list(self._missing(results))
-        notes += [f'MISSING {model} x {dataset}: no result; see {log}' for model, dataset, log in missing]
+        files = [path]
+        notes = [*tables, *warnings, *missing_lines(missing, Path(self.work_dir))]
         if notes:
-            text = '\n'.join(notes)
-            print(f'\n{text}\n')
-            path = Path(output_path) if output_path else Path(self.work_dir, 'summary', f'summary_{time_str}.txt')
-            path.with_name(f'{path.stem}_notes.txt').write_text(text + '\n', encoding='utf-8')
+            files.append(path.with_name(f'{path.stem}_notes.txt'))
+            files[-1].write_text('\n'.join(notes) + '\n', encoding='utf-8')
+        if verbose and tables:
+            print('\n' + '\n'.join(tables) + '\n')
+        files += self._more_tables(path, verbose)
         if self.report:
             self._report()
+        run = Path(self.work_dir)
+        print('\n' + screen(self.model_abbrs, self._table, notes=warnings, missing=missing, files=files, run=run))
         if missing:
             raise SystemExit(1)
+
+    def _more_tables(self, path: Path, verbose: bool) -> Sequence[Path]:
+        """Writes what a subclass adds, beside the table at ``path``, and prints it if asked to; returns the files."""
+        return ()
 
     def _report(self) -> None:
         """Writes the report; if it cannot be written, the tables are still there, and the sweep has not failed."""
@@ -108,7 +128,9 @@ class ToolEvalSummarizer(DefaultSummarizer):
             }
             for model, results in parsed_results.items()
         }
-        return list(super()._format_table(whole, dataset_metrics, *args, **{**kwargs, 'skip_all_slash': True}))
+        kwargs['skip_all_slash'] = True
+        self._table = list(super()._format_table(whole, dataset_metrics, *args, **kwargs))
+        return self._table
 
     def _file(self, model: Any, dataset: Any, folder: str) -> Path:
         return Path(get_infer_output_path(model, dataset, str(Path(self.work_dir, folder))))
@@ -178,18 +200,18 @@ class ToolEvalSummarizer(DefaultSummarizer):
                 'not comparable with the leaderboard'
             )
 
-    def _missing(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    def _missing(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[Missing]:
         for model in self.model_cfgs:
             for dataset in self.dataset_cfgs:
                 key = model_abbr_from_cfg(model), dataset_abbr_from_cfg(dataset)
                 if key not in results or 'error' in results[key]:
-                    yield *key, self._log(*key, 'eval' if self._is_answered(model, dataset) else 'infer')
+                    log = WorkDir(Path(self.work_dir)).log(
+                        *key, 'eval' if self._is_answered(model, dataset) else 'infer'
+                    )
+                    shown = str(log) if log.is_file() else f'{log} (no log: the task never started)'
+                    yield Missing(*key, shown, last_error(log, key[1]))
 
     def _is_answered(self, model: Any, dataset: Any) -> bool:
         """Whether there is a predictions file, whole or the first of several parts."""
         file = self._file(model, dataset, 'predictions')
         return file.is_file() or file.with_name(f'{file.stem}_0{file.suffix}').is_file()
-
-    def _log(self, model: str, dataset: str, stage: str) -> str:
-        log = WorkDir(Path(self.work_dir)).log(model, dataset, stage)
-        return str(log) if log.is_file() else f'{log} (no log: the task never started)'

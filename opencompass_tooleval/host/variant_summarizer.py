@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import glob
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ class VariantSummarizer(ToolEvalSummarizer):
     """:class:`ToolEvalSummarizer`, and then ``X`` beside its variant: per model, data set and metric, and per table.
 
     The table has both scores, their difference with a paired bootstrap interval of 95%, the mean length of the prompts
-    and how much shorter they have become. It is printed and written as ``summary_{time}{suffix}.txt`` and ``.csv``,
+    and how much shorter they have become. It is written as ``summary_{time}{suffix}.txt`` and ``.csv``,
     with an underscore in place of the suffix's hyphen.
 
     Args:
@@ -55,38 +54,32 @@ class VariantSummarizer(ToolEvalSummarizer):
         self._scores: Mapping[str, Mapping[str, Mapping[str, float]]] = {}
         self._said: list[str] = []
 
-    def summarize(self, output_path: str | None = None, time_str: str | None = None) -> None:
-        """Writes and prints everything; exits with 1 if results are missing, after the last table."""
-        time_str = time_str or datetime.now().strftime('%Y%m%d_%H%M%S')
-        try:
-            super().summarize(output_path, time_str)
-        finally:
-            path = Path(output_path) if output_path else Path(self.work_dir, 'summary', f'summary_{time_str}.txt')
-            self._write(path.with_name(f'{path.stem}{self.kind.suffix.replace("-", "_")}.txt'))
-
     def _calculate_group_metrics(self, *args: Any) -> Any:
         """Keeps the scores of the tables, which no file has."""
         picked = super()._calculate_group_metrics(*args)
         self._scores = picked[1]
         return picked
 
-    def _write(self, path: Path) -> None:
+    def _more_tables(self, path: Path, verbose: bool) -> Sequence[Path]:
         rows = list(self._rows())
         if not rows and not self._said:
-            return
+            return ()
+        path = path.with_name(f'{path.stem}{self.kind.suffix.replace("-", "_")}.txt')
         table = tabulate.tabulate(
             [list(row.values()) for row in rows], headers=self.kind.columns, disable_numparse=True
         )
         title = f'{self.kind.original.capitalize()} against {self.kind.variant}'
         said = [f'{title} (delta in points, 95% interval of {self.resamples} resamples):']
         text = '\n'.join([*said, table, *dict.fromkeys(self._said)])
-        print(f'\n{text}\n')
+        if verbose:
+            print(f'\n{text}\n')
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text + '\n', encoding='utf-8')
         with path.with_suffix('.csv').open('w', encoding='utf-8', newline='') as stream:
             writer = csv.DictWriter(stream, self.kind.columns, lineterminator='\n')
             writer.writeheader()
             writer.writerows(rows)
+        return (path,)
 
     def _rows(self) -> Iterator[dict[str, str]]:
         datasets = {dataset_abbr_from_cfg(dataset): dataset for dataset in self.dataset_cfgs}

@@ -16,6 +16,8 @@ from opencompass_tooleval.sweep.shards import read_predictions, shard_files
 _ERROR = re.compile(r'(?:Error|Exception|FAILED|Killed|CANCELLED|DUE TO TIME LIMIT)\b')
 _LOGGED = ' - OpenCompass - '
 """In every line of the logger, such as one about a request that is tried again."""
+_TASK = ' - Task ['
+"""A task's first line, with all of its data sets."""
 _ENDED = 'time elapsed: '
 """The logger's last words in a task, whether it failed or not."""
 _RAISED = re.compile(r'(?:\[rank\d+\]:\s*)?[\w.]*(?:Error|Exception|Interrupt)\b')
@@ -121,6 +123,9 @@ class WorkDir:
                 if not _OF_NAMES.match(text[part.start() - 1]):
                     latest[part.group()] = log
         logs = list(dict.fromkeys(reversed(latest.values())))
+        if not logs:  # a task that died before it said which data sets it has is logged under the first of them alone
+            newest = sorted(folder.glob('*.out'), key=lambda file: file.stat().st_mtime, reverse=True)
+            logs = [log for log in newest if _TASK not in tail(log) and last_error(log, dataset)]
         return next((log for log in logs if last_error(log, dataset)), logs[0] if logs else folder)
 
 

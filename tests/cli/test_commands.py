@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,26 @@ def test_help(tooleval: Command, arguments: tuple[str, ...]) -> None:
     outcome = tooleval(*arguments)
     assert (outcome.code, outcome.err) == (0, '')
     assert 'Usage: ' in outcome.out
+
+
+def test_help_names_every_benchmark(tooleval: Command) -> None:
+    said = tooleval('--help').out
+    assert [
+        name for name in ('T-Eval', 'UltraTool', 'EasyTool', 'RestBench', 'FuncQA', 'ToolBench') if name not in said
+    ] == []
+
+
+def test_version(tooleval: Command) -> None:
+    outcome = tooleval('--version')
+    assert (outcome.code, outcome.out) == (0, f'opencompass-tooleval {version("opencompass-tooleval")}\n')
+
+
+def test_status_imports_nothing_heavy(tmp_path: Path) -> None:
+    (tmp_path / 'configs').mkdir()
+    (tmp_path / 'configs' / 'a.py').write_text("models = [dict(abbr='m')]\ndatasets = [dict(abbr='d')]\n")
+    done = probe('status', tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == '[]'
 
 
 @pytest.mark.parametrize('arguments', [('nonsense',), ('score', 'teval', 'review_str'), ('score', 'teval')])

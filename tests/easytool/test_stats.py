@@ -76,6 +76,11 @@ def stats(tooleval: Command, folder: Path, *more: object) -> Any:
     return tooleval('easytool', 'stats', '--source', 'function_schema', *files, *more)
 
 
+def test_the_packaged_tokenizer_by_name() -> None:
+    text = 'concise tool instructions, unabbreviatedly'
+    assert load_counter('offline')(text) == load_counter(str(PACKAGED))(text) > 4
+
+
 def test_the_command(tooleval: Command, tmp_path: Path) -> None:
     out = tmp_path / 'stats.json'
     outcome = stats(tooleval, tmp_path, '--tokenizer', PACKAGED, '--json', out)

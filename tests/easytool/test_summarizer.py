@@ -79,7 +79,8 @@ def run(tmp_path: Path) -> Run:
     return Run(tmp_path)
 
 
-def test_side_by_side(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_side_by_side(run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('TOOLEVAL_VERBOSE', '1')
     run.write('d', [0.0, 1.0], 'one two three four').write('d-easytool', [1.0, 1.0], 'one')
     run.summarize()
     expected = ['m', 'd', 'name', '50.00', '100.00', '50.00', '0.00', '100.00', '2', '5.00', '2.00', '60.00']

@@ -85,7 +85,8 @@ def run(tmp_path: Path) -> Run:
     return Run(tmp_path)
 
 
-def test_complete(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_complete(run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('TOOLEVAL_VERBOSE', '1')
     run.fill().write('m2', 'd2', result(12.5))
     run.summarizer().summarize(time_str=TIME)
     assert run.notes() == (
@@ -144,7 +145,7 @@ def test_nothing_at_all(run: Run) -> None:
     with pytest.raises(SystemExit) as caught:
         run.summarizer().summarize(time_str=TIME)
     assert caught.value.code == 1
-    assert run.notes().splitlines() == [
+    assert [line for line in run.notes().splitlines() if line.startswith('MISSING')] == [
         f'MISSING {model} x {dataset}: no result; see {run.folder / "logs" / "infer" / model} '
         '(no log: the task never started)'
         for model in ('m1', 'm2')
@@ -277,7 +278,68 @@ def test_rows_that_no_model_has_are_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(('cut', 'shown'), [(7, ' | 7 answers cut at max_out_len'), (0, ''), (None, '')])
-def test_cut_answers_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str], cut: int | None, shown: str) -> None:
+def test_cut_answers_are_said(tmp_path: Path, cut: int | None, shown: str) -> None:
     samples = {'all': 200, 'infra': 0} | ({} if cut is None else {'cut': cut})
-    Run(tmp_path).fill(samples=samples).summarizer().summarize(time_str=TIME)
-    assert f'm1 / d1: review_quality ±2.35 | ok 190, review:wrong 10{shown}\n' in capsys.readouterr().out
+    run = Run(tmp_path).fill(samples=samples)
+    run.summarizer().summarize(time_str=TIME)
+    assert f'm1 / d1: review_quality ±2.35 | ok 190, review:wrong 10{shown}\n' in run.notes()
+
+
+def test_the_end_is_one_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(tmp_path, models=('m1', 'a-model-with-a-very-long-name'), datasets=tuple(f'd{i}' for i in range(30)))
+    run.fill(other=1.0)
+    run.summarizer().summarize(time_str=TIME)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) < 25 and not any('|' in line for line in lines)
+    rows = [line for line in lines if line.startswith('d')]
+    assert len(rows) == 12 and all(
+        line.split() == [line.split()[0], 'review_quality', '50.00', '50.00'] for line in rows
+    )
+    assert '(18 more tables in the files below)' in lines
+    files = [Path(line.strip()) for line in lines if line.startswith('  /')]
+    assert len(files) == 2 and all(file.is_file() for file in files)
+    assert f'      tooleval report {tmp_path} -o report' in lines
+
+
+def test_a_task_that_died_at_its_start_is_charged_to_all_its_data_sets(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.fill()
+    for dataset in run.datasets:
+        (run.folder / 'results' / 'm1' / f'{dataset}.json').unlink()
+    log = run.log('infer', 'm1', 'd1', 'Traceback (most recent call last):\n  File "x"\nImportError: no torch\n')
+    with pytest.raises(SystemExit):
+        run.summarizer().summarize(time_str=TIME)
+    lines = capsys.readouterr().out.splitlines()
+    start = lines.index(f'MISSING m1 x d1: no result; see {log}')
+    assert lines[start + 1 : start + 4] == [
+        f'MISSING m1 x d2: no result; see {log}',
+        '  why:  ImportError: no torch',
+        f'  mend: opencompass CONFIG -w {run.folder.parent} -r {run.folder.name}    (what is done is kept)',
+    ]
+
+
+def test_the_command_that_an_error_names_mends_it(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    run.fill()
+    for dataset in run.datasets:
+        (run.folder / 'results' / 'm1' / f'{dataset}.json').unlink()
+    failed = '11/21 12:17:33 - OpenCompass - ERROR - FAILED '
+    run.log(
+        'infer', 'm1', 'd1',
+        f'{failed}d1: DataError: x.json: not found. Mend it with: tooleval prepare teval\n'
+        f'{failed}d2: InfraFailureError: 1 of 4 samples have no answer\n',
+    )  # fmt: skip
+    with pytest.raises(SystemExit):
+        run.summarizer().summarize(time_str=TIME)
+    out = capsys.readouterr().out
+    assert 'DataError: x.json: not found. \n  mend: tooleval prepare teval\n' in out
+    assert f'  mend: tooleval retry {run.folder}\n' in out
+
+
+def test_many_models_are_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(tmp_path, models=tuple(f'{i}-model-of-a-long-name' for i in range(15))).fill()
+    run.summarizer().summarize(time_str=TIME)
+    lines = capsys.readouterr().out.splitlines()
+    assert sum('-model-of-a-long-name' in line and '50.00' in line for line in lines) == 12
+    assert '(3 more models in the files below)' in lines
+    assert all(len(line) <= 80 for line in lines if str(tmp_path) not in line)
