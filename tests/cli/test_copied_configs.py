@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from mmengine.config import Config
 
 from tests.cli.conftest import DEMO, Command
 
@@ -52,3 +53,12 @@ def test_a_copy_in_an_empty_folder_plans(tooleval: Command, tmp_path: Path, swee
     assert 'Map:' not in done.err
     models = json.loads(done.out)['models']
     assert models and all(model['datasets'] and model['samples'] for model in models)
+
+
+def test_the_first_example_of_the_readme_is_a_config_of_an_api_model(tmp_path: Path) -> None:
+    readme = (Path(__file__).parents[2] / 'README.md').read_text(encoding='utf-8')
+    config = tmp_path / 'my_config.py'
+    config.write_text(readme.partition('```python\n')[2].partition('```')[0], encoding='utf-8')
+    loaded = Config.fromfile(config, format_python_code=False)
+    assert [model['run_cfg']['num_gpus'] for model in loaded['models']] == [0] and len(loaded['datasets']) == 8
+    assert {'summarizer', 'infer', 'eval'} <= set(loaded)
