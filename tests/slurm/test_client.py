@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.conftest import ROOT
 from tests.slurm.conftest import SCRIPT, Testbed
+from tests.test_old_names import MOVED
 
 PATIENCE = 300
 SHELL_CONFIG = """
@@ -126,6 +127,32 @@ def test_the_demo_gives_what_it_gives_on_one_machine(testbed: Testbed, tmp_path:
     assert {f'{stage}/oracle/tooleval-{name}.json' for stage in ('predictions', 'results') for name in DEMO} == set(
         files['local']
     )
+
+
+def test_a_work_directory_with_the_old_names_is_resumed_and_scored_again(testbed: Testbed, tmp_path: Path) -> None:
+    """Its config as OpenCompass keeps it, with the names that classes had before they moved."""
+
+    def text(of: Iterable[Path]) -> dict[str, bytes]:
+        return {str(file.relative_to(run)): file.read_bytes() for file in of}
+
+    with opencompass(tmp_path / 'work', DEMO_CONFIG.replace('WHERE', 'slurm')) as first:
+        said, _ = first.communicate(timeout=PATIENCE)
+        assert first.returncode == 0, said
+    (run,) = (tmp_path / 'work' / 'out').iterdir()
+    made = text([*run.glob('predictions/*/*'), *run.glob('results/*/*')])
+    (kept,) = run.glob('configs/*.py')
+    config = kept.read_text(encoding='utf-8')
+    for old, new in MOVED.items():
+        assert new in config
+        config = config.replace(new, old)
+    kept.write_text(config, encoding='utf-8')
+    next(run.glob('predictions/*/*')).unlink()
+    for result in run.glob('results/*/*'):
+        result.unlink()
+    with opencompass(tmp_path / 'work', config, '-r', run.name) as resumed:
+        said, _ = resumed.communicate(timeout=PATIENCE)
+        assert resumed.returncode == 0, said
+    assert text([*run.glob('predictions/*/*'), *run.glob('results/*/*')]) == made
 
 
 def test_where_there_can_be_no_slurm_it_is_said(tmp_path: Path) -> None:
