@@ -14,7 +14,7 @@ def shorten(message: str, most: int = MAX_MESSAGE) -> str:
     return f'{message[: most - 3 - tail]} … {message[-tail:]}'
 
 
-_MOST, _MOST_OF_RECORD, _MOST_OF_FAULT = 450, 80, 300
+_MOST, _MOST_OF_RECORD, _MOST_OF_FAULT, _LEAST_OF_FAULT = 450, 80, 300, 150
 
 
 class DataError(ValueError):
@@ -29,5 +29,7 @@ class DataError(ValueError):
 
     def __init__(self, file: object, what: str, record: str | None = None, cure: str = '') -> None:
         where = str(file) if record is None else f'{file}: record {shorten(repr(record), _MOST_OF_RECORD)}'
-        fault = shorten(what, _MOST_OF_FAULT)
-        super().__init__(shorten(f'{where}: {fault}' + (f'. Mend it with: {cure}' if cure else ''), _MOST))
+        fault = f'{where}: {shorten(what, _MOST_OF_FAULT)}'
+        mend = f'. Mend it with: {cure}' if cure else ''
+        room = max(_MOST - len(mend), _LEAST_OF_FAULT)  # half a command mends nothing
+        super().__init__(shorten(shorten(fault, room) + mend, _MOST))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -55,13 +55,22 @@ def test_ultratool(task: str, language: str, shots: int) -> None:
         )
 
 
-def test_missing_instructions_name_the_command(tmp_path: Path) -> None:
-    with pytest.raises(DataError) as caught:
-        ToolEvalUltraToolEasyToolDataset.load('tooleval:demo/ultratool', 'tool_usage', 'zh', str(tmp_path / 'no.json'))
+def test_missing_instructions_name_the_command() -> None:
+    with TemporaryDirectory() as short:  # messages are bounded, and pytest's folders have long names
+        file = f'{short}/no.json'
+        with pytest.raises(DataError) as caught:
+            ToolEvalUltraToolEasyToolDataset.load('tooleval:demo/ultratool', 'tool_usage', 'zh', file)
     folder = DEMO / 'ultratool' / 'Chinese-dataset'
-    command = f'tooleval easytool generate --source ultratool --input {folder} --model MODEL --out {tmp_path}/no.json'
-    assert f'not found; looked at {tmp_path}/no.json' in str(caught.value)
+    assert f'not found; looked at {file}' in str(caught.value)
+    command = f'tooleval easytool generate --source ultratool --input {folder} --model MODEL --out {file}'
     assert str(caught.value).endswith(f'Mend it with: {command}')
+
+
+def test_a_command_is_kept_whole_in_a_bounded_message() -> None:
+    cure = 'tooleval prepare teval --from ' + 'a/long/path/' * 18
+    message = str(DataError('/'.join(['folder'] * 40), 'it is damaged', cure=cure))
+    assert message.endswith(f'Mend it with: {cure}')
+    assert len(message) <= 500
 
 
 def test_missing_tools_are_listed_with_the_command() -> None:

@@ -178,12 +178,14 @@ def test_restbench_and_funcqa_documents(right: ModelServer, tmp_path: Path) -> N
     examples = [tool.functions[0].example for tool in load_instructions(out).values()]
     assert [one.parameters['input'] for one in examples if one] == ['GET /movie/3/keywords', 'GET /search?query=x']
 
-    schema = {'type': 'object', 'properties': {'input': {'type': 'List'}}, 'required': ['input']}
-    tools = [{'name': name, 'parameters': schema} for name in ('divide_', 'sqrt_')]
+    tools = [
+        {'name': name, 'parameters': {'properties': {'input': {'type': kind}}, 'required': ['input']}}
+        for name, kind in (('divide_', 'List'), ('sqrt_', 'array'))  # the script's samples: [4, 2] and []
+    ]
     functions, out, report = tmp_path / 'functions.json', tmp_path / 'funcqa.json', tmp_path / 'report.json'
     functions.write_text(json.dumps(tools), encoding='utf-8')
     assert easytool_generate('function_schema', functions, cfg, out, shape='funcqa', json_out=str(report)) == 0
-    (listed,) = json.loads(report.read_text(encoding='utf-8'))['listed']  # sqrt_ takes one number, not 4 and 2
+    (listed,) = json.loads(report.read_text(encoding='utf-8'))['listed']  # sqrt_ of nothing is an error
     assert (listed['function'], listed['reason']) == ('sqrt_', 'example:execution')
     assert load_instructions(out)['divide_'].functions[0].example is not None
 

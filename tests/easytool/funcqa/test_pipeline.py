@@ -169,7 +169,9 @@ def test_each_round_is_one_batch(bench: Bench, asked: dict[str, ModelServer]) ->
 def test_a_tiny_model_runs_every_method_to_its_end(bench: Bench, method: str) -> None:
     for subset, count in COUNTS.items():
         result = bench.file('results', 'tiny', subset, method)
-        assert result['samples'] == {'all': count, 'infra': 0}
+        rows = bench.file('predictions', 'tiny', subset, method).values()
+        cut = sum(row['finish'] == 'length' for row in rows)
+        assert result['samples'] == {'all': count, 'infra': 0, 'cut': cut}
         trajectories = bench.trajectories('tiny', subset, method)
         if method == 'easytool':  # nonsense: no tool is chosen, so that no call fails
             assert not any(item.calls for item in trajectories)
