@@ -72,6 +72,7 @@ def arguments_of(dataset: Any) -> list[str]:
     elif benchmark == 'ultratool':
         folder = {'zh': 'Chinese-dataset', 'en': 'English-dataset'}[dataset['language']]
         said, below = ['--language', dataset['language']], [folder, 'test_set', f'{name}.json']
+        said += ['--method', dataset['preset']] if 'preset' in dataset else []
     elif benchmark == 'restbench':
         below = [f'{name}.json']
         said = ['--method', 'easytool'] if dataset.get('method') == 'easytool' else []
@@ -153,6 +154,16 @@ def test_the_first_turn_of_dialogues_is_sent(
         )
     for dataset in [*found, *ids, *chosen_by_number]:
         check(tooleval, dataset, tmp_path / 'run')
+
+
+def test_presets_are_sent(tooleval: Command, tmp_path: Path) -> None:
+    gpt = datasets('ultratool/tooleval_ultratool_zh_gpt_gen', 'tooleval_ultratool_zh_gpt_datasets')
+    for dataset in gpt:
+        dataset['path'] = 'tooleval:demo/ultratool'
+    for dataset in gpt:
+        check(tooleval, dataset, tmp_path / 'run')
+    done = tooleval('prompts', *arguments_of(gpt[0]), '--limit', 1)
+    assert done.out.splitlines()[1] == '--- system'
 
 
 def test_to_be_read_and_a_limit(tooleval: Command, tmp_path: Path) -> None:
