@@ -16,7 +16,7 @@ from rich.table import Table
 from opencompass_tooleval.host.plan import Plan, make_plan
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
-_COLUMNS = ('model', 'jobs', 'GPUs each', 'data sets', 'done', 'samples', 'prompt tokens', 'evaluation jobs')
+_NUMBERS = ('jobs', 'GPUs\neach', 'data\nsets', 'done', 'samples', 'prompt\ntokens', 'evaluation\njobs')
 
 
 def _progress(items: Sequence[Any]) -> Iterable[Any]:
@@ -24,9 +24,10 @@ def _progress(items: Sequence[Any]) -> Iterable[Any]:
 
 
 def _print(plan: Plan) -> None:
-    table = Table(title=f'what {plan.runner} would run')
-    for column in _COLUMNS:
-        table.add_column(column, justify='left' if column == 'model' else 'right')
+    table = Table(title=f'what {plan.runner} would run', title_justify='left', box=None, pad_edge=False)
+    table.add_column('model', overflow='fold')
+    for column in _NUMBERS:
+        table.add_column(column, justify='right', no_wrap=True)
     for one in plan.models:
         numbers = (one.jobs, one.gpus, one.datasets, one.done, one.samples, one.prompt_tokens, one.evaluations)
         table.add_row(escape(one.model), *(f'{number:,}' for number in numbers))

@@ -25,9 +25,10 @@ def _duration(seconds: float | None) -> str:
 
 
 def _summary(models: Sequence[str], cells: Sequence[Cell]) -> Table:
-    table = Table(title='model x data sets')
-    for column in ('model', *(state.value for state in State), 'samples/s', 'time left'):
-        table.add_column(column, justify='left' if column == 'model' else 'right')
+    table = Table(title='model x data sets', title_justify='left', box=None, pad_edge=False)  # 80 columns are enough
+    table.add_column('model', overflow='fold')
+    for column in (*(state.value for state in State), 'samples/s', 'time left'):
+        table.add_column(column, justify='right', no_wrap=True)
     for model in models:
         mine = [cell for cell in cells if cell.model == model]
         counts = Counter(cell.state for cell in mine)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from mmengine.config import Config
+from opencompass.utils import match_files
 
 from tests.cli.conftest import DEMO, Command
 
@@ -62,3 +63,9 @@ def test_the_first_example_of_the_readme_is_a_config_of_an_api_model(tmp_path: P
     loaded = Config.fromfile(config, format_python_code=False)
     assert [model['run_cfg']['num_gpus'] for model in loaded['models']] == [0] and len(loaded['datasets']) == 8
     assert {'summarizer', 'infer', 'eval'} <= set(loaded)
+
+
+@pytest.mark.parametrize('summarizer', sorted(file.stem for file in (CONFIGS / 'summarizers').glob('tooleval*.py')))
+def test_a_summarizer_is_found_by_its_name_alone(summarizer: str) -> None:
+    """OpenCompass looks at any depth, and warns of ambiguous patterns where a name is there twice."""
+    assert len(match_files(str(CONFIGS / 'summarizers'), f'{summarizer}.py')) == 1

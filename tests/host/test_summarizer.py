@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mmengine.config import ConfigDict
 
-from opencompass_tooleval.configs.summarizers.groups.tooleval_teval import tooleval_teval_summary_groups
+from opencompass_tooleval.configs.summarizers.groups.tooleval_teval_groups import tooleval_teval_summary_groups
 from opencompass_tooleval.host.summarizer import ToolEvalSummarizer
 
 TIME = '20250101_000000'

@@ -5,12 +5,12 @@ from mmengine.config import read_base
 from opencompass_tooleval.easytool.summarizer import ToolEvalEasyToolSummarizer
 
 with read_base():
-    from .groups.tooleval_easytool import tooleval_easytool_rows, tooleval_easytool_summary_groups
-    from .groups.tooleval_funcqa import tooleval_funcqa_rows, tooleval_funcqa_summary_groups
-    from .groups.tooleval_restbench import tooleval_restbench_rows
-    from .groups.tooleval_teval import tooleval_teval_rows, tooleval_teval_summary_groups
-    from .groups.tooleval_toolbench import tooleval_toolbench_rows
-    from .groups.tooleval_ultratool import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
+    from .groups.tooleval_easytool_groups import tooleval_easytool_rows, tooleval_easytool_summary_groups
+    from .groups.tooleval_funcqa_groups import tooleval_funcqa_rows, tooleval_funcqa_summary_groups
+    from .groups.tooleval_restbench_groups import tooleval_restbench_rows
+    from .groups.tooleval_teval_groups import tooleval_teval_rows, tooleval_teval_summary_groups
+    from .groups.tooleval_toolbench_groups import tooleval_toolbench_rows
+    from .groups.tooleval_ultratool_groups import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
 
 summarizer = dict(
     type=ToolEvalEasyToolSummarizer,

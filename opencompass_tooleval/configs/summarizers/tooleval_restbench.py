@@ -4,6 +4,6 @@ from mmengine.config import read_base
 from opencompass_tooleval.easytool.summarizer import ToolEvalEasyToolSummarizer
 
 with read_base():
-    from .groups.tooleval_restbench import tooleval_restbench_rows
+    from .groups.tooleval_restbench_groups import tooleval_restbench_rows
 
 summarizer = dict(type=ToolEvalEasyToolSummarizer, dataset_abbrs=tooleval_restbench_rows, summary_groups=[])

@@ -3,7 +3,7 @@ from mmengine.config import read_base
 from opencompass_tooleval.host.summarizer import ToolEvalSummarizer
 
 with read_base():
-    from .groups.tooleval_teval import tooleval_teval_rows, tooleval_teval_summary_groups
+    from .groups.tooleval_teval_groups import tooleval_teval_rows, tooleval_teval_summary_groups
 
 summarizer = dict(
     type=ToolEvalSummarizer,

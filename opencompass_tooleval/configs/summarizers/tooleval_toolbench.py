@@ -4,6 +4,6 @@ from mmengine.config import read_base
 from opencompass_tooleval.easytool.summarizer import ToolEvalEasyToolSummarizer
 
 with read_base():
-    from .groups.tooleval_toolbench import tooleval_toolbench_rows
+    from .groups.tooleval_toolbench_groups import tooleval_toolbench_rows
 
 summarizer = dict(type=ToolEvalEasyToolSummarizer, dataset_abbrs=tooleval_toolbench_rows, summary_groups=[])

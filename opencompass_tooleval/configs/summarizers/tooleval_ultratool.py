@@ -3,7 +3,7 @@ from mmengine.config import read_base
 from opencompass_tooleval.host.summarizer import ToolEvalSummarizer
 
 with read_base():
-    from .groups.tooleval_ultratool import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
+    from .groups.tooleval_ultratool_groups import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
 
 summarizer = dict(
     type=ToolEvalSummarizer,

@@ -5,8 +5,8 @@ from mmengine.config import read_base
 with read_base():
     from opencompass_tooleval.easytool.variants import TEVAL_VARIANTS, ULTRATOOL_VARIANTS
 
-    from .tooleval_teval import tooleval_teval_rows, tooleval_teval_summary_groups
-    from .tooleval_ultratool import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
+    from .tooleval_teval_groups import tooleval_teval_rows, tooleval_teval_summary_groups
+    from .tooleval_ultratool_groups import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
 
 _versions = ['v1', 'v1_zh', 'v2', 'v2_zh', 'v2_subset', 'v2_subset_zh']
 _instructed = [

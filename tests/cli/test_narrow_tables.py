@@ -1,0 +1,39 @@
+"""Tables on a terminal of 80 columns: nothing that is a number or a header is cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.cli.plan import _print
+from opencompass_tooleval.host.plan import ModelPlan, Plan
+from tests.cli.conftest import Command
+
+MODEL = 'qwen2.5-72b-instruct-hf'
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('COLUMNS', '80')
+
+
+def test_status(tooleval: Command, tmp_path: Path) -> None:
+    (tmp_path / 'configs').mkdir()
+    (tmp_path / 'configs' / 'a.py').write_text(f"models = [dict(abbr='{MODEL}')]\ndatasets = [dict(abbr='d')]\n")
+    done = tooleval('status', tmp_path)
+    assert done.code == 0, done.err
+    words = done.out.split()
+    assert all(
+        word in words for word in ('done', 'answered', 'running', 'failed', 'waiting', 'samples/s', 'time', 'left')
+    )
+    assert all(len(line) <= 80 for line in done.out.splitlines() if str(tmp_path) not in line)
+
+
+def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    model = ModelPlan(MODEL, 12, 8, 34, 21, 1234567, 987654321, 'tokenizer x', 35)
+    _print(Plan([model], 8, 'SlurmArrayRunner'))
+    said = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in said.splitlines())
+    words = said.split()
+    assert all(word in words for word in ('samples', 'tokens', 'evaluation', '1,234,567', '987,654,321', '35'))
