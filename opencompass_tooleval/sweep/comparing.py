@@ -195,6 +195,12 @@ def _error(result: Result, metric: str, drawn: float | None) -> float | None:
     return errors.get(metric) if isinstance(errors, dict) else drawn
 
 
+def _part(result: Result, name: str) -> Mapping[str, Any]:
+    """What a result says under a name; nothing where that is no object, as in results of others."""
+    part = result.get(name)
+    return part if isinstance(part, Mapping) else {}
+
+
 def _ids(result: Result) -> set[str]:
     return {str(detail['id']) for detail in details_of(result)}
 
@@ -209,13 +215,13 @@ def _notes(dataset: str, results: Sequence[Result], models: Sequence[str]) -> It
     if first != second:
         both, either = len(first & second), len(first | second)
         yield f'{dataset}: {both} of {either} records are in both; the difference is over these'
-    known = [result.get('provenance') or {} for result in results]
+    known = [_part(result, 'provenance') for result in results]
     for key in dict.fromkeys([*known[0], *known[1]]):
         a, b = (provenance.get(key) for provenance in known)
         if a != b and key not in _NOT_SETTINGS:
             yield f'{dataset}: {key} is {a!r} of one and {b!r} of the other; the scores may not compare'
     for model, result in zip(models, results, strict=True):
-        count = (result.get('samples') or {}).get('infra')
+        count = _part(result, 'samples').get('infra')
         if count:
             yield f'{dataset}: {count} samples of {model} have no answer, through no fault of the model'
 

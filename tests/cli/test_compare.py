@@ -318,6 +318,15 @@ def test_models_without_a_shared_data_set(tooleval: Command, run: Path) -> None:
     assert done.code == 1 and 'the models share no data set' in done.err and 'third has other' in done.err
 
 
+def test_a_result_whose_provenance_is_no_object_is_compared(tooleval: Command, run: Path) -> None:
+    for file in sorted(run.glob('results/*/*.json')):
+        content = json.loads(file.read_text(encoding='utf-8'))
+        file.write_text(
+            json.dumps({**content, 'provenance': 3, 'samples': [], 'standard_errors': []}), encoding='utf-8'
+        )
+    assert tooleval('compare', run, 'weak', 'strong').code == 0
+
+
 def test_a_damaged_result_is_named(tooleval: Command, run: Path) -> None:
     file = run / 'results' / 'weak' / 'tooleval-teval-plan_json_v2.json'
     file.write_text('{"f1_score": 1')
