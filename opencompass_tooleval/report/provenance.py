@@ -53,7 +53,7 @@ def runs_table(material: Material) -> Table:
             f'{file.name} sha256 {hashlib.sha256(file.read_bytes()).hexdigest()}'
             for file in sorted((run.path / 'configs').glob('*.py'))
         )
-        rows.append((name, configs, shown(_seconds(run, 'infer'), 0), shown(_seconds(run, 'eval'), 0)))
+        rows.append((name, configs, shown(_seconds(run, 'infer'), 2), shown(_seconds(run, 'eval'), 2)))
     columns = ('run', 'configs', 'inference, s', 'scoring, s')
     return Table('runs', 'Working directories', columns, tuple(rows))
 

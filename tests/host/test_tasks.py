@@ -69,7 +69,7 @@ def test_logs_say_how_long_a_task_took(run: tuple[subprocess.CompletedProcess[st
     (work_dir,) = folder.glob('out/*')
     (row,) = runs_table(read([work_dir])).rows
     inference, scoring = map(float, row[2:])
-    assert inference >= 1 and scoring >= 1
+    assert inference > 0 and scoring > 0
 
 
 def test_what_failed_is_said(run: tuple[subprocess.CompletedProcess[str], Path]) -> None:
