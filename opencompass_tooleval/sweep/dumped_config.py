@@ -179,6 +179,8 @@ def read_dumped(file: Path) -> dict[str, Any]:
             content = stream.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise _Refused(f'it is longer than {MAX_BYTES} bytes')
+        if b'\0' in content:
+            raise _Refused('it holds a NUL, which no Python file does')
         return _Reader(content.decode('utf-8')).config()
     except (OSError, ValueError, SyntaxError, _Refused) as error:
         raise DataError(file, f'the config cannot be read, and is not executed ({error})') from error
