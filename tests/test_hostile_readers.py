@@ -415,6 +415,7 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'core/subset_names.py': 'names of files and data sets',
     'sweep/importing.py': 'one class of characters, in names',
     'host/judging.py': 'names and settings in a config of the user',
+    'host/last_screen.py': 'names of data sets',
     'sweep/result_place.py': 'names of files',
     'sweep/shards.py': 'names of files and data sets',
     'sweep/whole_file.py': 'names of files',
