@@ -107,7 +107,7 @@ def test_a_folder_without_a_tokenizer(tooleval: Command, tmp_path: Path) -> None
     outcome = stats(tooleval, tmp_path, '--tokenizer', tmp_path)
     assert outcome.code == 1 and 'holds no tokenizer' in outcome.err and 'Traceback' not in outcome.err
     outcome = stats(tooleval, tmp_path, '--tokenizer', 'gpt2')
-    assert outcome.code == 1 and 'neither cl100k_base nor a folder' in outcome.err
+    assert outcome.code == 1 and 'neither cl100k_base, offline nor a folder' in outcome.err
 
 
 def test_faults_of_the_users_files(tooleval: Command, tmp_path: Path) -> None:
