@@ -22,7 +22,7 @@ def pytest(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_signals_are_heard_in_the_background() -> None:
-    done = pytest('tests/host/test_interrupts.py', '-n', '1')
+    done = pytest('tests/sweep/test_interrupts.py', '-n', '1')
     assert done.returncode == 0, done.stdout
 
 
