@@ -167,9 +167,9 @@ def _find(request: PromptsRequest, place: _Place) -> dict[str, Any]:
     if request.benchmark == 'funcqa':
         rows = [row for row in rows if _dialogues(row)['method'] == (request.method or 'easytool')]
     if not rows:
-        wanted = {'method': request.method, 'instructions': request.instructions, 'version': request.version}
-        said = ', '.join(f'{name} {value}' for name, value in wanted.items() if value)
-        raise ValueError(f'{request.benchmark} has no {request.subset}' + (f' with {said}' if said else ''))
+        options = {'method': request.method, 'instructions': request.instructions, 'version': request.version}
+        asked_for = ', '.join(f'{name} {value}' for name, value in options.items() if value)
+        raise ValueError(f'{request.benchmark} has no {request.subset}' + (f' with {asked_for}' if asked_for else ''))
     return dict(rows[0])
 
 

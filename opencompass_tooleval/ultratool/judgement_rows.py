@@ -54,17 +54,17 @@ def _own(file: Path, subset: Subset, number: str, row: Mapping[str, Any]) -> Jud
     if status != JUDGED:
         return Judged(record_id, step, str(status), answer_digest=digest, fault=bounded_text(row.get('fault'), 100))
     scores = row.get('scores')
-    wanted = dimensions(subset)
+    names = dimensions(subset)
     if not isinstance(scores, dict) or any(
-        isinstance(scores.get(name), bool) or not isinstance(scores.get(name), (int, float)) for name in wanted
+        isinstance(scores.get(name), bool) or not isinstance(scores.get(name), (int, float)) for name in names
     ):
-        raise DataError(file, f"'scores' needs numbers for {', '.join(wanted)}", number)
-    outside = next((name for name in wanted if not LOWEST <= scores[name] <= FULL), None)
+        raise DataError(file, f"'scores' needs numbers for {', '.join(names)}", number)
+    outside = next((name for name in names if not LOWEST <= scores[name] <= FULL), None)
     if outside:
         return Judged(record_id, step, FAILED, answer_digest=digest, fault=f'range:{outside}')
     why_of = row.get('why')
-    why = {name: bounded_text(why_of[name]) for name in wanted if why_of.get(name)} if isinstance(why_of, dict) else {}
-    return Judged(record_id, step, JUDGED, {name: float(scores[name]) for name in wanted}, why, digest)
+    why = {name: bounded_text(why_of[name]) for name in names if why_of.get(name)} if isinstance(why_of, dict) else {}
+    return Judged(record_id, step, JUDGED, {name: float(scores[name]) for name in names}, why, digest)
 
 
 def _content(steps: Any, reference: Any) -> str:

@@ -87,12 +87,12 @@ def load_log(file: Path, records: Sequence[Record]) -> list[LoggedQuestion] | No
     if entries is None:
         return None
     labelled = any(isinstance(entry, dict) and entry.get('check') for entry in entries)
-    wanted = {record.question.strip() for record in records}
+    questions = {record.question.strip() for record in records}
     logged: dict[str, LoggedQuestion] = {}
     for number, entry in enumerate(entries):
         try:
             question = _text(entry, 'question').strip()
-            if question not in wanted:
+            if question not in questions:
                 raise _Fault('its question is not in the data')
             if question in logged:
                 raise _Fault('its question is answered before')

@@ -72,8 +72,8 @@ def find_right(text: str, gold: int | float) -> Fraction | None:
     nearest = min(numbers, key=lambda value: abs(value - Fraction(repr(gold))), default=None)
     if is_right(Number(nearest), gold):
         return nearest
-    wanted = round_as_tools(float(gold))
-    return next((value for value in numbers if round_as_tools(float(value)) == wanted), None)
+    rounded_gold = round_as_tools(float(gold))
+    return next((value for value in numbers if round_as_tools(float(value)) == rounded_gold), None)
 
 
 def score_trajectory(record: Record, trajectory: Trajectory) -> QuestionScore:
@@ -120,8 +120,8 @@ def _answer_reason(trajectory: Trajectory, number: Number, right: bool, strict: 
 
 def _ends_in_thoughts(trajectory: Trajectory) -> bool:
     """Whether the last that the model said is thoughts without an end; the answer of a trajectory is cut from it."""
-    said = trajectory.rounds[-1].get('answer') if trajectory.rounds else None
-    return isinstance(said, str) and strip_reasoning(said).reason == TRUNCATED_REASONING
+    last_reply = trajectory.rounds[-1].get('answer') if trajectory.rounds else None
+    return isinstance(last_reply, str) and strip_reasoning(last_reply).reason == TRUNCATED_REASONING
 
 
 def _shown(value: Fraction) -> str:
