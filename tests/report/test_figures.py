@@ -389,7 +389,7 @@ def test_a_log_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(Path, 'open', counting)
     found = read([tmp_path])
-    assert len(found.missing) == 6 and runs_table(found).rows[0][2] == '2' and len(sizes) == 1
+    assert len(found.missing) == 6 and runs_table(found).rows[0][2] == '2.00' and len(sizes) == 1
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
