@@ -93,12 +93,13 @@ def import_command(
 def report_command(
     work_dirs: list[Path] = typer.Argument(help='Working directories of OpenCompass; of several runs, the latest.'),
     out: Path = typer.Option(Path('report'), '--out', '-o', help='Folder for the pages; replaces an earlier report.'),
+    figures: str = typer.Option('', help='Charts as files too: any of svg,png,pdf.'),
     open_it: bool = typer.Option(False, '--open', help='Show it in a browser.'),
 ) -> None:
-    """Write pages to look at, from disk: scores, charts, samples, and files for a paper."""
+    """Write pages to look at, from disk: scores, charts, samples, and tables as files for a paper."""
     from opencompass_tooleval.cli.report import report
 
-    report(work_dirs, out, open_it)
+    report(work_dirs, out, figures, open_it)
 
 
 def add_commands(app: typer.Typer) -> None:

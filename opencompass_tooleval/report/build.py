@@ -1,4 +1,4 @@
-"""Writes a report: pages, charts, samples, and files for a paper."""
+"""Writes a report: pages that draw their charts, samples, tables, and charts as files where a paper needs them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from opencompass_tooleval.report.easytool_figures import (
 )
 from opencompass_tooleval.report.figure import Figure, Table, as_table, shown
 from opencompass_tooleval.report.files import save_table
-from opencompass_tooleval.report.plots import save
 from opencompass_tooleval.report.provenance import missing_table, provenance_table, runs_table
 from opencompass_tooleval.report.read import Material, read
 from opencompass_tooleval.report.reasons import fragment, reason_figures
@@ -98,7 +97,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def write_report(work_dirs: Sequence[Path], out: Path) -> Path:
+def write_report(work_dirs: Sequence[Path], out: Path, formats: Sequence[str] = ()) -> Path:
     """Writes the report of working directories into a folder. It replaces an earlier one when it is complete.
 
     A damaged result or predictions file does not end it: the report says so.
@@ -106,6 +105,7 @@ def write_report(work_dirs: Sequence[Path], out: Path) -> Path:
     Args:
         work_dirs: Runs, or folders of runs.
         out: A new or empty folder, or one with an earlier report.
+        formats: What every chart is written as beside the pages, which need none of it: 'svg', 'png', 'pdf'.
 
     Returns:
         The first page.
@@ -119,7 +119,7 @@ def write_report(work_dirs: Sequence[Path], out: Path) -> Path:
     shutil.rmtree(fresh, ignore_errors=True)  # of a report that was killed
     try:
         with naming(out):
-            _write(material, fresh)
+            _write(material, fresh, formats)
         for old in out.iterdir():
             if old.name not in (FRESH, MARKER):
                 shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
@@ -138,7 +138,7 @@ def _claim(out: Path) -> None:
     (out / MARKER).write_text(f'{__version__}\n', encoding='utf-8')
 
 
-def _write(material: Material, out: Path) -> None:
+def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     retrievals = list(_retrievals(material))
     out.mkdir()
     samples = SampleFiles(out / 'samples')
@@ -158,22 +158,25 @@ def _write(material: Material, out: Path) -> None:
     if any(figure.section == 'easytool' for figure in figures):
         easytool += easytool_published()
     report = Report(material, tables, tuple(figures), tuple(easytool))
-    said = (runs_table(material), provenance_table(material, spent), missing_table(material, samples.damaged))
-    _write_files(report, said, out / 'files')
-    _write_pages(report, said, out)
+    about_runs = (runs_table(material), provenance_table(material, spent), missing_table(material, samples.damaged))
+    _write_files(report, about_runs, out / 'files', formats)
+    _write_pages(report, about_runs, out, formats)
 
 
-def _write_files(report: Report, said: Sequence[Table], folder: Path) -> None:
+def _write_files(report: Report, about_runs: Sequence[Table], folder: Path, formats: Sequence[str]) -> None:
     folder.mkdir()
-    for table in (*report.easytool, *said, *map(as_table, report.figures)):
+    for table in (*report.easytool, *about_runs, *map(as_table, report.figures)):
         save_table(table, folder)
     for board in report.boards:
         save_table(board_table(board), folder, latex=printed_table(board))
-    for figure in report.figures:
-        save(figure, folder)
+    if formats:
+        from opencompass_tooleval.report.plots import save  # matplotlib takes longer than a whole report
+
+        for figure in report.figures:
+            save(figure, folder, formats)
 
 
-def _write_pages(report: Report, said: Sequence[Table], out: Path) -> None:
+def _write_pages(report: Report, about_runs: Sequence[Table], out: Path, formats: Sequence[str]) -> None:
     environment = Environment(
         loader=PackageLoader('opencompass_tooleval.report'),
         autoescape=True,
@@ -182,7 +185,8 @@ def _write_pages(report: Report, said: Sequence[Table], out: Path) -> None:
         lstrip_blocks=True,
     )
     environment.globals |= {'shown': shown, 'as_table': as_table, 'fragment': fragment, 'version': __version__}
-    context = {'report': report, 'sections': SECTIONS, 'said': said}
+    environment.globals['chart_formats'] = tuple(formats)
+    context = {'report': report, 'sections': SECTIONS, 'about_runs': about_runs}
     for page in ('index', 'samples', 'provenance'):
         text = environment.get_template(f'{page}.html.j2').render(context, page=page)
         (out / f'{page}.html').write_text(text, encoding='utf-8', errors='replace')

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Number = float | None
+FORMATS = ('svg', 'png', 'pdf')
+"""What charts are written as for a paper."""
 
 
 @dataclass(frozen=True)

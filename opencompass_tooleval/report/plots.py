@@ -1,10 +1,10 @@
-"""Figures as SVG and PNG, by matplotlib: no browser is needed."""
+"""Figures as files for a paper, by matplotlib: no browser is needed. Imported only where such files are asked for."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from opencompass_tooleval.report.palette import COLOURS, PUBLISHED, RIGHT
 
 _STYLES = ('-', '--', '-.')
 _MARKERS = 'osD^vp*h'
+_NO_DATE: dict[str, Any] = {'svg': {'Date': None}, 'pdf': {'CreationDate': None}}
 _HATCHES = ('', '\\\\', '..')
 
 # A font without a sign draws a box; that is no reason to fill the log.
@@ -49,8 +50,8 @@ def _legend(figure: Figure) -> Iterator[tuple[Series, str]]:
     return zip(figure.series, _plain_names(series.name for series in figure.series), strict=True)
 
 
-def save(figure: Figure, folder: Path) -> None:
-    """Writes ``NAME.svg`` and ``NAME.png``."""
+def save(figure: Figure, folder: Path, formats: Sequence[str]) -> None:
+    """Writes ``NAME.svg`` and so on, the same bytes every time; ``figure.FORMATS`` has all formats."""
     wide = figure.kind in ('bars', 'stacked', 'heat')
     width = (
         min(20.0, 5 + 0.12 * len(figure.labels) * (len(figure.series) if figure.kind == 'bars' else 2)) if wide else 6
@@ -63,9 +64,8 @@ def save(figure: Figure, folder: Path) -> None:
         axes.set_title(plain(title) if len(title) <= CUT else '\n'.join(map(_short, title.split(': '))))
         if figure.kind != 'heat':
             canvas.legend(loc='outside lower center', ncols=4, fontsize=7)
-        for ending in ('svg', 'png'):
-            metadata = {'Date': None} if ending == 'svg' else None
-            canvas.savefig(folder / f'{figure.name}.{ending}', dpi=150, metadata=metadata)
+        for ending in formats:
+            canvas.savefig(folder / f'{figure.name}.{ending}', dpi=150, metadata=_NO_DATE.get(ending))
 
 
 def _numbers(values: tuple[float | None, ...]) -> list[float]:

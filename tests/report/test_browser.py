@@ -274,24 +274,30 @@ def test_a_report_can_be_printed(browser: Browser, tmp_path: Path) -> None:
     page = write_report([run], tmp_path / 'out')
     browser.look(dark=True)
     browser.open(page)
+    browser.wait('window.Plotly !== undefined')
+    count = 'document.querySelectorAll(\'.chart .main-svg[width="650"]\').length'
+    browser.driver.execute_script(f"addEventListener('beforeprint', () => {{ window.onPaper = {count}; }})")
+    assert browser.driver.execute_script(f'return {count}') == 0
     pdf = browser.driver.execute_cdp_cmd('Page.printToPDF', {})
     (browser.screenshots / 'printed.pdf').write_bytes(base64.b64decode(pdf['data']))
-    # Printing has loaded the charts, though nobody scrolled to them.
-    sizes = browser.driver.execute_script('return [...document.images].map((image) => image.naturalWidth)')
-    assert len(sizes) > 20 and all(sizes)
     browser.look_printed()
+    browser.driver.execute_script("dispatchEvent(new Event('beforeprint'))")
     shown = [figure for figure in browser.all('figure') if figure.is_displayed()]
-    assert len(shown) == 2
+    # When the browser went on to print, the charts stood, though nobody had scrolled to them.
+    assert len(shown) == 2 and browser.driver.execute_script('return window.onPaper') >= 2
     for figure in shown:
-        image, chart = figure.find_element('css selector', 'img'), figure.find_element('css selector', '.chart')
-        assert image.is_displayed() and not chart.is_displayed() and image.size['width'] > 300
+        chart = figure.find_element('css selector', '.main-svg')
+        assert chart.is_displayed() and 300 < chart.size['width'] <= 700
+        name = figure.find_element('css selector', '.xtick text')
+        assert name.value_of_css_property('fill') == 'rgb(0, 0, 0)', 'white paper, though the page is dark'
     for table in browser.all('table'):
         assert table.rect['x'] + table.rect['width'] <= 700, table.get_attribute('id')
     inside = "return [...document.querySelectorAll('td')].every((td) => td.getBoundingClientRect().right <= 700)"
     assert browser.driver.execute_script(inside)
     browser.shoot('printed')
     browser.look()
-    assert not any(image.is_displayed() for image in browser.all('figure img'))
+    browser.driver.execute_script("dispatchEvent(new Event('afterprint'))")
+    browser.wait("document.querySelector('figure .main-svg').getBoundingClientRect().width > 700")
     browser.check_quiet()
 
 

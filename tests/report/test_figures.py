@@ -16,7 +16,16 @@ from opencompass_tooleval.report import published
 from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, printed_table
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.easytool_figures import comparisons, easytool_figures, easytool_table, retrieval_figure
-from opencompass_tooleval.report.figure import CUT, Figure, Series, Table, as_table, short_name, short_names
+from opencompass_tooleval.report.figure import (
+    CUT,
+    FORMATS,
+    Figure,
+    Series,
+    Table,
+    as_table,
+    short_name,
+    short_names,
+)
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.marks import marks_of
 from opencompass_tooleval.report.plots import save
@@ -455,7 +464,8 @@ def test_points_are_named(tmp_path: Path) -> None:
     )
     assert to_plotly(figure)['data'][1]['text'] == ['GPT-4', 'LLaMA']
     assert to_plotly(figure)['data'][1]['mode'] == 'markers+text'
-    save(figure, tmp_path)
+    save(figure, tmp_path, FORMATS)
+    assert (tmp_path / 'n.png').read_bytes()[:4] == b'\x89PNG' and (tmp_path / 'n.pdf').read_bytes()[:4] == b'%PDF'
     text = (tmp_path / 'n.svg').read_text(encoding='utf-8')
     assert '>GPT-4</text>' in text and '>LLaMA</text>' in text
 

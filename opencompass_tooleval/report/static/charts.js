@@ -1,17 +1,21 @@
-// Charts are drawn by plotly when they come into view, in the colours of the page; plotly is loaded with the first.
+// Charts are drawn by plotly when they come into view, in the colours of the page, and all of them for paper. Plotly is
+// loaded with the first of them, or when nothing else is to be done: print cannot wait for it.
 'use strict';
 
 const tooleval = { charts: {}, figures(charts) { tooleval.charts = charts; } };
 
-function colours() {
+const PAPER = { autosize: false, width: 650, height: 420 }; // fits on A4 with margins
+
+function colours(onPaper) {
   const style = getComputedStyle(document.body);
-  const grid = style.getPropertyValue('--line');
+  const text = onPaper ? '#000' : style.color; // also a dark page is printed on white
+  const grid = onPaper ? '#ccc' : style.getPropertyValue('--line');
   const axis = { gridcolor: grid, linecolor: grid, zerolinecolor: grid };
   return {
-    font: { color: style.color, family: style.fontFamily },
+    font: { color: text, family: style.fontFamily },
     paper_bgcolor: 'transparent',
     plot_bgcolor: 'transparent',
-    modebar: { bgcolor: 'transparent', color: grid, activecolor: style.color },
+    modebar: { bgcolor: 'transparent', color: grid, activecolor: text },
     xaxis: axis,
     yaxis: axis,
     polar: { bgcolor: 'transparent', radialaxis: axis, angularaxis: axis },
@@ -40,14 +44,14 @@ function loadPlotly() {
   return loading;
 }
 
-async function draw(figure) {
+async function draw(figure, onPaper = false) {
   const chart = tooleval.charts[figure.dataset.figure];
   if (!chart || figure.hidden) return;
   figure.dataset.drawn = 'yes';
-  await loadPlotly();
+  if (!window.Plotly) await loadPlotly(); // what is printed has to be there when this returns
   const box = figure.querySelector('.chart');
   const fresh = structuredClone(chart);
-  Plotly.react(box, fresh.data, merge(colours(), fresh.layout), {
+  Plotly.react(box, fresh.data, { ...merge(colours(onPaper), fresh.layout), ...(onPaper ? PAPER : { autosize: true }) }, {
     displaylogo: false,
     responsive: true,
     showSendToCloud: false, // nothing leaves the page
@@ -80,8 +84,11 @@ function start() {
       }
     });
   }
-  const redraw = () => figures.filter((figure) => figure.dataset.drawn).forEach(draw);
+  const redraw = () => figures.filter((figure) => figure.dataset.drawn).forEach((figure) => draw(figure));
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+  addEventListener('beforeprint', () => figures.forEach((figure) => draw(figure, true)));
+  addEventListener('afterprint', redraw);
+  if (figures.length) addEventListener('load', () => setTimeout(loadPlotly, 500));
 }
 
 document.addEventListener('DOMContentLoaded', start);
