@@ -15,8 +15,9 @@ from rich.progress import track
 from rich.table import Table
 
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
+from opencompass_tooleval.core.intervals import LEVEL, RESAMPLES, SEED
 from opencompass_tooleval.core.paired import Difference
-from opencompass_tooleval.sweep.comparing import LEVEL, Comparison, Row, Side, sample_row
+from opencompass_tooleval.sweep.comparing import Comparison, Row, Side, sample_row
 from opencompass_tooleval.sweep.comparing import compare as compare_sides
 from opencompass_tooleval.sweep.whole_file import whole_file
 from opencompass_tooleval.sweep.work_dir import WorkDir
@@ -44,8 +45,8 @@ class CompareRequest:
     model_b: str
     other: Path | None = None
     datasets: str = '*'
-    samples: int = 10000
-    seed: int = 0
+    samples: int = RESAMPLES
+    seed: int = SEED
     json_out: str | None = None
     details: Path | None = None
     show: int = 3

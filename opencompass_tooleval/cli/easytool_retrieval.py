@@ -12,7 +12,7 @@ from rich.table import Table
 
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.bootstrap import paired_bootstrap
+from opencompass_tooleval.core.intervals import Pairs, intervals_of
 from opencompass_tooleval.easytool.toolbench import VERSION, texts
 from opencompass_tooleval.easytool.toolbench.records import load_data
 from opencompass_tooleval.easytool.toolbench.retrieval import (
@@ -54,13 +54,16 @@ class RetrievalRequest:
     details: Path | None = None
 
 
-def _points(scores: Sequence[RetrievalScore], metric: str) -> list[float]:
-    return [100 * float(score.values[metric] or 0) for score in scores]
-
-
-def _differences(before: Sequence[RetrievalScore], after: Sequence[RetrievalScore]) -> dict[str, dict[str, float]]:
+def _differences(
+    subset: str, before: Sequence[RetrievalScore], after: Sequence[RetrievalScore]
+) -> dict[str, dict[str, float]]:
     """Metric -> what instructions gain, in points, and where that lies (95%)."""
-    return {metric: asdict(paired_bootstrap(_points(before, metric), _points(after, metric))) for metric in METRICS}
+    ids, weights = tuple(score.id for score in before), (1.0,) * len(before)
+    pairs = {}
+    for metric in METRICS:
+        points = [tuple(100 * float(score.values[metric] or 0) for score in side) for side in (before, after)]
+        pairs[f'toolbench-{subset}', metric] = Pairs(ids, points[0], points[1], weights, weights)
+    return {metric: asdict(interval) for (_, metric), interval in intervals_of(pairs).items()}
 
 
 def _print(result: dict[str, Any]) -> None:
@@ -115,7 +118,7 @@ def easytool_retrieval(request: RetrievalRequest) -> None:
         },
     }
     if INSTRUCTIONS in scores:
-        result['difference'] = _differences(scores[DOCUMENTATION], scores[INSTRUCTIONS])
+        result['difference'] = _differences(request.subset, scores[DOCUMENTATION], scores[INSTRUCTIONS])
     write_outputs(result, [score for mine in scores.values() for score in mine], request.json_out, request.details)
     if request.json_out != STDOUT:
         _print(result)

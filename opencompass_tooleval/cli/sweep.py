@@ -7,6 +7,8 @@ from pathlib import Path
 
 import typer
 
+from opencompass_tooleval.core.intervals import RESAMPLES, SEED
+
 WORK_DIR = typer.Argument(help='A working directory of OpenCompass; of several runs, the latest.')
 JSON = typer.Option(False, '--json', help='Print JSON.')
 
@@ -45,8 +47,8 @@ def compare_command(
     model_b: str = typer.Argument(help='The other model.'),
     other: Path | None = typer.Option(None, '--with', help='Where MODEL_B is, if in another working directory.'),
     datasets: str = typer.Option('*', help="Pattern of the data sets' names, such as 'tooleval-teval-*_v2'."),
-    samples: int = typer.Option(10000, min=1, help='Number of resamples.'),
-    seed: int = typer.Option(0, min=0, help='The same seed gives the same intervals.'),
+    samples: int = typer.Option(RESAMPLES, min=1, help='Number of resamples.'),
+    seed: int = typer.Option(SEED, min=0, help='The same seed gives the same intervals.'),
     json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
     details: Path | None = typer.Option(None, help='Write one JSON line per sample that differs there.'),
     show: int = typer.Option(3, min=0, help='Samples that differ to show per data set.'),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.core.bootstrap import Interval, paired_bootstrap
+from opencompass_tooleval.core.intervals import Pairs
 from opencompass_tooleval.core.runs import with_runs
 
 Result = Mapping[str, Any]
@@ -30,31 +30,6 @@ def details_of(result: Result) -> list[Mapping[str, Any]]:
     details = result.get('details')
     rows = details if isinstance(details, list) else []
     return [row for row in rows if isinstance(row, dict) and 'id' in row and isinstance(row.get('values'), dict)]
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """One score as two results have it, over the records of both.
-
-    Attributes:
-        ids: The records.
-        a: Their values in the first result, 0-100.
-        b: Their values in the second.
-        weights_a: What each record weighs in the first: how many values it is the mean of.
-        weights_b: The same in the second.
-    """
-
-    ids: tuple[str, ...]
-    a: tuple[float, ...]
-    b: tuple[float, ...]
-    weights_a: tuple[float, ...]
-    weights_b: tuple[float, ...]
-
-    def means(self) -> tuple[float, float]:
-        """Both scores over these records."""
-        sides = (self.a, self.weights_a), (self.b, self.weights_b)
-        first, second = (math.fsum(map(float.__mul__, *side)) / math.fsum(side[1]) for side in sides)
-        return first, second
 
 
 def _of_steps(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
@@ -122,14 +97,6 @@ def why_unpaired(first: Result, second: Result, metric: str) -> str:
         if not any(_record_values(result, metric, reading) for reading in _READINGS):
             return f'the score of the {name} is not the mean of its samples (an old file? then evaluate again)'
     return f'fewer than {_FEWEST} records are in both'
-
-
-def interval_of(first: Result, second: Result, metric: str, samples: int, seed: int) -> Interval | None:
-    """The difference of two scores in points, over :func:`pairs_of`; None if there are none."""
-    pairs = pairs_of(first, second, metric)
-    if pairs is None:
-        return None
-    return paired_bootstrap(pairs.a, pairs.b, pairs.weights_a, pairs.weights_b, samples=samples, seed=seed)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from opencompass_tooleval.core.bootstrap import Interval
-from opencompass_tooleval.core.paired import Result, interval_of, metrics_of
+from opencompass_tooleval.core.intervals import RESAMPLES, SEED, Interval, intervals_of
+from opencompass_tooleval.core.paired import Result, metrics_of, pairs_of
 
 
 def reduction(before: float, after: float) -> float | None:
@@ -42,7 +42,9 @@ class Comparison:
         return self.interval.delta if self.interval else self.variant - self.original
 
 
-def compare(dataset: str, original: Result, variant: Result, samples: int, seed: int) -> list[Comparison]:
+def compare(
+    dataset: str, original: Result, variant: Result, samples: int = RESAMPLES, seed: int = SEED
+) -> list[Comparison]:
     """Sets two results side by side, metric by metric.
 
     Args:
@@ -52,16 +54,12 @@ def compare(dataset: str, original: Result, variant: Result, samples: int, seed:
         samples: Number of resamples of the bootstrap.
         seed: Its seed.
     """
+    metrics = [metric for metric in metrics_of(original) if metric in metrics_of(variant)]
+    pairs = {(dataset, metric): its for metric in metrics if (its := pairs_of(original, variant, metric))}
+    intervals = intervals_of(pairs, samples, seed)
     return [
-        Comparison(
-            dataset,
-            metric,
-            original[metric],
-            variant[metric],
-            interval_of(original, variant, metric, samples, seed),
-        )
-        for metric in metrics_of(original)
-        if metric in metrics_of(variant)
+        Comparison(dataset, metric, original[metric], variant[metric], intervals.get((dataset, metric)))
+        for metric in metrics
     ]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import tabulate
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
+from opencompass_tooleval.core.intervals import RESAMPLES, SEED
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.paired import Result
 from opencompass_tooleval.core.variants import VariantKind, compare
@@ -45,8 +46,8 @@ class VariantSummarizer(ToolEvalSummarizer):
         dataset_abbrs: Sequence[Any] | None = None,
         summary_groups: Sequence[Mapping[str, Any]] = (),
         tokenizer: str | None = None,
-        resamples: int = 10000,
-        seed: int = 0,
+        resamples: int = RESAMPLES,
+        seed: int = SEED,
         report: bool = False,
     ) -> None:
         super().__init__(config, dataset_abbrs, summary_groups, report)

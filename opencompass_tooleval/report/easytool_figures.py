@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from opencompass_tooleval.core.intervals import RESAMPLES
 from opencompass_tooleval.core.variants import Comparison, compare
 from opencompass_tooleval.easytool.compare import EASYTOOL, SUFFIX
 from opencompass_tooleval.report.figure import Figure, Series, Table
 from opencompass_tooleval.report.published import EASYTOOL_RETRIEVAL, EASYTOOL_TOKENS, EASYTOOL_TOOLBENCH, Published
 from opencompass_tooleval.report.read import Material
 
-RESAMPLES = 1000
 _SELECTION = re.compile(r'tooleval-toolbench-selection_(\d+)(-easytool)?')
 
 
@@ -24,7 +24,7 @@ def comparisons(material: Material) -> Iterator[tuple[str, Comparison]]:
         for first, second in pairs:
             before, after = (known[model, name].run.result(known[model, name].folder, name) for name in (first, second))
             if before is not None and after is not None:
-                yield from ((model, comparison) for comparison in compare(first, before, after, RESAMPLES, 0))
+                yield from ((model, comparison) for comparison in compare(first, before, after))
 
 
 def easytool_table(found: Sequence[tuple[str, Comparison]], tokens: Mapping[tuple[str, str], float]) -> Table:

@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.intervals import Means, Pairs, Score, compare_column, resample
 from opencompass_tooleval.core.paired import (
     Difference,
-    Pairs,
     Result,
     details_of,
     differences,
@@ -19,11 +19,9 @@ from opencompass_tooleval.core.paired import (
     pairs_of,
     why_unpaired,
 )
-from opencompass_tooleval.core.tables import Means, Score, compare_column, resample
 from opencompass_tooleval.sweep.tables import published_columns
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
-LEVEL = 0.95
 _NOT_SETTINGS = {'judge_calls', 'judgements'}
 """Parts of the provenance that say how a result came about, not what it means."""
 _LISTED = 8
@@ -133,14 +131,13 @@ class _Comparer:
     def add(self, dataset: str, first: Result, second: Result) -> list[Difference]:
         """Compares the results of a data set; returns the samples that differ, in the data's order."""
         metrics = [metric for metric in metrics_of(first) if metric in metrics_of(second)]
-        known = {metric: pairs for metric in metrics if (pairs := pairs_of(first, second, metric))}
-        means = resample(dataset, known, self._samples, self._seed) if known else {}
+        known = {(dataset, metric): pairs for metric in metrics if (pairs := pairs_of(first, second, metric))}
+        self._pairs |= known
+        self._means |= resample(known, self._samples, self._seed)
         unpaired: dict[str, list[str]] = {}
         for metric in metrics:
             score = dataset, metric
-            if metric in known:
-                self._pairs[score], self._means[score] = known[metric], means[metric]
-            else:
+            if score not in known:
                 unpaired.setdefault(why_unpaired(first, second, metric), []).append(metric)
             row = self._row(score, {score: 1.0}, (first[metric], second[metric]))
             error_a, error_b = _error(first, metric, row.error_a), _error(second, metric, row.error_b)
@@ -161,7 +158,7 @@ class _Comparer:
             if name not in column:
                 self.found.notes.append(f'{name[0]} {name[1]}: no interval, for want of that of {_some(unpaired)}')
             return Row(*name, a, None, b, None, b - a)
-        drawn = compare_column(column, self._pairs, self._means, LEVEL)
+        drawn = compare_column(column, self._pairs, self._means)
         interval = drawn.interval
         sides = (a, drawn.error_a, b, drawn.error_b)
         return Row(*name, *sides, interval.delta, interval.low, interval.high, interval.pairs)

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.core.intervals import Pairs, intervals_of
 from opencompass_tooleval.core.paired import (
-    Pairs,
     details_of,
     differences,
-    interval_of,
     metrics_of,
     pairs_of,
     why_unpaired,
@@ -41,7 +40,6 @@ def test_samples_of_other_packages_are_none_of_ours(details: Any) -> None:
     foreign = {'accuracy': 50.0, 'details': details}
     assert details_of(foreign) == []
     assert pairs_of(foreign, foreign, 'accuracy') is None
-    assert interval_of(foreign, foreign, 'accuracy', 10, 0) is None
     assert differences(foreign, foreign) == []
 
 
@@ -75,15 +73,14 @@ def test_a_record_weighs_on_each_side_as_much_as_it_has_there() -> None:
     assert pairs is not None
     assert (pairs.weights_a, pairs.weights_b) == ((1.0, 2.0, 1.0), (3.0, 1.0, 1.0))
     assert pairs.means() == pytest.approx((first['f1'], second['f1']))
-    interval = interval_of(first, second, 'f1', 500, 0)
-    assert interval is not None
+    (interval,) = intervals_of({('d', 'f1'): pairs}, 500).values()
     assert interval.delta == pytest.approx(second['f1'] - first['f1'])
     assert interval.low < interval.delta < interval.high
 
 
 def test_one_record_is_no_pair() -> None:
     first, second = result([0.0, 1.0]), result([1.0])
-    assert pairs_of(first, second, 'f1') is None and interval_of(first, second, 'f1', 10, 0) is None
+    assert pairs_of(first, second, 'f1') is None
     assert why_unpaired(first, second, 'f1') == 'fewer than 2 records are in both'
     assert 'the second has no samples' in why_unpaired(first, {'f1': 1.0}, 'f1')
     assert 'the first is not the mean' in why_unpaired(result([0.0, 1.0], f1=12.5), second, 'f1')

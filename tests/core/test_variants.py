@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.paired import interval_of, metrics_of
+from opencompass_tooleval.core.paired import metrics_of
 from opencompass_tooleval.core.variants import Comparison, VariantKind, compare
 
 KIND = VariantKind('-easytool', 'documentation', 'instructions')
@@ -47,7 +47,8 @@ def test_a_score_is_a_number() -> None:
 
 def test_delta_and_interval_by_hand() -> None:
     """Of two records one gains 1 and one nothing: resamples give 0, 0.5 and 1 with 1/4, 1/2 and 1/4."""
-    interval = interval_of(result([0.0, 1.0]), result([1.0, 1.0]), 'name', 2000, 0)
+    (comparison,) = compare('d', result([0.0, 1.0]), result([1.0, 1.0]), 2000, 0)
+    interval = comparison.interval
     assert interval is not None
     assert (interval.delta, interval.low, interval.high, interval.pairs) == (50.0, 0.0, 100.0, 2)
 
@@ -55,9 +56,9 @@ def test_delta_and_interval_by_hand() -> None:
 def test_records_are_paired_by_id_whatever_their_order() -> None:
     before, after = result([0.0, 1.0, 0.5]), result([0.2, 1.0, 0.5])
     after['details'].reverse()
-    interval = interval_of(before, after, 'name', 500, 0)
-    assert interval is not None and interval.delta == pytest.approx(100 * 0.2 / 3)
-    assert interval == interval_of(before, result([0.2, 1.0, 0.5]), 'name', 500, 0)
+    (comparison,) = compare('d', before, after, 500, 0)
+    assert comparison.interval is not None and comparison.delta == pytest.approx(100 * 0.2 / 3)
+    assert [comparison] == compare('d', before, result([0.2, 1.0, 0.5]), 500, 0)
 
 
 def test_records_of_one_side_or_without_a_value_do_not_count() -> None:

@@ -8,11 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from mmengine.config import ConfigDict
+from typer.testing import CliRunner
 
+from opencompass_tooleval.cli.main import app
+from opencompass_tooleval.core.intervals import RESAMPLES
 from opencompass_tooleval.easytool.compare import EASYTOOL
 from opencompass_tooleval.easytool.summarizer import ToolEvalEasyToolSummarizer
+from opencompass_tooleval.report.easytool_figures import comparisons, easytool_table
+from opencompass_tooleval.report.read import read
 
 TIME = '20250101_000000'
 
@@ -60,7 +66,7 @@ class Run:
             ],
             'work_dir': str(self.folder),
         }
-        summarizer = ToolEvalEasyToolSummarizer(ConfigDict(config), resamples=200, **options)
+        summarizer = ToolEvalEasyToolSummarizer(ConfigDict(config), **{'resamples': 200, **options})
         summarizer.summarize(output_path, TIME)
 
     @property
@@ -93,6 +99,35 @@ def test_side_by_side(run: Run, capsys: pytest.CaptureFixture[str], monkeypatch:
     printed = capsys.readouterr().out
     assert run.text in printed
     assert printed.index('| d-easytool |') < printed.index('Documentation against instructions')
+
+
+def test_a_pair_has_one_interval_on_every_screen(tmp_path: Path) -> None:
+    """The summarizer's table, the report's and ``tooleval compare``'s; of ``slow`` half of the records have a value."""
+    folder = tmp_path / TIME
+    run = Run(folder)
+    (folder / 'configs').mkdir(parents=True)
+    for dataset, model, skill in (('d', 'm', 0.4), ('d-easytool', 'm', 0.6), ('d', 'before', 0.4), ('d', 'after', 0.6)):
+        values = np.random.default_rng(int(100 * skill)).random(40) ** (1 / skill)
+        details = [
+            {'id': f'r{i}', 'values': {'name': value, 'slow': value**2 if i % 2 else None}}
+            for i, value in enumerate(values.tolist())
+        ]
+        slow = 100 * float(np.mean(values[1::2] ** 2))
+        run.write(dataset, values.tolist(), model=model, slow=slow, details=details)
+    run.summarize(resamples=RESAMPLES)
+    summarized = [{name: row[name] for name in ('metric', 'delta', 'low', 'high', 'records')} for row in run.rows]
+    assert [row['metric'] for row in summarized] == ['name', 'slow'] and summarized[0]['low'] != summarized[1]['low']
+
+    table = easytool_table(list(comparisons(read([folder]))), {})
+    reported = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    assert [{name: row[name] for name in summarized[0]} for row in reported] == summarized
+
+    done = CliRunner().invoke(app, ['compare', str(folder), 'before', 'after', '--json', '-'])
+    compared = json.loads(done.stdout)['datasets']
+    assert [
+        {name: f'{row[name]:.2f}' if isinstance(row[name], float) else str(row[name]) for name in summarized[0]}
+        for row in compared
+    ] == summarized
 
 
 def test_nothing_is_said_without_a_variant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.bootstrap import paired_bootstrap
+from opencompass_tooleval.core.intervals import Pairs, intervals_of
 
 CONFIG = """
 from mmengine.config import read_base
@@ -102,9 +102,10 @@ def test_scores_delta_and_interval(
     before, after = (load(folder, 'results', model, name) for name in (dataset, f'{dataset}-easytool'))
     assert (line['documentation'], line['instructions']) == (f'{before[metric]:.2f}', f'{after[metric]:.2f}')
     assert float(line['delta']) == pytest.approx(after[metric] - before[metric], abs=0.0051)
-    weights = [len(detail['steps']) if steps else 1 for detail in before['details']]
-    values = [[100 * detail['values'][metric] for detail in result['details']] for result in (before, after)]
-    interval = paired_bootstrap(values[0], values[1], weights)
+    ids = tuple(detail['id'] for detail in before['details'])
+    weights = tuple(float(len(detail['steps']) if steps else 1) for detail in before['details'])
+    values = [tuple(100 * detail['values'][metric] for detail in result['details']) for result in (before, after)]
+    (interval,) = intervals_of({(dataset, metric): Pairs(ids, *values, weights, weights)}).values()
     assert float(line['low']) == pytest.approx(interval.low, abs=0.0051)
     assert float(line['high']) == pytest.approx(interval.high, abs=0.0051)
     assert float(line['low']) <= float(line['delta']) <= float(line['high'])

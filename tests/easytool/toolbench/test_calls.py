@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.paired import interval_of
+from opencompass_tooleval.core.variants import compare
 from opencompass_tooleval.easytool.template import sample_value
 from opencompass_tooleval.easytool.toolbench.build import make_requests, open_tools
 from opencompass_tooleval.easytool.toolbench.calls import Request, gold_answer, parse_request
@@ -175,9 +175,9 @@ def test_variants_can_be_compared_with_an_interval() -> None:
         scores = score_requests([REQUEST] * 2, answers)
         details = [{**score.to_detail(), 'id': str(row)} for row, score in enumerate(scores)]
         results.append({**total(scores, METRICS).metrics, 'details': details})
-    for metric in METRICS:
-        interval = interval_of(*results, metric, 100, 0)
-        assert interval is not None and interval.pairs == 2
+    compared = compare('calls', *results, 100)
+    assert [one.metric for one in compared] == list(METRICS)
+    assert all(one.interval is not None and one.interval.pairs == 2 for one in compared)
 
 
 @pytest.mark.parametrize('name', ['G2', 'G3'])

@@ -1,0 +1,180 @@
+"""How sure a difference is: the one paired bootstrap, percentile method (Efron and Tibshirani, 1993, chapter 13).
+
+Every screen that shows an interval has it from here, with the same number of resamples and the same seed, so that two
+results have one interval wherever they are compared.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+RESAMPLES = 10_000
+SEED = 0
+LEVEL = 0.95
+
+Score = tuple[str, str]
+"""A data set, or a table, and its metric."""
+
+Means = NDArray[np.float64]
+"""Shape ``(2, samples)``: a score of both sides in every resample."""
+
+_CHUNK = 1 << 18
+"""Records drawn at once: 6 MB with their counts, however many records and resamples there are."""
+
+_DIGITS = 9
+"""Differences are rounded to as many: one of 0 must not be 1e-15 on one machine and -1e-15 on another."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A difference of two scores and where it lies.
+
+    Attributes:
+        delta: The second less the first, in their unit.
+        low: Lower end of the interval.
+        high: Upper end.
+        pairs: Number of records it rests on.
+    """
+
+    delta: float
+    low: float
+    high: float
+    pairs: int
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """One score as two results have it, over the records of both.
+
+    Attributes:
+        ids: The records.
+        a: Their values in the first result, 0-100.
+        b: Their values in the second.
+        weights_a: What each record weighs in the first: how many values it is the mean of.
+        weights_b: The same in the second.
+
+    Raises:
+        ValueError: There is no record, not all have all of these, or one weighs nothing.
+    """
+
+    ids: tuple[str, ...]
+    a: tuple[float, ...]
+    b: tuple[float, ...]
+    weights_a: tuple[float, ...]
+    weights_b: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        lengths = {len(part) for part in (self.ids, self.a, self.b, self.weights_a, self.weights_b)}
+        if not self.ids or len(lengths) > 1 or min(*self.weights_a, *self.weights_b) <= 0:
+            raise ValueError('pairs are of at least one record, each with two values and two weights above 0')
+
+    def means(self) -> tuple[float, float]:
+        """Both scores over these records."""
+        sides = (self.a, self.weights_a), (self.b, self.weights_b)
+        first, second = (math.fsum(map(float.__mul__, *side)) / math.fsum(side[1]) for side in sides)
+        return first, second
+
+
+def _counts(dataset: str, size: int, samples: int, seed: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+    """Which resamples, and how often each record is in each of them."""
+    generator = np.random.default_rng([seed, zlib.crc32(dataset.encode('utf-8', 'surrogatepass'))])
+    step = max(1, _CHUNK // size)
+    for start in range(0, samples, step):
+        number = min(step, samples - start)
+        drawn = generator.integers(0, size, (number, size)) + size * np.arange(number)[:, None]
+        yield slice(start, start + number), np.bincount(drawn.ravel(), minlength=number * size).reshape(number, size)
+
+
+def resample(pairs: Mapping[Score, Pairs], samples: int = RESAMPLES, seed: int = SEED) -> dict[Score, Means]:
+    """Both sides' scores over resamples of the records of each data set.
+
+    A record is drawn for all metrics of its data set at once, since they hang together. The data set's name decides
+    with ``seed`` what is drawn: data sets are resampled independently, and what is drawn of one does not depend on
+    which others are looked at.
+
+    Args:
+        pairs: Data set and metric -> values of the records.
+        samples: Number of resamples.
+        seed: Not negative.
+
+    Returns:
+        Data set and metric -> scores; NaN in a resample without a record that the metric applies to.
+
+    Raises:
+        ValueError: There is not one resample, or ``seed`` is negative.
+    """
+    if samples < 1:
+        raise ValueError(f'samples={samples} must be at least 1')
+    means: dict[Score, Means] = {}
+    for dataset in dict.fromkeys(dataset for dataset, _ in pairs):
+        own = {score: its for score, its in pairs.items() if score[0] == dataset}
+        position = {record: i for i, record in enumerate(dict.fromkeys(id for its in own.values() for id in its.ids))}
+        columns = np.zeros((len(position), len(own), 4))
+        for number, its in enumerate(own.values()):
+            a, b, in_a, in_b = map(np.array, (its.a, its.b, its.weights_a, its.weights_b))
+            columns[[position[record] for record in its.ids], number] = np.array([a * in_a, b * in_b, in_a, in_b]).T
+        totals = np.empty((samples, len(own) * 4))
+        for part, counts in _counts(dataset, len(position), samples, seed):
+            totals[part] = counts @ columns.reshape(len(position), -1)
+        by_metric = totals.reshape(samples, len(own), 4)
+        with np.errstate(invalid='ignore'):
+            means |= {score: (by_metric[:, i, :2] / by_metric[:, i, 2:]).T for i, score in enumerate(own)}
+    return means
+
+
+@dataclass(frozen=True)
+class ColumnDifference:
+    """A score, or a column of a table, as two results have it over the records of both.
+
+    Attributes:
+        error_a: Bootstrap standard error of the first's score, 0-100.
+        error_b: The same of the second's.
+        interval: Their difference in points.
+    """
+
+    error_a: float
+    error_b: float
+    interval: Interval
+
+
+def compare_column(
+    column: Mapping[Score, float], pairs: Mapping[Score, Pairs], means: Mapping[Score, Means], level: float = LEVEL
+) -> ColumnDifference:
+    """The difference in a column and its percentile interval: a stratified bootstrap, whose strata are the data sets.
+
+    A resample of the column is the mean of one resample of each of its data sets. A small data set counts as much as a
+    large one, as it does in the table, and makes the interval wider. Scores of one data set share its resamples.
+
+    Args:
+        column: Data set and metric -> share, as :func:`~opencompass_tooleval.core.tables.columns_of` has it;
+            ``{score: 1.0}`` for one score.
+        pairs: Data set and metric -> values of the records.
+        means: What :func:`resample` makes of them.
+        level: Share of the resamples that lie in the interval.
+
+    Raises:
+        ValueError: ``level`` is not between 0 and 1.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f'level={level} must be between 0 and 1')
+    both = np.sum([share * means[score] for score, share in column.items()], axis=0)
+    low, high = np.nanquantile(np.round(both[1] - both[0], _DIGITS), [(1 - level) / 2, (1 + level) / 2])
+    sides = [pairs[score].means() for score in column]
+    delta = math.fsum(share * (b - a) for share, (a, b) in zip(column.values(), sides, strict=True))
+    records = len({(score[0], record) for score in column for record in pairs[score].ids})
+    error_a, error_b = np.nanstd(both, axis=1)
+    return ColumnDifference(float(error_a), float(error_b), Interval(delta, float(low), float(high), records))
+
+
+def intervals_of(
+    pairs: Mapping[Score, Pairs], samples: int = RESAMPLES, seed: int = SEED, level: float = LEVEL
+) -> dict[Score, Interval]:
+    """The difference of every score, each by itself; see :func:`resample` and :func:`compare_column`."""
+    means = resample(pairs, samples, seed)
+    return {score: compare_column({score: 1.0}, pairs, means, level).interval for score in pairs}

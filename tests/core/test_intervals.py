@@ -1,0 +1,256 @@
+"""core/intervals: against SciPy, a plain loop, by hand, what they should cover, and within bounds."""
+
+from __future__ import annotations
+
+import tracemalloc
+import zlib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from opencompass_tooleval.core.intervals import (
+    ColumnDifference,
+    Interval,
+    Pairs,
+    Score,
+    compare_column,
+    intervals_of,
+    resample,
+)
+
+SAMPLES = 2000
+ONE = ('', 'f1')
+"""A data set without a name: of it, what is drawn depends on the seed alone, as SciPy draws."""
+
+
+def interval_of(
+    a: Sequence[float], b: Sequence[float], weights: Sequence[float] | None = None, **options: float
+) -> Interval:
+    """The interval of one score, weights alike on both sides."""
+    shares = (1.0,) * len(a) if weights is None else tuple(weights)
+    pairs = Pairs(tuple(map(str, range(len(a)))), tuple(a), tuple(b), shares, shares)
+    return intervals_of({ONE: pairs}, **options)[ONE]  # type: ignore[arg-type]
+
+
+def values(size: int, seed: int = 1) -> tuple[list[float], list[float]]:
+    generator = np.random.default_rng(seed)
+    a = 100 * generator.random(size)
+    return a.tolist(), np.clip(a + 100 * generator.normal(0.1, 0.3, size), 0, 100).tolist()
+
+
+def pairs(size: int, seed: int, gain: float = 5.0, spread: float = 20.0) -> Pairs:
+    generator = np.random.default_rng(seed)
+    a = generator.uniform(20, 80, size)
+    b = a + generator.normal(gain, spread, size)
+    return Pairs(tuple(map(str, range(size))), tuple(a.tolist()), tuple(b.tolist()), (1.0,) * size, (1.0,) * size)
+
+
+def column_of(
+    column: Mapping[Score, float], known: Mapping[Score, Pairs], samples: int = SAMPLES, seed: int = 0
+) -> ColumnDifference:
+    """Resamples the data sets of a column, and compares."""
+    return compare_column(column, known, resample(known, samples, seed))
+
+
+@pytest.mark.parametrize('size', [2, 37, 400])
+@pytest.mark.parametrize('level', [0.9, 0.95])
+def test_it_is_scipys_percentile_interval(size: int, level: float) -> None:
+    """The same generator draws the same resamples, so that the numbers agree to the last digits."""
+    a, b = values(size)
+    theirs = stats.bootstrap(
+        (a, b),
+        lambda left, right, axis: np.mean(right, axis=axis) - np.mean(left, axis=axis),
+        paired=True,
+        method='percentile',
+        n_resamples=10000,
+        confidence_level=level,
+        random_state=np.random.default_rng(7),
+    ).confidence_interval
+    mine = interval_of(a, b, seed=7, level=level)
+    assert (mine.low, mine.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+    assert mine.delta == pytest.approx(np.mean(b) - np.mean(a))
+
+
+def test_weights_are_a_ratio_of_sums_as_scipy_has_it() -> None:
+    a, b = values(60)
+    weights = np.random.default_rng(3).integers(1, 6, 60).astype(float)
+
+    def delta(left: np.ndarray, right: np.ndarray, weight: np.ndarray, axis: int) -> np.ndarray:
+        gained: np.ndarray = np.sum(weight * (right - left), axis=axis) / np.sum(weight, axis=axis)
+        return gained
+
+    theirs = stats.bootstrap(
+        (a, b, weights),
+        delta,
+        paired=True,
+        method='percentile',
+        n_resamples=10000,
+        random_state=np.random.default_rng(0),
+    ).confidence_interval
+    mine = interval_of(a, b, weights.tolist())
+    assert (mine.low, mine.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+    assert mine.delta == pytest.approx(np.average(b, weights=weights) - np.average(a, weights=weights))
+
+
+def test_pairing_narrows_the_interval() -> None:
+    """The same gain on every record is certain, however different the records are."""
+    a = np.linspace(0, 0.5, 50)
+    interval = interval_of(a.tolist(), (a + 0.25).tolist())
+    assert (interval.delta, interval.low, interval.high) == pytest.approx((0.25, 0.25, 0.25))
+
+
+def test_seeds() -> None:
+    a, b = values(30)
+    assert interval_of(a, b, seed=1) == interval_of(a, b, seed=1)
+    assert interval_of(a, b, seed=1) != interval_of(a, b, seed=2)
+
+
+@pytest.mark.parametrize(
+    ('a', 'b', 'weights', 'options'),
+    [
+        pytest.param([], [], None, {}, id='nothing'),
+        pytest.param([1.0], [1.0], [0.0], {}, id='no weight'),
+        pytest.param([1.0], [1.0, 0.0], None, {}, id='lengths'),
+        pytest.param([1.0], [1.0], [1.0, 1.0], {}, id='weights'),
+        pytest.param([1.0], [1.0], None, {'samples': 0}, id='samples'),
+        pytest.param([1.0], [1.0], None, {'level': 1.0}, id='level'),
+        pytest.param([1.0], [1.0], None, {'seed': -1}, id='seed'),
+    ],
+)
+def test_faults(a: list[float], b: list[float], weights: list[float] | None, options: dict) -> None:
+    with pytest.raises(ValueError):
+        interval_of(a, b, weights, **options)
+
+
+def test_memory_is_bounded_whatever_the_size() -> None:
+    """All resamples of 24,000 records at once would be 2 GB for the indices of 10,000 alone; here 1,000 are drawn."""
+    a, b = values(24000)
+    tracemalloc.start()
+    interval_of(a, b, samples=1000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 64 * 2**20
+
+
+def test_one_score_covers_the_truth_about_as_often_as_it_says() -> None:
+    covered = 0
+    for trial in range(200):
+        gains = np.random.default_rng(trial).normal(0.1, 0.5, 80)
+        interval = interval_of([0.0] * 80, gains.tolist(), samples=500, seed=trial)
+        covered += interval.low <= 0.1 <= interval.high
+    assert 0.90 <= covered / 200 <= 0.99
+
+
+def test_a_mean_of_data_sets_against_a_plain_loop() -> None:
+    """Three data sets of different sizes, two metrics of one of them on the same resamples, weights on another."""
+    known = {('d1', 'f1'): pairs(40, 1), ('d1', 'em'): pairs(40, 2), ('d2', 'f1'): pairs(7, 3)}
+    weighed = pairs(15, 4)
+    weights = tuple(float(1 + i % 4) for i in range(15)), tuple(float(1 + i % 3) for i in range(15))
+    known['d3', 'local'] = Pairs(weighed.ids, weighed.a, weighed.b, *weights)
+    column = {('d1', 'f1'): 0.125, ('d1', 'em'): 0.125, ('d2', 'f1'): 0.25, ('d3', 'local'): 0.5}
+
+    drawn: dict[str, list[np.ndarray]] = {}
+    for name, size in (('d1', 40), ('d2', 7), ('d3', 15)):
+        generator = np.random.default_rng([3, zlib.crc32(name.encode())])
+        drawn[name] = [generator.integers(0, size, size) for _ in range(SAMPLES)]
+    scores = np.zeros((2, SAMPLES))
+    for number in range(SAMPLES):
+        for (name, metric), share in column.items():
+            its, at = known[name, metric], drawn[name][number]
+            for side, (values, weighed_by) in enumerate(((its.a, its.weights_a), (its.b, its.weights_b))):
+                scores[side, number] += share * np.average(np.array(values)[at], weights=np.array(weighed_by)[at])
+    low, high = np.quantile(scores[1] - scores[0], [0.025, 0.975])
+
+    found = column_of(column, known, seed=3)
+    assert (found.interval.low, found.interval.high) == pytest.approx((low, high), abs=1e-9)
+    assert (found.error_a, found.error_b) == pytest.approx(tuple(scores.std(axis=1)), abs=1e-9)
+    gains = [share * (np.average(its.b, weights=its.weights_b) - np.average(its.a, weights=its.weights_a))
+             for share, its in ((column[score], known[score]) for score in column)]  # fmt: skip
+    assert found.interval.delta == pytest.approx(sum(gains))
+    assert found.interval.pairs == 40 + 7 + 15
+
+
+def test_a_mean_of_data_sets_is_scipys_bootstrap_of_independent_samples() -> None:
+    sizes = (60, 25, 140)
+    known = {(f'd{i}', 'f1'): pairs(size, i) for i, size in enumerate(sizes)}
+    gains = [np.subtract(its.b, its.a) for its in known.values()]
+    theirs = stats.bootstrap(
+        gains,
+        lambda *samples, axis: np.mean([np.mean(sample, axis=axis) for sample in samples], axis=0),
+        method='percentile',
+        n_resamples=20000,
+        random_state=np.random.default_rng(0),
+    ).confidence_interval
+    mine = column_of(dict.fromkeys(known, 1 / 3), known, samples=20000).interval
+    assert (mine.low, mine.high) == pytest.approx((theirs.low, theirs.high), abs=0.15)
+    error = np.sqrt(sum(np.var(gain, ddof=1) / len(gain) for gain in gains)) / 3
+    assert mine.high - mine.low == pytest.approx(2 * 1.96 * error, rel=0.04)
+
+
+def test_data_sets_are_resampled_independently_even_if_they_are_alike() -> None:
+    """The mean of two is surer than one by the root of two; the same draws for both would gain nothing."""
+    alike = pairs(50, 1)
+    one = column_of({('d1', 'f1'): 1.0}, {('d1', 'f1'): alike}).interval
+    both = {('d1', 'f1'): alike, ('d2', 'f1'): alike}
+    two = column_of(dict.fromkeys(both, 0.5), both).interval
+    assert (two.high - two.low) / (one.high - one.low) == pytest.approx(2**-0.5, rel=0.1)
+
+
+def test_metrics_of_a_data_set_hang_together() -> None:
+    """Two metrics that are the same are no surer than one."""
+    alike = pairs(50, 1)
+    known = {('d', 'f1'): alike, ('d', 'same'): alike}
+    both, one = column_of(dict.fromkeys(known, 0.5), known).interval, column_of({('d', 'f1'): 1.0}, known).interval
+    assert (both.delta, both.low, both.high) == pytest.approx((one.delta, one.low, one.high), abs=1e-8)
+
+
+def test_no_difference_is_exactly_none() -> None:
+    """Or a model would be better than itself by 1e-15, and surely so."""
+    values = pairs(1001, 1).a
+    same = Pairs(tuple(map(str, range(1001))), values, values, (3.0,) * 1001, (3.0,) * 1001)
+    interval = column_of({('d', 'f1'): 1.0}, {('d', 'f1'): same}).interval
+    assert (interval.delta, interval.low, interval.high) == (0.0, 0.0, 0.0)
+
+
+def test_what_is_drawn_of_a_data_set_depends_on_no_other() -> None:
+    known = {('d1', 'f1'): pairs(30, 1)}
+    alone = column_of({('d1', 'f1'): 1.0}, known)
+    assert column_of({('d1', 'f1'): 1.0}, {('d0', 'f1'): pairs(9, 2), **known}) == alone
+    assert column_of({('d1', 'f1'): 1.0}, known, seed=1) != alone
+
+
+def test_metrics_that_apply_to_some_records_only() -> None:
+    """As T-Eval's instruct: half of the records have one metric, half the other."""
+    whole = pairs(40, 1)
+    halves = {
+        ('d', name): Pairs(whole.ids[part], whole.a[part], whole.b[part], *[whole.weights_a[part]] * 2)
+        for name, part in (('json', slice(0, 20)), ('str', slice(20, 40)))
+    }
+    found = column_of(dict.fromkeys(halves, 0.5), halves).interval
+    (left, right) = (np.subtract(its.b, its.a) for its in halves.values())
+    error = np.sqrt(np.var(left, ddof=1) / 20 + np.var(right, ddof=1) / 20) / 2
+    assert found.delta == pytest.approx((left.mean() + right.mean()) / 2)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.12)
+    assert found.pairs == 40
+
+
+def test_a_resample_without_a_record_of_a_metric_does_not_count() -> None:
+    """With two records, each of one metric, half of the resamples miss one of them."""
+    known = {
+        ('d', 'json'): Pairs(('0',), (0.0,), (10.0,), (1.0,), (1.0,)),
+        ('d', 'str'): Pairs(('1',), (0.0,), (30.0,), (1.0,), (1.0,)),
+    }
+    found = column_of(dict.fromkeys(known, 0.5), known).interval
+    assert (found.delta, found.low, found.high) == (20.0, 20.0, 20.0)
+
+
+def covered(sizes: Sequence[int], trial: int) -> bool:
+    known = {(f'd{i}', 'f1'): pairs(size, 100 * trial + i) for i, size in enumerate(sizes)}
+    interval = column_of(dict.fromkeys(known, 1 / len(sizes)), known, samples=400, seed=trial).interval
+    return interval.low <= 5.0 <= interval.high
+
+
+def test_it_covers_the_truth_about_as_often_as_it_says() -> None:
+    assert 0.90 <= np.mean([covered((80, 40), trial) for trial in range(200)]) <= 0.99
