@@ -1,0 +1,66 @@
+"""Every reason and metric has its words, and no words stand for what nothing says."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import opencompass_tooleval
+from opencompass_tooleval.core import result
+from opencompass_tooleval.core.words import METRICS, REASONS, words_of_metric, words_of_reason
+from opencompass_tooleval.easytool.funcqa.subsets import SUBSETS as FUNCQA
+from opencompass_tooleval.easytool.restbench.subsets import SUBSETS as RESTBENCH
+from opencompass_tooleval.easytool.toolbench.retrieval import METRICS as RETRIEVAL
+from opencompass_tooleval.easytool.toolbench.subsets import SUBSETS as TOOLBENCH
+from opencompass_tooleval.sweep.tables import published_columns
+from opencompass_tooleval.teval.subsets import SUBSETS as TEVAL
+from opencompass_tooleval.ultratool.subsets import SUBSETS as ULTRATOOL
+
+PACKAGE = Path(opencompass_tooleval.__file__).parent
+AREAS = {reason.partition(':')[0] for reason in REASONS}
+OF_WRITTEN_INSTRUCTIONS = {'description', 'example', 'prompt'}
+"""Faults of instructions that a model writes: they bring their own sentence, and are no reasons of samples."""
+
+
+def reasons_in_code() -> set[str]:
+    files = [file for file in PACKAGE.rglob('*.py') if file.name != 'words.py']
+    trees = [ast.parse(file.read_text(encoding='utf-8')) for file in files]
+    texts = {node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    reasons = {text for text in texts if isinstance(text, str) and re.fullmatch(r'[a-z]{2,12}:[a-z]+(_[a-z]+)*', text)}
+    return {reason for reason in reasons if reason.partition(':')[0] in AREAS - OF_WRITTEN_INSTRUCTIONS}
+
+
+def test_every_reason_has_words_and_every_word_a_reason() -> None:
+    assert reasons_in_code() | {'ok'} == set(REASONS)
+
+
+def test_areas_of_reasons_are_the_documented_ones() -> None:
+    assert set(re.findall(r'``([a-z]+)``', str(result.__doc__))) == AREAS
+
+
+def test_every_metric_and_column_has_words() -> None:
+    tables = (TEVAL, ULTRATOOL, FUNCQA, RESTBENCH, TOOLBENCH)
+    metrics = {metric for subsets in tables for subset in subsets for metric in subset['metrics']}
+    columns = {column for _, column in published_columns()}
+    assert not [name for name in (*metrics, *columns, *RETRIEVAL) if not words_of_metric(name).sentence]
+    known = metrics | columns | set(RETRIEVAL)
+    idle = [
+        name for name in METRICS if name not in known and not any(column.startswith(f'{name}_') for column in columns)
+    ]
+    assert not idle
+
+
+def test_a_sentence_is_short_and_no_sentence_is_code() -> None:
+    for words in (*REASONS.values(), *METRICS.values()):
+        assert 2 <= len(words.name) <= 32 and len(words.sentence) <= 110 and '_' not in words.name + words.sentence
+
+
+def test_what_is_not_known_is_named_by_its_code() -> None:
+    assert words_of_reason('mine:odd_thing') == ('mine:odd thing', '')
+    assert words_of_metric('odd_metric') == ('odd metric', '')
+
+
+def test_halves_of_a_column_say_which() -> None:
+    assert words_of_metric('usage_awareness_global').name == 'Usage awareness, whole'
+    assert words_of_metric('plan_str').name == 'Plan, text'
