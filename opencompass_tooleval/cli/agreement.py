@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
+from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, write_outputs
 from opencompass_tooleval.ultratool.agreement import Agreement, agree
 from opencompass_tooleval.ultratool.judgement_rows import check_single, load_judgements
@@ -29,14 +32,13 @@ def _print_table(task: str, found: Agreement, console: Console) -> None:
         console.print(f'left out: {found.only_first} that only the first judged, {found.only_second} only the second')
 
 
-def agreement(task: str, first: Path, second: Path, json_out: str | None = None) -> None:
+def agreement(
+    first: Annotated[Path, typer.Argument(help="A file of judgements, ours or the authors'.")],
+    second: Annotated[Path, typer.Argument(help='Another, of people or of a model.')],
+    task: Annotated[str, typer.Option(help='planning or tool_creation.')] = 'planning',
+    json_out: JsonOption = None,
+) -> None:
     """Prints Pearson's correlation per dimension over the things that both files judge.
-
-    Args:
-        task: ``planning`` or ``tool_creation``.
-        first: A file of judgements, ours or the authors'.
-        second: Another, of people or of a model.
-        json_out: File for the result, or ``-`` for standard output in place of the table.
 
     Raises:
         DataError: A file is missing or damaged.

@@ -6,8 +6,9 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 
 from opencompass_tooleval.core.errors import DataError
@@ -94,30 +95,26 @@ def _write_errata(console: Console, out: Path, samples: list[PlanSample], offici
 
 
 def build_ultratool(
-    source: Path,
-    out: Path,
+    source: Annotated[Path, typer.Option('--from', help='Annotated samples: test.json or dev.json.')],
+    out: Annotated[
+        Path,
+        typer.Option('--out', '-o', help='Folder for the built files; test_set of a prepared language, to use them.'),
+    ],
     *,
-    toolset_size: int = TOOLSET_SIZE,
-    seed: int = 0,
-    tasks: Sequence[str] | None = None,
-    official: Path | None = None,
-    skip_damaged: bool = False,
+    toolset_size: Annotated[int, typer.Option(help='Tools that each step chooses from.')] = TOOLSET_SIZE,
+    seed: Annotated[int, typer.Option(help='Decides which distractors are drawn, and which tools are withheld.')] = 0,
+    tasks: Annotated[list[str] | None, typer.Option(help='By default all six.')] = None,
+    official: Annotated[
+        Path | None, typer.Option(help="Folder with the authors' files, to compare with and to repair.")
+    ] = None,
+    skip_damaged: Annotated[bool, typer.Option(help='Name damaged samples and go on without them.')] = False,
 ) -> int:
     """Builds tasks from annotated samples, and writes a list of every value of the published gold that it repairs.
 
     ``out`` gets ``{task}.json`` (``{task}_{size}.json`` where the toolset is not of 8), ``tool_usage_errata.json``, and
     ``build.json``, which says how each was made; with ``official`` also ``tool_usage_repaired.json``, which is the
-    official file with the plan's values (``gold='repaired'``). An official file is never written over.
-
-    Args:
-        source: ``test.json`` or ``dev.json``.
-        out: The folder to write to; ``test_set`` of a prepared language, to use the tasks that are not published.
-        toolset_size: Tools in a row of tool_selection and tool_creation_awareness.
-        seed: Of the distractors, and of the tools that are withheld.
-        tasks: Names; None for all six.
-        official: Folder of the authors' files of the same samples. The tools that its tool_creation.json withholds are
-            withheld here too, what was built is compared with it, and its faults are counted.
-        skip_damaged: Leaves damaged rows out and names them, instead of stopping at the first.
+    official file with the plan's values (``gold='repaired'``); the tools that its tool_creation.json withholds are
+    withheld here too. An official file is never written over.
 
     Returns:
         0.

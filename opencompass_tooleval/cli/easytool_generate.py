@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from rich.console import Console
 
+from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.easytool import VERSION
@@ -27,29 +29,30 @@ TEMPLATE = 'template'
 
 
 def easytool_generate(
-    source: str,
-    input_file: Path,
-    model: str,
-    out: Path,
+    source: Annotated[str, typer.Option(help='Kind of documentation: openapi, toolbench, teval, ...')],
+    input_file: Annotated[Path, typer.Option('--input', help='The documentation.')],
+    model: Annotated[
+        str, typer.Option(help="A config with models, the first of which is asked; or 'template': by rule.")
+    ],
+    out: Annotated[
+        Path, typer.Option('--out', '-o', help='The file of instructions; unfinished work is kept beside it.')
+    ],
     *,
-    prompt: str = VARIANTS[0],
-    batch_size: int | None = None,
-    max_out_len: int | None = None,
-    shape: str = 'toolbench',
-    json_out: str | None = None,
+    prompt: Annotated[
+        str, typer.Option(help="The paper's prompt (Table 2), or 1, 2 or 3 of its Appendix C.")
+    ] = VARIANTS[0],
+    batch_size: Annotated[int | None, typer.Option(min=1, help="By default the config's, or 64.")] = None,
+    max_out_len: Annotated[
+        int | None, typer.Option(min=1, help="Tokens per answer; by default the config's, or 1024.")
+    ] = None,
+    shape: Annotated[
+        str, typer.Option(help='toolbench; restbench and funcqa hold tools of one function.')
+    ] = 'toolbench',
+    json_out: JsonOption = None,
 ) -> int:
     """Makes instructions, writes them, and says what was made and what is missing.
 
-    Args:
-        source: Kind of documentation.
-        input_file: The documentation.
-        model: A config with ``models``, of which the first is taken; ``template`` for the rules.
-        out: The file of instructions. What is there already is not written over, unless its making is unfinished.
-        prompt: Wording of the prompts.
-        batch_size: Questions per batch; None for the config's.
-        max_out_len: Tokens per answer; None for the config's.
-        shape: Published shape of the file.
-        json_out: Where the report goes as well; ``-`` for standard output.
+    A finished file is not written over.
 
     Returns:
         0; 1 if questions got no answer, through no fault of the model. Their tools are not in ``out``, and the same

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
+from opencompass_tooleval.cli.options import DetailsOption, EncoderOption, JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.intervals import Pairs, intervals_of
@@ -27,31 +29,6 @@ from opencompass_tooleval.easytool.toolbench.retrieval import (
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
-
-
-@dataclass(frozen=True)
-class RetrievalRequest:
-    """What ``tooleval easytool retrieval`` was asked; the fields are its options.
-
-    Attributes:
-        subset: ``G1``, ``G2`` or ``G3``.
-        data: Its test file.
-        instructions: Instructions of its tools; None searches the documentation only.
-        unit: ``api`` or ``tool``.
-        fields: ``description`` or ``full``.
-        encoder: As T-Eval takes it.
-        json_out: File for the result, or ``-``.
-        details: File for one JSON line per request and corpus.
-    """
-
-    subset: str
-    data: Path
-    instructions: Path | None = None
-    unit: str = 'api'
-    fields: str = 'description'
-    encoder: str | None = None
-    json_out: str | None = None
-    details: Path | None = None
 
 
 def _differences(
@@ -83,7 +60,20 @@ def _print(result: dict[str, Any]) -> None:
     console.print(f'NOTE {said}', markup=False, soft_wrap=True)
 
 
-def easytool_retrieval(request: RetrievalRequest) -> None:
+def easytool_retrieval(
+    subset: Annotated[str, typer.Argument(help='G1, G2 or G3.')],
+    data: Annotated[Path, typer.Option(help="ToolBench's test file.")],
+    instructions: Annotated[
+        Path | None, typer.Option(help='Instructions of its tools; without, documentation only.')
+    ] = None,
+    unit: Annotated[str, typer.Option(help='What is searched for: api or tool.')] = 'api',
+    fields: Annotated[
+        str, typer.Option(help='What is searched in: description, or full for all there is.')
+    ] = 'description',
+    encoder: EncoderOption = None,
+    json_out: JsonOption = None,
+    details: DetailsOption = None,
+) -> None:
     """Searches with every request and prints or writes what was asked for.
 
     Raises:
@@ -92,33 +82,33 @@ def easytool_retrieval(request: RetrievalRequest) -> None:
         ValueError: No such file, unit or fields.
         OSError: An output cannot be written.
     """
-    check_outputs(request.json_out, request.details)
-    files = locate_encoder(choose_encoder(request.encoder, 'EN'))
-    data = load_data(request.data, request.subset)
-    corpora = [documented_corpus(data.tools, request.unit, request.fields)]
-    if request.instructions:
-        known = texts.match_instructions(request.instructions, data.tools, texts.generate_cure(request.data))
-        corpora.append(instructed_corpus(data.tools, known, request.unit, request.fields))
+    check_outputs(json_out, details)
+    files = locate_encoder(choose_encoder(encoder, 'EN'))
+    loaded = load_data(data, subset)
+    corpora = [documented_corpus(loaded.tools, unit, fields)]
+    if instructions:
+        known = texts.match_instructions(instructions, loaded.tools, texts.generate_cure(data))
+        corpora.append(instructed_corpus(loaded.tools, known, unit, fields))
     similarity = shared_encoder(files, default_cache())
-    scores = {corpus.of: retrieve(data.records, corpus, similarity) for corpus in corpora}
+    scores = {corpus.of: retrieve(loaded.records, corpus, similarity) for corpus in corpora}
     totals = {of: aggregate(mine, METRICS) for of, mine in scores.items()}
     result: dict[str, Any] = {
         'benchmark': 'toolbench',
-        'subset': request.subset,
-        'unit': request.unit,
-        'fields': request.fields,
+        'subset': subset,
+        'unit': unit,
+        'fields': fields,
         'encoder': files.name,
         'version': VERSION,
-        'samples': len(data.records),
+        'samples': len(loaded.records),
         'documents': len(corpora[0].keys),
-        **texts.shown(request.data, request.instructions),
+        **texts.shown(data, instructions),
         **{
             of: {'metrics': total.metrics, 'standard_errors': total.standard_errors, 'reasons': total.reasons}
             for of, total in totals.items()
         },
     }
     if INSTRUCTIONS in scores:
-        result['difference'] = _differences(request.subset, scores[DOCUMENTATION], scores[INSTRUCTIONS])
-    write_outputs(result, [score for mine in scores.values() for score in mine], request.json_out, request.details)
-    if request.json_out != STDOUT:
+        result['difference'] = _differences(subset, scores[DOCUMENTATION], scores[INSTRUCTIONS])
+    write_outputs(result, [score for mine in scores.values() for score in mine], json_out, details)
+    if json_out != STDOUT:
         _print(result)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
+from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, counts_line, write_outputs
-from opencompass_tooleval.cli.tokenizers import load_counter
+from opencompass_tooleval.cli.tokenizers import CL100K, load_counter
 from opencompass_tooleval.easytool.shapes import load_instructions
 from opencompass_tooleval.easytool.sources import load_docs
 from opencompass_tooleval.easytool.tokens import TokenStats, token_stats
@@ -35,15 +38,16 @@ def _print_table(title: str, stats: TokenStats, console: Console) -> None:
             console.print(f'{counts_line("left out", {what: len(names)})}: {", ".join(names)}', markup=False)
 
 
-def easytool_stats(source: str, input_: Path, instructions: Path, tokenizer: str, json_out: str | None = None) -> None:
+def easytool_stats(
+    source: Annotated[str, typer.Option(help='Kind of documentation: openapi, toolbench, teval, ...')],
+    input_: Annotated[Path, typer.Option('--input', help='The documentation.')],
+    instructions: Annotated[Path, typer.Option(help='The instructions of its tools, in any published shape.')],
+    tokenizer: Annotated[
+        str, typer.Option(help=f'A folder with a Hugging Face tokenizer, {CL100K}, or offline.')
+    ] = CL100K,
+    json_out: JsonOption = None,
+) -> None:
     """Counts tokens before and after, and prints them.
-
-    Args:
-        source: Kind of documentation, one of :data:`~opencompass_tooleval.easytool.sources.KINDS`.
-        input_: The documentation.
-        instructions: Instructions in any published shape.
-        tokenizer: ``cl100k_base``, or a folder with a Hugging Face tokenizer.
-        json_out: File for the result, or ``-`` for standard output in place of the table.
 
     Raises:
         DataError: A file is missing or damaged.

@@ -1,7 +1,8 @@
-"""Entry point of ``tooleval``. Each command imports what it needs when it is called."""
+"""Entry point of ``tooleval``. A command is imported when it is called."""
 
 from __future__ import annotations
 
+import importlib
 import logging
 import sys
 from enum import Enum
@@ -9,24 +10,62 @@ from pathlib import Path
 
 import typer
 
-from opencompass_tooleval.cli.sweep import add_commands
+from opencompass_tooleval.cli.commands import Command, command_group
 from opencompass_tooleval.core.errors import DataError, shorten
 from opencompass_tooleval.embedding.locate import EncoderMissingError
 
-app = typer.Typer(
-    help='Tool-use benchmarks for OpenCompass: T-Eval, UltraTool, EasyTool variants, RestBench, FuncQA, ToolBench.',
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
+COMMANDS = {
+    'list': ('listing:show_list', 'Benchmarks, subsets, published counts, and what is on disk.'),
+    'doctor': ('doctor:run_doctor', 'Check versions, registry, data and encoder; exits with 1 on a fault.'),
+    'config-dir': ('main:print_config_dir', 'Print the folder of our configs, for opencompass --config-dir.'),
+    'prepare': ('main:prepare_app', 'Fetch and verify benchmark data.'),
+    'score': ('main:score_app', 'Score recorded answers, without OpenCompass or a GPU.'),
+    'prompts': ('prompts:show_prompts', 'Show the messages that a model is sent; of dialogues the first turn.'),
+    'agreement': ('agreement:agreement', 'Correlate two sets of judgements of UltraTool, dimension by dimension.'),
+    'plan': ('sweep:plan_command', 'What a config would run: jobs, GPUs, samples, prompt tokens, and what is done.'),
+    'status': ('sweep:status_command', 'How far a sweep is, what failed and why; exits with 1 on a failure.'),
+    'retry': ('sweep:retry_command', 'Ask again only what got no answer through no fault of the model.'),
+    'compare': ('sweep:compare_command', 'Two models side by side, with 95% intervals, and where they differ.'),
+    'export': ('sweep:export_command', 'Write results, predictions and details of a run, to publish them.'),
+    'import': ('sweep:import_command', 'Make a run of published predictions, to score it.'),
+    'report': ('sweep:report_command', 'Write pages to look at, from disk: scores, charts, samples.'),
+    'build': ('main:build_app', 'Build benchmark data from annotated samples.'),
+    'easytool': ('main:easytool_app', 'Concise tool instructions: make them, measure them.'),
+}
+"""Name -> module and function (or group of commands) in this package, and its help."""
+
+BUILD = {'ultratool': ('build_ultratool:build_ultratool', "Build UltraTool's six tasks from annotated samples.")}
+
+EASYTOOL = {
+    'generate': (
+        'easytool_generate:easytool_generate',
+        'Make concise instructions from documentation; run it again to go on after a kill.',
+    ),
+    'stats': ('easytool_stats:easytool_stats', 'Count tokens before and after, per tool and in all.'),
+    'retrieval': (
+        'easytool_retrieval:easytool_retrieval',
+        'How well tools are found by documentation and by instructions: NDCG, side by side.',
+    ),
+}
+
+
+def _group(table: dict[str, tuple[str, str]], help: str, **more: bool) -> typer.Typer:
+    def load(name: str) -> Command:
+        module, _, function = table[name][0].partition(':')
+        command: Command = getattr(importlib.import_module(f'opencompass_tooleval.cli.{module}'), function)
+        return command
+
+    summaries = {name: summary for name, (_, summary) in table.items()}
+    return command_group(summaries, load, help=help, pretty_exceptions_enable=False, **more)
+
+
+app = _group(
+    COMMANDS, 'Tool-use benchmarks for OpenCompass: T-Eval, UltraTool, EasyTool variants, RestBench, FuncQA, ToolBench.'
 )
-prepare_app = typer.Typer(help='Fetch and verify benchmark data.', no_args_is_help=True)
-score_app = typer.Typer(help='Score recorded answers, without OpenCompass or a GPU.', no_args_is_help=True)
-app.add_typer(prepare_app, name='prepare')
-app.add_typer(score_app, name='score')
-build_app = typer.Typer(help='Build benchmark data from annotated samples.', no_args_is_help=True)
-app.add_typer(build_app, name='build')
-add_commands(app)
-easytool_app = typer.Typer(help='Concise tool instructions: make them, measure them.', no_args_is_help=True)
-app.add_typer(easytool_app, name='easytool')
+build_app = _group(BUILD, COMMANDS['build'][1], add_completion=False)
+easytool_app = _group(EASYTOOL, COMMANDS['easytool'][1], add_completion=False)
+prepare_app = typer.Typer(help=COMMANDS['prepare'][1], no_args_is_help=True, add_completion=False)
+score_app = typer.Typer(help=COMMANDS['score'][1], no_args_is_help=True, add_completion=False)
 
 
 class ProtocolName(str, Enum):
@@ -94,28 +133,9 @@ def main_options(
     """Options of the command itself."""
 
 
-@app.command('list')
-def list_command() -> None:
-    """Benchmarks, subsets, published counts, and what is on disk."""
-    from opencompass_tooleval.cli.listing import show_list
-
-    show_list()
-
-
-@app.command()
-def doctor() -> None:
-    """Check versions, registry, data and encoder; exits with 1 on a fault."""
-    from opencompass_tooleval.cli.doctor import run_doctor
-
-    raise typer.Exit(run_doctor())
-
-
-@app.command('config-dir')
-def config_dir() -> None:
-    """Print the folder of our configs, for ``opencompass --config-dir``."""
-    import opencompass_tooleval
-
-    typer.echo(Path(opencompass_tooleval.__file__).parent / 'configs')
+def print_config_dir() -> None:
+    """Prints the folder of our configs."""
+    typer.echo(Path(__file__).resolve().parent.parent / 'configs')
 
 
 @prepare_app.command('teval')
@@ -168,109 +188,6 @@ def prepare_toolbench_command(
     from opencompass_tooleval.cli.prepare_toolbench import prepare_toolbench
 
     raise typer.Exit(prepare_toolbench(source))
-
-
-@build_app.command('ultratool')
-def build_ultratool_command(
-    source: Path = typer.Option(..., '--from', help='Annotated samples: test.json or dev.json.'),
-    out: Path = typer.Option(..., '--out', '-o', help='Folder for the built files.'),
-    toolset_size: int = typer.Option(8, help='Tools that each step chooses from.'),
-    seed: int = typer.Option(0, help='Decides which distractors are drawn.'),
-    tasks: list[str] | None = typer.Option(None, help='By default all six.'),
-    official: Path | None = typer.Option(None, help="Folder with the authors' files, to compare with and to repair."),
-    skip_damaged: bool = typer.Option(False, help='Name damaged samples and go on without them.'),
-) -> None:
-    """Build UltraTool's six tasks from annotated samples."""
-    from opencompass_tooleval.cli.build_ultratool import build_ultratool
-
-    raise typer.Exit(
-        build_ultratool(
-            source,
-            out,
-            toolset_size=toolset_size,
-            seed=seed,
-            tasks=tasks,
-            official=official,
-            skip_damaged=skip_damaged,
-        )
-    )
-
-
-@app.command('agreement')
-def agreement_command(
-    first: Path = typer.Argument(help="A file of judgements, ours or the authors'."),
-    second: Path = typer.Argument(help='Another, of people or of a model.'),
-    task: str = typer.Option('planning', help='planning or tool_creation.'),
-    json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
-) -> None:
-    """Correlate two sets of judgements of UltraTool, dimension by dimension."""
-    from opencompass_tooleval.cli.agreement import agreement
-
-    agreement(task, first, second, json_out)
-
-
-@easytool_app.command('generate')
-def easytool_generate_command(
-    source: str = typer.Option(..., help='Kind of documentation: openapi, toolbench, teval, ...'),
-    input_: Path = typer.Option(..., '--input', help='The documentation.'),
-    model: str = typer.Option(..., help="A config with models, the first of which is asked; or 'template': by rule."),
-    out: Path = typer.Option(..., '--out', '-o', help='The file of instructions; unfinished work is kept beside it.'),
-    prompt: str = typer.Option('paper', help="The paper's prompt (Table 2), or 1, 2 or 3 of its Appendix C."),
-    batch_size: int | None = typer.Option(None, min=1, help="By default the config's, or 64."),
-    max_out_len: int | None = typer.Option(None, min=1, help="Tokens per answer; by default the config's, or 1024."),
-    shape: str = typer.Option('toolbench', help='toolbench; restbench and funcqa hold tools of one function.'),
-    json_out: str | None = typer.Option(None, '--json', help='Write the report there; - for standard output.'),
-) -> None:
-    """Make concise instructions from documentation; run it again to go on after a kill."""
-    from opencompass_tooleval.cli.easytool_generate import easytool_generate
-
-    status = easytool_generate(
-        source,
-        input_,
-        model,
-        out,
-        prompt=prompt,
-        batch_size=batch_size,
-        max_out_len=max_out_len,
-        shape=shape,
-        json_out=json_out,
-    )
-    raise typer.Exit(status)
-
-
-@easytool_app.command('stats')
-def easytool_stats_command(
-    source: str = typer.Option(..., help='Kind of documentation: openapi, toolbench, teval, ...'),
-    input_: Path = typer.Option(..., '--input', help='The documentation.'),
-    instructions: Path = typer.Option(..., help='The instructions of its tools.'),
-    tokenizer: str = typer.Option(
-        'cl100k_base', help='A folder with a Hugging Face tokenizer, cl100k_base, or offline.'
-    ),
-    json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
-) -> None:
-    """Count tokens before and after, per tool and in all."""
-    from opencompass_tooleval.cli.easytool_stats import easytool_stats
-
-    easytool_stats(source, input_, instructions, tokenizer, json_out)
-
-
-@easytool_app.command('retrieval')
-def easytool_retrieval_command(
-    subset: str = typer.Argument(help='G1, G2 or G3.'),
-    data: Path = typer.Option(..., help="ToolBench's test file."),
-    instructions: Path | None = typer.Option(None, help='Instructions of its tools; without, documentation only.'),
-    unit: str = typer.Option('api', help='What is searched for: api or tool.'),
-    fields: str = typer.Option('description', help='What is searched in: description, or full for all there is.'),
-    encoder: str | None = typer.Option(
-        None, help="'offline', a folder or a hub id; by default $TOOLEVAL_ENCODER or T-Eval's."
-    ),
-    json_out: str | None = typer.Option(None, '--json', help='Write the result there; - for standard output.'),
-    details: Path | None = typer.Option(None, help='Write one JSON line per request and corpus there.'),
-) -> None:
-    """How well tools are found by documentation and by instructions: NDCG, side by side."""
-    from opencompass_tooleval.cli.easytool_retrieval import RetrievalRequest, easytool_retrieval
-
-    easytool_retrieval(RetrievalRequest(subset, data, instructions, unit, fields, encoder, json_out, details))
 
 
 @score_app.command('ultratool')
@@ -405,26 +322,6 @@ def score_teval_command(
             details=details,
         )
     )
-
-
-@app.command('prompts')
-def prompts_command(
-    benchmark: str = typer.Argument(help='teval, ultratool, restbench, funcqa or toolbench.'),
-    subset: str = typer.Argument(help='Such as plan_json.'),
-    language: str | None = typer.Option(None, help="en or zh; by default the data file's, or en; UltraTool: zh."),
-    data: str | None = typer.Option(None, help='The data file, or its folder; by default where the package looks.'),
-    instructions: str | None = typer.Option(None, help='A file of EasyTool instructions, in place of documentation.'),
-    version: str | None = typer.Option(None, help="T-Eval: v1, v2 or v2_subset; by default the data file's, or v2."),
-    method: str | None = typer.Option(
-        None, help="FuncQA's; easytool: RestBench, ToolBench's selection; UltraTool's preset."
-    ),
-    limit: int | None = typer.Option(None, min=1, help='So many records from the first.'),
-    json_out: str | None = typer.Option(None, '--json', help='Write JSON lines there; - for standard output.'),
-) -> None:
-    """Show the messages that a model is sent, record by record; of dialogues the first turn."""
-    from opencompass_tooleval.cli.prompts import PromptsRequest, show_prompts
-
-    show_prompts(PromptsRequest(benchmark, subset, language, data, instructions, version, method, limit, json_out))
 
 
 def main() -> None:

@@ -6,9 +6,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 import opencompass_tooleval
+from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import clean_text
@@ -201,7 +204,27 @@ def _to_read(prompts: Iterable[tuple[str, Sequence[Message]]]) -> Iterator[str]:
             yield clean_text(f'--- {message.role}\n{message.content}\n')
 
 
-def show_prompts(request: PromptsRequest) -> None:
+def show_prompts(
+    benchmark: Annotated[str, typer.Argument(help='teval, ultratool, restbench, funcqa or toolbench.')],
+    subset: Annotated[str, typer.Argument(help='Such as plan_json.')],
+    language: Annotated[
+        str | None, typer.Option(help="en or zh; by default the data file's, or en; UltraTool: zh.")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(help='The data file, or its folder; by default where the package looks.')
+    ] = None,
+    instructions: Annotated[
+        str | None, typer.Option(help='A file of EasyTool instructions, in place of documentation.')
+    ] = None,
+    version: Annotated[
+        str | None, typer.Option(help="T-Eval: v1, v2 or v2_subset; by default the data file's, or v2.")
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option(help="FuncQA's; easytool: RestBench, ToolBench's selection; UltraTool's preset.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help='So many records from the first.')] = None,
+    json_out: JsonOption = None,
+) -> None:
     """Prints or writes the messages of each record.
 
     Raises:
@@ -210,6 +233,7 @@ def show_prompts(request: PromptsRequest) -> None:
         ValueError: There is no such data set.
         OSError: The file cannot be written.
     """
+    request = PromptsRequest(benchmark, subset, language, data, instructions, version, method, limit, json_out)
     _check(request)
     check_outputs(request.json_out, None)
     try:

@@ -102,14 +102,3 @@ def report_command(
     from opencompass_tooleval.cli.report import report
 
     report(work_dirs, out, figures, open_it)
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Adds them to ``tooleval``."""
-    app.command('plan')(plan_command)
-    app.command('status')(status_command)
-    app.command('retry')(retry_command)
-    app.command('compare')(compare_command)
-    app.command('export')(export_command)
-    app.command('import')(import_command)
-    app.command('report')(report_command)

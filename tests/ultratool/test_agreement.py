@@ -97,12 +97,12 @@ def test_the_command_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[s
     scores = [random.Random(i).randint(1, 10) for i in range(30)]
     first = write(tmp_path / 'a.jsonl', [judged(str(i), score) for i, score in enumerate(scores)])
     second = write(tmp_path / 'b.jsonl', [judged(str(i), 11 - score) for i, score in enumerate(scores[:20])])
-    agreement('planning', first, second, '-')
+    agreement(first, second, json_out='-')
     result = json.loads(capsys.readouterr().out)
     assert (result['compared'], result['only_first'], result['only_second']) == (20, 10, 0)
     assert result['correlations'] == dict.fromkeys(LABELS['planning'], pytest.approx(-1))
 
-    agreement('planning', first, second, str(tmp_path / 'out.json'))
+    agreement(first, second, json_out=str(tmp_path / 'out.json'))
     assert json.loads((tmp_path / 'out.json').read_text(encoding='utf-8')) == result
     shown = capsys.readouterr().out
     assert '20 judged by both' in shown
@@ -116,14 +116,14 @@ def test_the_authors_shape_against_ours(tmp_path: Path, capsys: pytest.CaptureFi
     authors = tmp_path / 'authors.json'
     authors.write_text(''.join(json.dumps({'data': {}, 'eval': row}) + '\n' for row in rows), encoding='utf-8')
     ours = write(tmp_path / 'ours.jsonl', [judged('0', 4), judged('1', 8), judged('2', 8)])
-    agreement('planning', authors, ours, '-')
+    agreement(authors, ours, json_out='-')
     result = json.loads(capsys.readouterr().out)
     assert result['correlations']['efficiency'] == pytest.approx(np.corrcoef([3, 9, 4], [4, 8, 8])[0, 1])
 
 
 def test_what_is_undefined_is_shown_as_a_dash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     same = write(tmp_path / 'a.jsonl', [judged('0', 7), judged('1', 7)])
-    agreement('planning', same, same, str(tmp_path / 'out.json'))
+    agreement(same, same, json_out=str(tmp_path / 'out.json'))
     assert '7.00' in capsys.readouterr().out
     written: dict[str, Any] = json.loads((tmp_path / 'out.json').read_text(encoding='utf-8'))
     assert set(written['correlations'].values()) == {None}
@@ -133,24 +133,24 @@ def test_the_command_says_what_does_not_fit(tmp_path: Path) -> None:
     first = write(tmp_path / 'a.jsonl', [judged('0', 7)])
     second = write(tmp_path / 'b.jsonl', [judged('1', 7)])
     with pytest.raises(ValueError, match='tool_usage has no judge'):
-        agreement('tool_usage', first, first, None)
+        agreement(first, first, 'tool_usage')
     with pytest.raises(ValueError, match='judge nothing in common'):
-        agreement('planning', first, second, None)
+        agreement(first, second)
     with pytest.raises(DataError, match='missing'):
-        agreement('planning', first, tmp_path / 'none.jsonl', None)
+        agreement(first, tmp_path / 'none.jsonl')
     with pytest.raises(OSError, match='cannot write'):
-        agreement('planning', first, first, str(tmp_path / 'no' / 'folder.json'))
+        agreement(first, first, json_out=str(tmp_path / 'no' / 'folder.json'))
 
 
 def test_the_published_judgements_against_numpy(capsys: pytest.CaptureFixture[str]) -> None:
     """Judgements of two models' plans: what they have in common is how hard each request is."""
     files = [real(PREDICTIONS / model / 'eval' / 'planning_eval.json') for model in ('gpt-3.5', 'gpt-4')]
-    agreement('planning', *files, '-')
+    agreement(*files, json_out='-')
     result = json.loads(capsys.readouterr().out)
     assert result['compared'] == 1000
     rows = [[json.loads(line)['eval'] for line in file.read_text(encoding='utf-8').splitlines()] for file in files]
     for name, (label, _) in LABELS['planning'].items():
         first, second = ([float(next(d[label] for d in row if label in d)) for row in mine] for mine in rows)
         assert result['correlations'][name] == pytest.approx(np.corrcoef(first, second)[0, 1], abs=1e-12), name
-    agreement('planning', files[0], files[0], '-')
+    agreement(files[0], files[0], json_out='-')
     assert json.loads(capsys.readouterr().out)['correlations'] == dict.fromkeys(LABELS['planning'], pytest.approx(1))

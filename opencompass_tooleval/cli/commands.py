@@ -1,0 +1,52 @@
+"""Commands that are imported when they are called, so that ``tooleval --help`` imports none of them.
+
+A command is a function: its parameters are the command's arguments and options, each declared once, by its type, its
+default and ``Annotated[type, typer.Option(help=...)]``. It returns the exit status, or None for 0.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+Command = Callable[..., int | None] | typer.Typer
+
+
+def _with_exit_status(function: Callable[..., int | None]) -> Callable[..., None]:
+    @functools.wraps(function)
+    def run(*arguments: Any, **options: Any) -> None:
+        raise typer.Exit(function(*arguments, **options) or 0)
+
+    return run
+
+
+def command_group(summaries: Mapping[str, str], load: Callable[[str], Command], **settings: Any) -> typer.Typer:
+    """Returns a group of commands.
+
+    Args:
+        summaries: Name of a command -> its help; in the order of the help.
+        load: Name -> the function, or a group of commands; called when the command is.
+        **settings: Of :class:`typer.Typer`.
+    """
+
+    class Group(TyperGroup):
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+            name, command, rest = super().resolve_command(ctx, args)
+            if name is None:
+                return name, command, rest
+            loaded = load(name)
+            if not isinstance(loaded, typer.Typer):
+                alone = typer.Typer(add_completion=False)
+                alone.command(name, help=summaries[name])(_with_exit_status(loaded))
+                loaded = alone
+            return name, get_command(loaded), rest
+
+    app = typer.Typer(cls=Group, no_args_is_help=True, **settings)
+    for name, summary in summaries.items():
+        app.command(name, help=summary)(lambda: None)  # stands for the command in the help
+    return app

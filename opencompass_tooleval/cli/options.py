@@ -1,0 +1,23 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+WorkDirArgument = Annotated[
+    Path, typer.Argument(help='A working directory of OpenCompass; of several runs, the latest.')
+]
+
+JsonOption = Annotated[
+    str | None, typer.Option('--json', metavar='FILE', help='Write the result there as JSON; - for standard output.')
+]
+
+DetailsOption = Annotated[Path | None, typer.Option(metavar='FILE', help='Write one JSON line per sample there.')]
+
+EncoderOption = Annotated[
+    str | None,
+    typer.Option(help="'offline', a folder or a hub id; by default $TOOLEVAL_ENCODER or the benchmark's own."),
+]
