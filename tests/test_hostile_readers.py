@@ -20,11 +20,11 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.answer import MAX_CHARS, cut_at, strip_reasoning, unfence
+from opencompass_tooleval.core.answer import MAX_CHARS, clean, cut_at, strip_reasoning, unfence
 from opencompass_tooleval.core.damage import damage
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
 from opencompass_tooleval.core.jsonable import bounded_text
-from opencompass_tooleval.core.parse import parse_enclosed, parse_literal
+from opencompass_tooleval.core.reading import parse_enclosed, parse_literal
 from opencompass_tooleval.core.refusal import is_refusal
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.similarity import ExactSimilarity
@@ -75,7 +75,6 @@ from opencompass_tooleval.ultratool import records as ultratool_records
 from opencompass_tooleval.ultratool import scoring as ultratool
 from opencompass_tooleval.ultratool.build_tools import name_words
 from opencompass_tooleval.ultratool.calls import CallError, call_name, parse_call
-from opencompass_tooleval.ultratool.reading import clean
 from tests.easytool.restbench.support import make_record as make_path_record
 from tests.teval.test_hostile import RECORDS as TEVAL_RECORDS
 from tests.ultratool.test_hostile import RECORDS as ULTRATOOL_RECORDS

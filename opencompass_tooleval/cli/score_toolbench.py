@@ -12,7 +12,7 @@ from rich.console import Console
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
 from opencompass_tooleval.cli.right_subset import check_name, warn_if_unread
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, clean
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.easytool.toolbench import VERSION, score_runs, success
 from opencompass_tooleval.easytool.toolbench.build import load_queries, make_choices, make_requests, open_tools
@@ -76,7 +76,7 @@ def _score_success(request: ToolBenchRequest, subset: Subset) -> _Scored:
     if request.judgements is None:
         raise ValueError('success is scored from judgements: say --judgements FILE')
     trajectories = success.load_trajectories(request.predictions, load_queries(request.data) if request.data else None)
-    finals = [success.clean(Answer(one.answer, one.infra)) for one in trajectories]
+    finals = [clean(Answer(one.answer, one.infra)) for one in trajectories]
     judgements = success.load_judgements(request.judgements)
     if any(map(success.is_silent, judgements)):
         judgements = success.with_answers(

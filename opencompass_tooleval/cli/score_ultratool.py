@@ -11,6 +11,7 @@ from rich.console import Console
 
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
 from opencompass_tooleval.cli.right_subset import check_name, warn_if_unread
+from opencompass_tooleval.core.answer import clean
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.recorded_row import read_recorded_row
 from opencompass_tooleval.sweep.judgement_files import judged_answers
@@ -19,7 +20,6 @@ from opencompass_tooleval.ultratool import VERSION
 from opencompass_tooleval.ultratool.judgement_rows import check_single, is_silent, load_judgements, with_answers
 from opencompass_tooleval.ultratool.prompts import INSTRUCTIONS
 from opencompass_tooleval.ultratool.protocol import Protocol, preset_of
-from opencompass_tooleval.ultratool.reading import clean
 from opencompass_tooleval.ultratool.records import (
     CURE,
     TABLE,

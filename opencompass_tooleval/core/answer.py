@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from opencompass_tooleval.core.harmony import is_harmony, read_harmony
 
@@ -71,6 +72,26 @@ def strip_reasoning(text: str) -> Answer:
     unfinished = unfinished or bool(marks)
     answer = before + text[start : marks[0].start() if marks else len(text)]
     return Answer('', TRUNCATED_REASONING) if unfinished and not answer.strip() else Answer(answer)
+
+
+def clean(answer: Any) -> Any:
+    """An answer without a reasoning model's thoughts; what is no text, and what has a reason to be empty, stays."""
+    return strip_reasoning(answer) if isinstance(answer, str) and not getattr(answer, 'reason', None) else answer
+
+
+def why_unread(answer: Any) -> str:
+    """Why there is nothing to read in an answer: it failed, is too long or empty; ``''`` if there is."""
+    reason = str(getattr(answer, 'reason', None) or '')
+    if reason or not isinstance(answer, str):
+        return reason
+    return TOO_LONG if len(answer) > MAX_CHARS else '' if answer.strip() else EMPTY
+
+
+def spoken(answer: str) -> Answer:
+    """What of an answer is read: all but thoughts. Where that is nothing, its ``reason`` says why."""
+    text = answer if len(answer) > MAX_CHARS else clean(answer)
+    reason = TOO_LONG if len(answer) > MAX_CHARS else why_unread(text)
+    return Answer('', reason) if reason else Answer(text)
 
 
 def cut_at(text: str, marks: tuple[str, ...]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from opencompass_tooleval.core.parse import Parsed
+from opencompass_tooleval.core.reading import Parsed
 
 RUNG = 'fullwidth'
 """Way of reading: full-width punctuation is taken for ASCII."""

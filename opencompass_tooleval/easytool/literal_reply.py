@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, strip_reasoning
-from opencompass_tooleval.core.parse import Parsed, parse_literal
+from opencompass_tooleval.core.answer import spoken
+from opencompass_tooleval.core.reading import Parsed, parse_literal, unread
 from opencompass_tooleval.core.rounds import Rounds, Turn
 
 TRIES = 12
@@ -31,17 +31,13 @@ def read_literal(answer: Any, cut: Callable[[str], str]) -> Parsed:
         cut: Which part of the rest has to be the literal.
     """
     if not isinstance(answer, str):
-        return Parsed(None, 'none', 'parse:not_text')
-    if len(answer) > MAX_CHARS:
-        return Parsed(None, 'none', TOO_LONG)
-    reason = getattr(answer, 'reason', None)
-    text = answer if reason else strip_reasoning(answer)
-    reason = reason or getattr(text, 'reason', None)
-    if reason or not text.strip():
-        return Parsed(None, 'none', reason or EMPTY)
+        return unread('parse:not_text')
+    text = spoken(answer)
+    if text.reason:
+        return unread(text.reason)
     parsed = parse_literal(cut(text))
     if parsed.ok and parsed.rung != 'literal':
-        return Parsed(None, 'none', 'parse:not_a_literal')  # [{"Task": "x", "ID": null}]: no Python
+        return unread('parse:not_a_literal')  # [{"Task": "x", "ID": null}]: no Python
     return parsed
 
 

@@ -5,7 +5,6 @@ Replies are hostile: nothing is evaluated, and longer ones than ``MAX_CHARS`` ar
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import Any
 
 from opencompass_tooleval.core.answer import MAX_CHARS, strip_reasoning, unfence
 from opencompass_tooleval.core.jsonable import clean_text
-from opencompass_tooleval.core.parse import Parsed, beyond_bounds, parse_enclosed, parse_literal
+from opencompass_tooleval.core.reading import Parsed, bounded, json_values, parse_enclosed, parse_literal
 from opencompass_tooleval.easytool.instruction import Example
 from opencompass_tooleval.easytool.prompts import DESCRIPTION_CUE
 from opencompass_tooleval.easytool.validate import UNKNOWN_FUNCTION, Fault
@@ -138,12 +137,7 @@ def _candidates(text: str) -> Iterator[Parsed]:
         return
     rest = text[start.start() :]
     yield parse_literal(rest[: rest.rfind('}') + 1])
-    try:
-        value, _ = json.JSONDecoder().raw_decode(rest)
-    except (ValueError, RecursionError):
-        return
-    if not beyond_bounds(value):
-        yield Parsed(value, 'json')
+    yield from (bounded(value, 'json') for value in json_values(rest, '{', 1))
 
 
 def _other_function(text: str, function: str) -> str:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.parse import beyond_bounds
+from opencompass_tooleval.core.reading import beyond_bounds
 from opencompass_tooleval.easytool.instruction import ABSENT, Example, FunctionInstruction, Parameter, ToolInstruction
 
 Entry = dict[str, Any]

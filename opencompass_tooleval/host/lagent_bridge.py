@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from opencompass_tooleval.core.agent import AgentCall, AgentRun, Reply, Tool
 from opencompass_tooleval.core.answer import MAX_CHARS, cut_at, strip_reasoning
 from opencompass_tooleval.core.messages import Message, normalise
-from opencompass_tooleval.core.parse import parse_enclosed
+from opencompass_tooleval.core.reading import parse_enclosed
 from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.host.asking import ask
 from opencompass_tooleval.host.conversation import Conversation

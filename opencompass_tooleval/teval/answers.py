@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from opencompass_tooleval.core.answer import Answer, cut_at, strip_reasoning, unfence
+from opencompass_tooleval.core.answer import Answer, clean, cut_at, unfence
 
 V1_MARKS = ('<eoa>', '<TOKENS_UNUSED_1>', '<|im_end|>', '\nuser', '\nUSER', '[INST]')
 """Where OpenCompass 0.5.4 cuts (postprocessor ``teval``)."""
@@ -41,7 +41,7 @@ def _clean(text: str) -> str:
 
 
 def _postprocess(text: object, cut: Callable[[str], str]) -> Answer:
-    answer = text if isinstance(text, Answer) and text.reason else strip_reasoning(str(text))
+    answer = clean(text if isinstance(text, str) else str(text))
     return Answer(cut(answer), answer.reason)
 
 

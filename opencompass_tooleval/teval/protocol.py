@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from opencompass_tooleval.core.fullwidth import read_either
-from opencompass_tooleval.core.parse import Parsed
+from opencompass_tooleval.core.reading import Parsed
 from opencompass_tooleval.teval.records import Subset
 
 PLAN_THRESHOLD = {'v1': 0.7, 'v2': 0.8}

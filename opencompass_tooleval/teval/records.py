@@ -17,7 +17,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json, load_object
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.parse import beyond_bounds, parse_enclosed
+from opencompass_tooleval.core.reading import beyond_bounds, parse_enclosed
 from opencompass_tooleval.teval.subsets import LANGUAGES, SUBSETS, VERSIONS
 
 logger = logging.getLogger(__name__)

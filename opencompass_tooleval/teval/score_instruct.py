@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from opencompass_tooleval.core.parse import Parsed, parse_enclosed, parse_literal
+from opencompass_tooleval.core.reading import Parsed, parse_enclosed, parse_literal
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.teval.protocol import Protocol

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opencompass_tooleval.core.match import best_matching, f1, is_ambiguous, longest_increasing_run
-from opencompass_tooleval.core.parse import Parsed, parse_enclosed
+from opencompass_tooleval.core.reading import Parsed, parse_enclosed
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.teval.protocol import Protocol

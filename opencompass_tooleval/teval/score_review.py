@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from opencompass_tooleval.core.parse import Parsed
+from opencompass_tooleval.core.reading import Parsed
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.teval.choice import strict_choice

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, TRUNCATED_REASONING
+from opencompass_tooleval.core.answer import TOO_LONG, TRUNCATED_REASONING, why_unread
 from opencompass_tooleval.core.fullwidth import tidy
-from opencompass_tooleval.core.parse import Parsed
+from opencompass_tooleval.core.reading import Parsed, unread
 from opencompass_tooleval.core.result import INFRA, OK, SampleScore
 from opencompass_tooleval.core.similarity import Batchwise, ExactSimilarity, Similarity
 from opencompass_tooleval.teval import score_call, score_instruct, score_plan, score_review
@@ -41,24 +41,11 @@ _SCORERS = {
 }
 
 
-def _unread(answer: str) -> str:
-    """Why an answer is not read at all: it failed, is unfinished thoughts or too long; ``''`` if it is read."""
-    reason = getattr(answer, 'reason', None) or ''
-    if reason.startswith(INFRA) or reason == TRUNCATED_REASONING:
-        return str(reason)
-    return TOO_LONG if len(answer) > MAX_CHARS else ''
-
-
-def _no_answer(answer: str) -> str:
-    """Why an answer is empty, or ``''``: it is scored as the empty text that it is, but counted under this name."""
-    return str(getattr(answer, 'reason', None) or ('' if answer.strip() else EMPTY))
-
-
 def read_answer(record: Record, answer: str, protocol: Protocol) -> Parsed:
     """Reads a postprocessed answer; never raises, whatever it holds."""
-    unread = _unread(answer)
-    if unread:
-        return Parsed(None, 'none', unread)
+    reason = why_unread(answer)
+    if reason.startswith(INFRA) or reason in (TRUNCATED_REASONING, TOO_LONG):
+        return unread(reason)
     text = tidy(str(answer)) if protocol.strict else str(answer)
     return _SCORERS[record.subset.kind].read(record, text, protocol)
 
@@ -66,7 +53,7 @@ def read_answer(record: Record, answer: str, protocol: Protocol) -> Parsed:
 def _score(record: Record, answer: str, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> SampleScore:
     values, reason = _SCORERS[record.subset.kind].score(record, parsed, protocol, similarity)
     if reason != OK:
-        reason = _unread(answer) or _no_answer(answer) or reason
+        reason = why_unread(answer) or reason
     values = {metric: values[metric] for metric in record.subset.metrics}
     shown, gold = _SCORERS[record.subset.kind].show(record, parsed.value)
     return SampleScore(record.id, values, reason, shown, parsed.rung, gold)

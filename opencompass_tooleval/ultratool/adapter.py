@@ -13,6 +13,7 @@ from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.aggregate import Aggregate
+from opencompass_tooleval.core.answer import clean
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.verdicts import UNREAD, Unread, unread_reply
 from opencompass_tooleval.host.data_path import resolve_data_path
@@ -33,7 +34,6 @@ from opencompass_tooleval.ultratool.judgement_rows import (
 from opencompass_tooleval.ultratool.presets import DEFAULT
 from opencompass_tooleval.ultratool.prompts import build_prompt, messages_of
 from opencompass_tooleval.ultratool.protocol import AUTO, Protocol, lists_of, preset_of
-from opencompass_tooleval.ultratool.reading import clean
 from opencompass_tooleval.ultratool.records import (
     CURE,
     Record,

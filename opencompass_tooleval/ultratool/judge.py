@@ -13,7 +13,7 @@ from typing import Any
 
 from opencompass_tooleval.core.answer import MAX_CHARS, strip_reasoning, unfence
 from opencompass_tooleval.core.jsonable import bounded_text
-from opencompass_tooleval.core.parse import parse_enclosed
+from opencompass_tooleval.core.reading import parse_enclosed
 from opencompass_tooleval.ultratool import judge_prompts
 
 LOWEST, HIGHEST = 1, 10

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.core.jsonable import to_jsonable
-from opencompass_tooleval.core.parse import Parsed
+from opencompass_tooleval.core.reading import Parsed
 from opencompass_tooleval.core.verdicts import answer_digest
 from opencompass_tooleval.ultratool.judge import Judgement, judge_prompt
 from opencompass_tooleval.ultratool.protocol import Protocol

@@ -18,14 +18,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.answer import EMPTY
+from opencompass_tooleval.core.answer import EMPTY, clean
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.recorded_row import read_recorded_row
 from opencompass_tooleval.core.verdicts import answer_digest
 from opencompass_tooleval.ultratool.judge import LOWEST, parse_judgement
 from opencompass_tooleval.ultratool.protocol import Protocol
-from opencompass_tooleval.ultratool.reading import clean, read
+from opencompass_tooleval.ultratool.reading import read
 from opencompass_tooleval.ultratool.records import Record, Subset, read_rows, step_number
 from opencompass_tooleval.ultratool.score_judged import (
     FAILED,

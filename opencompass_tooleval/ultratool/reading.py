@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from opencompass_tooleval.core.answer import MAX_CHARS, strip_reasoning, unfence
-from opencompass_tooleval.core.parse import Parsed
+from opencompass_tooleval.core.answer import MAX_CHARS, unfence
+from opencompass_tooleval.core.reading import READ_ERRORS, Parsed, unread
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.reading_official import read_official
 from opencompass_tooleval.ultratool.reading_strict import read_strict
-from opencompass_tooleval.ultratool.reading_tries import READ_ERRORS
 
 _FIRST_STEP = '1. '
 _DIGITS = '0123456789'
@@ -48,20 +47,13 @@ def read_plan(answer: Any, protocol: Protocol) -> Parsed:
     Rungs: ``text`` (all of it, marks of a chat template aside), ``cut``.
     """
     if not isinstance(answer, str):
-        return Parsed(None, 'none', 'parse:not_text')
+        return unread('parse:not_text')
     if len(answer) > MAX_CHARS:
-        return Parsed(None, 'none', 'parse:too_long')
+        return unread('parse:too_long')
     for mark in _MARKS:
         answer = answer.replace(mark, '')
     plan = _cut_plan_strictly(answer) if protocol.strict else _cut_plan(answer)
     return Parsed(plan, 'text' if plan == answer else 'cut')
-
-
-def clean(answer: Any) -> Any:
-    """An answer without a reasoning model's thoughts; a list, and an answer that has a reason to be empty, stay."""
-    if not isinstance(answer, str) or getattr(answer, 'reason', None):
-        return answer
-    return strip_reasoning(answer)
 
 
 def read(answer: Any, reading: str, protocol: Protocol) -> Parsed:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from opencompass_tooleval.core.answer import MAX_CHARS
-from opencompass_tooleval.core.parse import Parsed
+from opencompass_tooleval.core.reading import BUDGET, Parsed, bounded, climb, cost, literal, unread
 from opencompass_tooleval.ultratool.reading_creation import COMPLETE_TOOL, TOOL_RUNGS
 from opencompass_tooleval.ultratool.reading_rungs import (
     CALL_RUNGS,
@@ -21,7 +21,6 @@ from opencompass_tooleval.ultratool.reading_rungs import (
     Rung,
     close_behind,
 )
-from opencompass_tooleval.ultratool.reading_tries import BUDGET, bounded, climb, cost, literal
 
 _LITERALS = (('true', 'True'), ('false', 'False'), ('null', '"null"'))
 _ITEM_EDITS = (('})', '}'), ('，', ','), ('}, "step', '}, {"step'), ('# ...', ''))
@@ -134,7 +133,7 @@ def _items(parsed: Parsed, reading: str) -> Parsed:
         return Parsed(list(value), parsed.rung)
     if isinstance(value, (dict, set, str, bytes)):
         return Parsed([], parsed.rung)
-    return Parsed(None, 'none', 'parse:not_a_list')
+    return unread('parse:not_a_list')
 
 
 def read_official(answer: Any, reading: str, lists: str = 'last') -> Parsed:
@@ -151,7 +150,7 @@ def read_official(answer: Any, reading: str, lists: str = 'last') -> Parsed:
     if not isinstance(answer, str):
         return _items(bounded(answer, 'value'), reading)
     if len(answer) > MAX_CHARS:
-        return Parsed(None, 'none', 'parse:too_long')
+        return unread('parse:too_long')
     text = cut(normalise(answer, reading), reading, lists)
 
     def tries() -> Iterator[tuple[str, Callable[[], Any], int]]:
@@ -164,5 +163,5 @@ def read_official(answer: Any, reading: str, lists: str = 'last') -> Parsed:
 
     parsed = climb(tries(), _BUDGETS.get(reading, BUDGET))
     if parsed.reason == 'parse:not_json' and '[' not in answer:
-        return Parsed(None, 'none', 'parse:no_list')
+        return unread('parse:no_list')
     return _items(parsed, reading)

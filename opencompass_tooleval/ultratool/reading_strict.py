@@ -10,8 +10,17 @@ import json_repair
 
 from opencompass_tooleval.core.answer import MAX_CHARS, unfence
 from opencompass_tooleval.core.fullwidth import RUNG, ascii_punctuation, has_full_width, tidy
-from opencompass_tooleval.core.parse import Parsed
-from opencompass_tooleval.ultratool.reading_tries import READ_ERRORS, bounded, climb, cost, cost_of_json, literal
+from opencompass_tooleval.core.reading import (
+    READ_ERRORS,
+    Parsed,
+    bounded,
+    climb,
+    cost,
+    cost_of_json,
+    json_values,
+    literal,
+    unread,
+)
 
 REPAIR_BUDGET = 20_000
 MAX_REPAIR_CHARS = 20_000
@@ -58,21 +67,10 @@ def _repaired(text: str) -> Any:
 
 def _last_of_lists(text: str) -> Any:
     """The last JSON list of objects in prose, however many brackets the prose has."""
-    decoder, found = json.JSONDecoder(), None
-    place = text.find('[')
-    for _ in range(MAX_LISTS):
-        if place < 0:
-            break
-        try:
-            value, end = decoder.raw_decode(text, place)
-        except READ_ERRORS:
-            end = place + 1
-        else:
-            found = value if isinstance(value[0] if value else None, dict) else found
-        place = text.find('[', end)
-    if found is None:
+    lists = [value for value in json_values(text, '[', MAX_LISTS) if isinstance(value[0] if value else None, dict)]
+    if not lists:
         raise ValueError('no list')
-    return found
+    return lists[-1]
 
 
 def _json_or_literal(text: str) -> Any:
@@ -106,7 +104,7 @@ def read_strict(answer: Any) -> Parsed:
     if not isinstance(answer, str):
         return _as_list(bounded(answer, 'value'))
     if len(answer) > MAX_CHARS:
-        return Parsed(None, 'none', 'parse:too_long')
+        return unread('parse:too_long')
     text = tidy(answer)
     inside = tidy(unfence(text))
     if '[' not in inside:  # a fence that is closed and was never opened
@@ -124,11 +122,11 @@ def read_strict(answer: Any) -> Parsed:
     )
     parsed = climb(tries)
     if parsed.reason == 'parse:not_json' and '[' not in text and '［' not in text:
-        return Parsed(None, 'none', 'parse:no_list')
+        return unread('parse:no_list')
     return _as_list(parsed)
 
 
 def _as_list(parsed: Parsed) -> Parsed:
     if not parsed.ok or isinstance(parsed.value, list):
         return parsed
-    return Parsed(None, 'none', 'parse:not_a_list')
+    return unread('parse:not_a_list')

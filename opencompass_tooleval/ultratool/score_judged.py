@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opencompass_tooleval.core.answer import EMPTY
-from opencompass_tooleval.core.parse import Parsed
+from opencompass_tooleval.core.reading import Parsed
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.core.verdicts import NO_JUDGEMENT, OTHER_ANSWER, Unjudged, answer_digest
 from opencompass_tooleval.core.verdicts import check_unjudged as check_share

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate, clustered_mean, in_percent
-from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG
-from opencompass_tooleval.core.parse import Parsed
+from opencompass_tooleval.core.answer import TOO_LONG, why_unread
+from opencompass_tooleval.core.reading import Parsed, unread
 from opencompass_tooleval.core.result import INFRA, OK
 from opencompass_tooleval.ultratool import score_awareness, score_judged, score_selection, score_usage
 from opencompass_tooleval.ultratool.protocol import Protocol
@@ -27,19 +27,11 @@ _SCORERS: Mapping[str, Callable[[Record, Sequence[Any], Protocol], Outcome]] = {
 }
 
 
-def _no_answer(answer: Any) -> str:
-    """Why there is nothing to read (``infra:...``, ``answer:...``), or ``''``."""
-    reason = str(getattr(answer, 'reason', None) or '')
-    if reason or not isinstance(answer, str):
-        return reason
-    return TOO_LONG if len(answer) > MAX_CHARS else '' if answer.strip() else EMPTY
-
-
 def read_answer(subset: Subset, answer: Any, protocol: Protocol) -> Parsed:
     """Reads an answer; never raises, whatever it holds."""
-    reason = _no_answer(answer)
+    reason = why_unread(answer)
     if reason.startswith(INFRA) or reason == TOO_LONG:
-        return Parsed(None, 'none', reason)
+        return unread(reason)
     return read(answer, subset.reading, protocol)
 
 
@@ -71,7 +63,7 @@ def _score(record: Record, answer: Any, parsed: Parsed, outcome: Outcome, protoc
     values = {**outcome.values, **_json_rates(answer, parsed)}
     reason = outcome.reason
     if reason != OK:
-        reason = _no_answer(answer) or parsed.reason or reason
+        reason = why_unread(answer) or parsed.reason or reason
     return StepsScore(
         id=record.id,
         values={metric: values[metric] for metric in record.subset.metrics},

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.parse import parse_literal
+from opencompass_tooleval.core.reading import parse_literal
 from opencompass_tooleval.core.similarity import ExactSimilarity
 from opencompass_tooleval.teval.answers import POSTPROCESSORS
 from opencompass_tooleval.teval.prompts import gold_answer

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, strip_reasoning
-from opencompass_tooleval.core.parse import parse_enclosed
+from opencompass_tooleval.core.reading import parse_enclosed
 
 NO_NUMBER = 'answer:no_number'
 TOO_LARGE = 'answer:too_large'

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from opencompass_tooleval.core.answer import MAX_CHARS
-from opencompass_tooleval.core.parse import MAX_BITS, MAX_DEPTH, parse_enclosed
+from opencompass_tooleval.core.reading import MAX_BITS, MAX_DEPTH, parse_enclosed
 from opencompass_tooleval.easytool.funcqa.arithmetic import is_huge_power
 
 READINGS = ('official', 'strict')
@@ -47,7 +47,7 @@ def read_python(text: str) -> Any:
     """The value of a Python literal in which numbers may be worked out.
 
     Raises:
-        Unreadable: It is none, or it is beyond the bounds of :mod:`~opencompass_tooleval.core.parse`.
+        Unreadable: It is none, or it is beyond the bounds of :mod:`~opencompass_tooleval.core.reading`.
     """
     if len(text) > MAX_CHARS:
         raise Unreadable('the reply is too long')

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, strip_reasoning, unfence
+from opencompass_tooleval.core.answer import spoken, unfence
 from opencompass_tooleval.core.fullwidth import read_either, tidy
-from opencompass_tooleval.core.parse import Parsed, beyond_bounds, parse_literal
+from opencompass_tooleval.core.reading import Parsed, bounded, json_values, parse_literal, unread
 from opencompass_tooleval.easytool.restbench.paths import normalise
 
 MAX_STEPS = 100
@@ -31,29 +30,15 @@ def _whole(text: str) -> Parsed:
     return parsed
 
 
-def _lists(text: str) -> Iterator[list[Any]]:
-    """Every JSON list in a text, however many brackets the text has; lists within lists aside."""
-    decoder, place = json.JSONDecoder(), text.find('[')
-    for _ in range(MAX_LISTS):
-        if place < 0:
-            return
-        try:
-            value, end = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            end = place + 1
-        else:
-            yield value
-        place = text.find('[', end)
-
-
 def _prose(text: str) -> Parsed:
     """The last list of texts that stands in prose; failing that, what is between the first bracket and the last."""
-    found = [value for value in _lists(text) if value and all(isinstance(item, str) for item in value)]
+    lists = json_values(text, '[', MAX_LISTS)
+    found = [value for value in lists if value and all(isinstance(item, str) for item in value)]
     if found:
         return Parsed(found[-1], 'prose')
     span = text[text.find('[') : text.rfind(']') + 1] if '[' in text else ''
-    parsed = parse_literal(span) if span else Parsed(None, 'none', 'parse:no_list')
-    return Parsed(parsed.value, 'prose') if isinstance(parsed.value, list) else Parsed(None, 'none', 'parse:no_list')
+    parsed = parse_literal(span) if span else unread('parse:no_list')
+    return Parsed(parsed.value, 'prose') if isinstance(parsed.value, list) else unread('parse:no_list')
 
 
 def _arrows(text: str) -> Parsed:
@@ -62,7 +47,7 @@ def _arrows(text: str) -> Parsed:
         steps = [step.strip() for step in _ARROW.split(line)]
         if len(steps) > 1 and normalise(steps[-1]).path:
             return Parsed([_unbulleted(steps[0]), *steps[1:]], 'arrows')
-    return Parsed(None, 'none', 'parse:no_list')
+    return unread('parse:no_list')
 
 
 def _unbulleted(line: str) -> str:
@@ -74,7 +59,7 @@ def _unbulleted(line: str) -> str:
 def _lines(text: str) -> Parsed:
     """Lines that begin with a step, behind a number or a bullet or not; other lines are passed over."""
     steps = [line for line in map(_unbulleted, text.splitlines()) if normalise(line).path]
-    return Parsed(steps, 'lines') if steps else Parsed(None, 'none', 'parse:no_list')
+    return Parsed(steps, 'lines') if steps else unread('parse:no_list')
 
 
 _LADDER: tuple[Callable[[str], Parsed], ...] = (_whole, _prose, _arrows, _lines)
@@ -83,11 +68,11 @@ _LADDER: tuple[Callable[[str], Parsed], ...] = (_whole, _prose, _arrows, _lines)
 def _as_path(parsed: Parsed) -> Parsed:
     """Holds what was read against what a path may be."""
     if not isinstance(parsed.value, list):
-        return Parsed(None, 'none', 'parse:not_a_list')
+        return unread('parse:not_a_list')
     if len(parsed.value) > MAX_STEPS:
-        return Parsed(None, 'none', 'parse:too_many_steps')
+        return unread('parse:too_many_steps')
     if not all(isinstance(item, str) for item in parsed.value):
-        return Parsed(None, 'none', 'parse:not_text')
+        return unread('parse:not_text')
     return parsed
 
 
@@ -99,21 +84,17 @@ def read_path(answer: Any) -> Parsed:
 
     Returns:
         The list of texts, not yet normalised. Rungs: ``literal``, ``json``, ``quotes`` (see
-        :func:`~opencompass_tooleval.core.parse.parse_literal`), ``fence``, ``prose``, ``arrows``, ``lines``; full-width
-        punctuation is read like ASCII (``fullwidth``). Reasons: ``answer:empty``, ``answer:too_long``,
+        :func:`~opencompass_tooleval.core.reading.parse_literal`), ``fence``, ``prose``, ``arrows``, ``lines``;
+        full-width punctuation is read like ASCII (``fullwidth``). Reasons: ``answer:empty``, ``answer:too_long``,
         ``answer:truncated_reasoning``, ``parse:no_list``, ``parse:not_a_list``, ``parse:not_text``,
         ``parse:too_many_steps``, ``parse:too_deep``, and what an ``infra:`` failure says.
     """
     if not isinstance(answer, str):
-        excess = beyond_bounds(answer)
-        return Parsed(None, 'none', excess) if excess else _as_path(Parsed(answer, 'value'))
-    if len(answer) > MAX_CHARS:
-        return Parsed(None, 'none', TOO_LONG)
-    reason = getattr(answer, 'reason', None)
-    text = answer if reason else strip_reasoning(answer)
-    reason = reason or getattr(text, 'reason', None)
-    if reason or not text.strip():
-        return Parsed(None, 'none', reason or EMPTY)
+        parsed = bounded(answer, 'value')
+        return _as_path(parsed) if parsed.ok else parsed
+    text = spoken(answer)
+    if text.reason:
+        return unread(text.reason)
     why = ''
     for read in _LADDER:
         parsed = read(tidy(text))
@@ -121,4 +102,4 @@ def read_path(answer: Any) -> Parsed:
             return _as_path(parsed)
         said = 'parse:not_a_list' if parsed.ok else parsed.reason
         why = why or (said if said != 'parse:not_json' else '')
-    return Parsed(None, 'none', why)
+    return unread(why)

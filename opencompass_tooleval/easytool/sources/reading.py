@@ -12,7 +12,7 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.parse import beyond_bounds
+from opencompass_tooleval.core.reading import beyond_bounds
 from opencompass_tooleval.easytool.tool_doc import ToolDoc
 
 logger = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, clean, why_unread
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.rounds import Rounds, Turn
@@ -249,7 +249,7 @@ class ToolEvalToolBenchSuccessEvaluator(JudgedEvaluator):
         """See :class:`ToolEvalEvaluator`."""
         trajectories = [success.parse_trajectory(reference) for reference in references]
         finals = [
-            success.clean(Answer('', stored.infra) if stored.infra and not answer else answer)
+            clean(Answer('', stored.infra) if stored.infra and not answer else answer)
             for stored, answer in zip(trajectories, answers, strict=True)
         ]
         file = self.judgement_file()
@@ -271,7 +271,7 @@ class ToolEvalToolBenchSuccessEvaluator(JudgedEvaluator):
         judged = {
             trajectory.id: (trajectory.query, answer)
             for trajectory, answer in zip(trajectories, answers, strict=True)
-            if not success.unjudgeable(answer)
+            if not why_unread(answer)
         }
         items = [JudgeItem(record_id, success.judge_prompt(*pair)) for record_id, pair in judged.items()]
         verdicts, faults = self.ask(items, success.parse_verdict, 'judge-success')

@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, Answer, strip_reasoning, unfence
+from opencompass_tooleval.core.answer import MAX_CHARS, clean, strip_reasoning, unfence, why_unread
 from opencompass_tooleval.core.content import joined_text
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
-from opencompass_tooleval.core.parse import parse_enclosed
+from opencompass_tooleval.core.reading import parse_enclosed
 from opencompass_tooleval.core.result import INFRA, OK, SampleScore
 from opencompass_tooleval.core.verdicts import (
     NO_JUDGEMENT,
@@ -305,22 +305,6 @@ def matched(record_id: str, answer: str, judgements: Sequence[Judgement]) -> Jud
     return Judgement(record_id, FAILED, answer_digest=digest, fault=fault)
 
 
-def unjudgeable(answer: str) -> str:
-    """Why an answer is not shown to the judge: it failed, is empty or too long; ``''`` if it is."""
-    reason = getattr(answer, 'reason', None)
-    if reason:
-        return str(reason)
-    if len(answer) > MAX_CHARS:
-        return TOO_LONG
-    return '' if answer.strip() else EMPTY
-
-
-def clean(answer: str) -> Answer:
-    """A final answer without a reasoning model's thoughts; one that is not there keeps its reason."""
-    reason = getattr(answer, 'reason', None)
-    return Answer(answer, reason) if reason else strip_reasoning(answer)
-
-
 # Scores
 
 
@@ -357,7 +341,7 @@ def score_success(trajectory: Trajectory, answer: str, judgements: Sequence[Judg
         ``success_rate``: 1 or 0 as the judge says, 0 without an answer, and None where there is no judgement: that is
         never a score, and counted by its reason.
     """
-    reason = unjudgeable(answer)
+    reason = why_unread(answer)
     if reason:
         return SuccessScore(trajectory.id, {'success_rate': 0.0}, reason, str(answer), 'value')
     judgement = matched(trajectory.id, answer, judgements)

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, clean
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.verdicts import UnjudgedError, Unread, answer_digest
 from opencompass_tooleval.easytool.toolbench.success import (
     Judgement,
     Trajectory,
     Verdict,
-    clean,
     judge_prompt,
     judgement_rows,
     load_judgements,

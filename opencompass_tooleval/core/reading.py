@@ -1,4 +1,4 @@
-"""Model text -> Python value, safely, and which repair it took.
+"""Model text -> Python value, safely, and which rung of a ladder of readings it took: what every benchmark reads with.
 
 Nothing here evaluates code: :func:`ast.literal_eval` reads literals only. What it and :mod:`json` cannot bound
 themselves is bounded here: length by ``MAX_CHARS``, depth by ``MAX_DEPTH``, integers by ``MAX_BITS``.
@@ -9,14 +9,23 @@ from __future__ import annotations
 import ast
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from opencompass_tooleval.core.answer import MAX_CHARS
 
 MAX_DEPTH = 100
 MAX_BITS = 10_000
+
+BUDGET = 100_000
+"""What tries may cost: a try is paid for by the characters and the commas, brackets and signs in its text, about a
+third of a microsecond per unit at worst. The longest published answers to UltraTool, tried on every rung, would cost a
+quarter of it (usage) and nine tenths of the longer ladder's (creation)."""
+
+READ_ERRORS = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
+"""What :func:`ast.literal_eval` and :func:`json.loads` raise for a text that they cannot read."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,8 @@ class Parsed:
         return self.rung != 'none'
 
 
-def _literal(text: str) -> Any:
+def literal(text: str) -> Any:
+    """Reads a Python literal; raises one of ``READ_ERRORS``."""
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # '\d' in an answer is no concern of the user's terminal
         return ast.literal_eval(text)
@@ -51,7 +61,7 @@ def _quotes(text: str) -> Any:
 
 
 _LADDER: tuple[tuple[str, Callable[[str], Any]], ...] = (
-    ('literal', _literal),
+    ('literal', literal),
     ('json', json.loads),
     ('quotes', _quotes),
 )
@@ -76,6 +86,47 @@ def beyond_bounds(value: Any) -> str:
     return 'parse:too_deep'
 
 
+def unread(reason: str) -> Parsed:
+    """No value, and why."""
+    return Parsed(None, 'none', reason)
+
+
+def bounded(value: Any, rung: str) -> Parsed:
+    """``value``, unless it is too deep or has a huge number."""
+    excess = beyond_bounds(value)
+    return unread(excess) if excess else Parsed(value, rung)
+
+
+def cost(text: str) -> int:
+    """What reading ``text`` as a Python literal costs."""
+    signs = text.count('+') + text.count('-')  # 1+1+1+... is refused, but only once all of it has been parsed
+    return len(text) + 2 * cost_of_json(text) + 8 * signs
+
+
+def cost_of_json(text: str) -> int:
+    """What reading ``text`` as JSON costs: characters are cheap, values are not."""
+    return 8 * sum(text.count(mark) for mark in ',[{(')
+
+
+def climb(tries: Iterable[tuple[str, Callable[[], Any], int]], budget: int = BUDGET) -> Parsed:
+    """The first try that succeeds.
+
+    Args:
+        tries: Of each the name of its rung, what reads it or raises one of ``READ_ERRORS``, and what it costs.
+        budget: No more is tried once so much is spent.
+    """
+    spent = 0
+    for rung, read, price in tries:
+        spent += price
+        if spent > budget:
+            return unread('parse:too_long')
+        try:
+            return bounded(read(), rung)
+        except READ_ERRORS:
+            continue
+    return unread('parse:not_json')
+
+
 def parse_literal(text: str) -> Parsed:
     """Reads one Python literal or JSON value that is the whole of ``text``.
 
@@ -86,15 +137,29 @@ def parse_literal(text: str) -> Parsed:
         The value and its rung: Python literal before JSON, as T-Eval's ``format_load`` has it.
     """
     if len(text) > MAX_CHARS:
-        return Parsed(None, 'none', 'parse:too_long')
-    for rung, read in _LADDER:
+        return unread('parse:too_long')
+    return climb((rung, partial(read, text), 0) for rung, read in _LADDER)
+
+
+def json_values(text: str, openings: str, most: int) -> Iterator[Any]:
+    """The JSON values that stand in prose, outermost ones only, in their order.
+
+    Args:
+        text: The prose.
+        openings: Characters that a value may begin with, such as ``[{``.
+        most: So many of them are tried, however many the prose has.
+    """
+    decoder, place = json.JSONDecoder(), 0
+    for _ in range(most):
+        starts = [start for opening in openings if (start := text.find(opening, place)) >= 0]
+        if not starts:
+            return
         try:
-            value = read(text)
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            continue
-        excess = beyond_bounds(value)
-        return Parsed(None, 'none', excess) if excess else Parsed(value, rung)
-    return Parsed(None, 'none', 'parse:not_json')
+            value, place = decoder.raw_decode(text, min(starts))
+        except READ_ERRORS:
+            place = min(starts) + 1
+        else:
+            yield value
 
 
 def parse_enclosed(text: Any, start: str = '', end: str = '') -> Parsed:
@@ -112,15 +177,15 @@ def parse_enclosed(text: Any, start: str = '', end: str = '') -> Parsed:
     if not isinstance(text, str):
         return Parsed(text, 'value')
     if len(text) > MAX_CHARS:
-        return Parsed(None, 'none', 'parse:too_long')
+        return unread('parse:too_long')
     _, fence, rest = text.partition('```json')
     if fence:
         text = rest.strip('`')
     if start:
         first = text.find(start)
         if first < 0:
-            return Parsed(None, 'none', 'parse:no_brackets')
+            return unread('parse:no_brackets')
         text = text[first:]
     if end:
         text = text[: text.rfind(end) + len(end)]
-    return parse_literal(text) if text else Parsed(None, 'none', 'parse:no_brackets')
+    return parse_literal(text) if text else unread('parse:no_brackets')

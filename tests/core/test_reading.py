@@ -1,4 +1,4 @@
-"""core/parse: which rung reads what, what is out of bounds, and that nothing raises."""
+"""core/reading: which rung reads what, what is out of bounds, and that nothing raises."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencompass_tooleval.core.answer import MAX_CHARS
-from opencompass_tooleval.core.parse import MAX_BITS, MAX_DEPTH, Parsed, parse_enclosed, parse_literal
+from opencompass_tooleval.core.reading import MAX_BITS, MAX_DEPTH, Parsed, parse_enclosed, parse_literal
 
 RUNGS = {'literal', 'json', 'quotes', 'none'}
 
