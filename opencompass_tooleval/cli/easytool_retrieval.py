@@ -31,15 +31,13 @@ from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
 
 
-def _differences(
-    subset: str, before: Sequence[RetrievalScore], after: Sequence[RetrievalScore]
-) -> dict[str, dict[str, float]]:
-    """Metric -> what instructions gain, in points, and where that lies (95%)."""
+def _differences(before: Sequence[RetrievalScore], after: Sequence[RetrievalScore]) -> dict[str, dict[str, float]]:
+    """Metric -> what instructions gain, in points, and where that lies (95%); the seed alone decides what is drawn."""
     ids, weights = tuple(score.id for score in before), (1.0,) * len(before)
     pairs = {}
     for metric in METRICS:
         points = [tuple(100 * float(score.values[metric] or 0) for score in side) for side in (before, after)]
-        pairs[f'toolbench-{subset}', metric] = Pairs(ids, points[0], points[1], weights, weights)
+        pairs['', metric] = Pairs(ids, points[0], points[1], weights, weights)
     return {metric: asdict(interval) for (_, metric), interval in intervals_of(pairs).items()}
 
 
@@ -108,7 +106,7 @@ def easytool_retrieval(
         },
     }
     if INSTRUCTIONS in scores:
-        result['difference'] = _differences(subset, scores[DOCUMENTATION], scores[INSTRUCTIONS])
+        result['difference'] = _differences(scores[DOCUMENTATION], scores[INSTRUCTIONS])
     write_outputs(result, [score for mine in scores.values() for score in mine], json_out, details)
     if json_out != STDOUT:
         _print(result)

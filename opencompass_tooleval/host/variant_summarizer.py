@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import glob
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from opencompass_tooleval.core.paired import Result
 from opencompass_tooleval.core.variants import VariantKind, compare
 from opencompass_tooleval.host.summarizer import ToolEvalSummarizer
 from opencompass_tooleval.sweep.prompt_tokens import Counter, choose_counter, count_prompts
+from opencompass_tooleval.sweep.shards import numbered_shards
 
 
 class VariantSummarizer(ToolEvalSummarizer):
@@ -133,5 +133,4 @@ class VariantSummarizer(ToolEvalSummarizer):
     def _prompts(self, model: Any, dataset: Any, counter: Counter) -> float | None:
         """Of the predictions file, or of its parts where several workers wrote it."""
         file = self._file(model, dataset, 'predictions')
-        files = [file] if file.is_file() else list(file.parent.glob(f'{glob.escape(file.stem)}_[0-9]*{file.suffix}'))
-        return count_prompts(files, counter)
+        return count_prompts([file] if file.is_file() else list(numbered_shards(file).values()), counter)

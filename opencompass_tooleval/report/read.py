@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.sweep.shards import numbered_shards
+from opencompass_tooleval.sweep.shards import numbered_shards, whole_of
 from opencompass_tooleval.sweep.work_dir import WorkDir, last_error, tail
 
 _TASK = re.compile(r'\bTask \[([^\[\]\n]*)\]')
@@ -124,8 +124,8 @@ def _begun(run: WorkDir) -> Iterator[tuple[str, str]]:
 
 def _whole(name: str, names: set[str]) -> str:
     """The data set that a name is a shard of, or the name itself."""
-    whole, _, number = name.rpartition('_')
-    return whole if number.isdecimal() and (whole in names or f'{whole}_0' in names) else name
+    whole = whole_of(name)
+    return whole if whole and (whole in names or f'{whole}_0' in names) else name
 
 
 def _of_run(run: WorkDir) -> tuple[list[Scored], list[Missing]]:

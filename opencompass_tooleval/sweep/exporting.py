@@ -12,6 +12,7 @@ from typing import Any, Protocol, TextIO
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.sweep.recorded import RECORDED_SHAPE
+from opencompass_tooleval.sweep.shards import whole_of
 from opencompass_tooleval.sweep.whole_file import whole_file
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
@@ -99,10 +100,10 @@ def _answered(work: WorkDir) -> Iterator[tuple[str, str]]:
         stems = {file.stem for file in folder.glob('[!.]*.json')}
         wholes = set()
         for stem in stems:
-            base, _, number = stem.rpartition('_')
-            is_shard = number.isdecimal() and f'{base}_0' in stems and base not in stems
+            whole = whole_of(stem)
+            is_shard = whole and f'{whole}_0' in stems and whole not in stems
             scored = (work.path / 'results' / folder.name / f'{stem}.json').is_file()
-            wholes.add(base if is_shard and not scored else stem)
+            wholes.add(whole if is_shard and not scored else stem)
         yield from ((folder.name, dataset) for dataset in sorted(wholes))
 
 

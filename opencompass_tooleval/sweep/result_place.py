@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opencompass_tooleval.sweep.recorded import RECORDED_SHAPE
+from opencompass_tooleval.sweep.shards import shard_pattern
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
 
@@ -42,6 +43,6 @@ class ResultPlace:
 
     def other_models(self) -> list[str]:
         """Models of the run, beside this one, that answer the same data set, wholly or in part."""
-        name = re.compile(rf'(?:tmp_)?{re.escape(self.dataset)}(?:_\d+)?\.jsonl?')
+        name = re.compile(rf'(?:tmp_)?{shard_pattern(self.dataset)}\.jsonl?')
         files = (self.work.path / 'predictions').glob('*/*')
         return sorted({file.parent.name for file in files if name.fullmatch(file.name)} - {self.model})

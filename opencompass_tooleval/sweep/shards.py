@@ -16,10 +16,21 @@ _SHARD_RANGE = re.compile(r'\[\d{1,9}:\d{1,9}\]$')
 CURE = 'delete the file and run the sweep again with -r'
 
 
+def whole_of(name: str) -> str:
+    """What a name would be a shard of: ``d`` for ``d_12``; ``''`` where it ends in no number."""
+    whole, _, number = name.rpartition('_')
+    return whole if number.isdecimal() else ''
+
+
+def shard_pattern(dataset: str) -> str:
+    """Pattern of a data set's name, or of a shard's."""
+    return re.escape(dataset) + r'(?:_\d+)?'
+
+
 def numbered_shards(whole: Path) -> dict[int, Path]:
     """Number -> shard, for those that are there beside a predictions file, in order."""
-    numbers = ((file.stem.removeprefix(f'{whole.stem}_'), file) for file in whole.parent.glob(f'*{whole.suffix}'))
-    return dict(sorted((int(number), file) for number, file in numbers if number.isdecimal()))
+    shards = [file for file in whole.parent.glob(f'*{whole.suffix}') if whole_of(file.stem) == whole.stem]
+    return dict(sorted((int(file.stem.rpartition('_')[2]), file) for file in shards))
 
 
 def shard_files(whole: Path) -> list[Path]:
@@ -91,12 +102,12 @@ def check_runs(dataset_cfg: Mapping[str, Any], record_ids: Sequence[str]) -> Non
         ValueError: A record is not there once per run.
     """
     cut = str(dataset_cfg.get('reader_cfg', {}).get('test_range') or '')
-    is_shard = str(dataset_cfg.get('abbr')).rpartition('_')[2].isdecimal() and _SHARD_RANGE.search(cut)
+    is_shard = whole_of(str(dataset_cfg.get('abbr'))) and _SHARD_RANGE.search(cut)
     if cut and not is_shard:
         split_runs(record_ids, dataset_cfg.get('n', 1))
 
 
 def whole_name(name: str, datasets: Collection[str]) -> str:
     """The abbr of the data set that ``name`` is, or is a shard of; ``name`` itself if none of ``datasets`` fits."""
-    whole, _, number = name.rpartition('_')
-    return whole if name not in datasets and number.isdecimal() and whole in datasets else name
+    whole = whole_of(name)
+    return whole if name not in datasets and whole in datasets else name

@@ -14,7 +14,7 @@ from opencompass_tooleval.core.errors import DataError, shorten
 from opencompass_tooleval.sweep.dumped_config import read_dumped
 from opencompass_tooleval.sweep.journal import Journal
 from opencompass_tooleval.sweep.lock import holder_of, is_held, lock_path, sweep_lock
-from opencompass_tooleval.sweep.shards import numbered_shards, read_predictions
+from opencompass_tooleval.sweep.shards import numbered_shards, read_predictions, whole_of
 from opencompass_tooleval.sweep.work_dir import WorkDir, last_error
 
 _RATE_OVER = 500
@@ -118,7 +118,7 @@ def _unfinished(whole: Path) -> Iterator[Path]:
     for pattern, prefix in ((f'tmp_{whole.stem}*.jsonl', 'tmp_'), (f'.{whole.stem}*.lock', '.')):
         for file in whole.parent.glob(pattern):
             stem = file.stem.removeprefix(prefix)
-            if stem == whole.stem or stem.removeprefix(f'{whole.stem}_').isdecimal():
+            if whole.stem in (stem, whole_of(stem)):
                 yield whole.with_name(f'{stem}{whole.suffix}')
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.sweep.shards import read_predictions, shard_files
+from opencompass_tooleval.sweep.shards import read_predictions, shard_files, shard_pattern
 
 _ERROR = re.compile(r'(?:Error|Exception|FAILED|Killed|CANCELLED|DUE TO TIME LIMIT)\b')
 _LOGGED = ' - OpenCompass - '
@@ -116,7 +116,7 @@ class WorkDir:
             A file; the folder of the logs where no file speaks of the data set.
         """
         folder = self.path / 'logs' / stage / model
-        name = re.compile(_part(dataset) + r'(?![\w-])')
+        name = re.compile(shard_pattern(dataset) + r'(?![\w-])')
         latest: dict[str, Path] = {}
         for log in sorted(folder.glob('*.out'), key=lambda file: file.stat().st_mtime):
             for part in name.finditer(text := f' {log.stem} {tail(log)}'):
@@ -140,11 +140,6 @@ def _read_tail(log: Path, _changed: int, size: int) -> str:
     with log.open('rb') as stream:
         stream.seek(max(0, size - _TAIL))
         return stream.read().decode('utf-8', 'replace')
-
-
-def _part(dataset: str) -> str:
-    """Pattern of a data set's abbr, or of a shard's."""
-    return re.escape(dataset) + r'(?:_\d+)?'
 
 
 @lru_cache(maxsize=8)  # a model's data sets are looked for in the same logs, one after the other
@@ -184,7 +179,7 @@ def last_error(log: Path, dataset: str = '', ended: bool = True) -> str:
         heads = [line[:_MOST_OF_LINE] for line in tail(log).splitlines()]
         return next((head.strip() for head in reversed(heads) if _ERROR.search(head)), '')
     lines = _latest_run(tail(log))
-    name = re.compile(r'(?:^|\bFAILED )' + _part(dataset) + ': ')
+    name = re.compile(r'(?:^|\bFAILED )' + shard_pattern(dataset) + ': ')
     about = (line for line in reversed(lines) if dataset in line)
     named = (line.strip() for line in about if name.search(line) and _ERROR.search(line))
     return next(named, '') or (_last_words(lines) if ended else '')

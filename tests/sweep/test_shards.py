@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from opencompass.utils import build_dataset_from_cfg
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.infer_task import ToolEvalInferTask
 from opencompass_tooleval.host.partitioner import ToolEvalNumWorkerPartitioner
-from opencompass_tooleval.sweep.shards import check_runs, check_shards, shard_files, whole_name
+from opencompass_tooleval.sweep.shards import check_runs, check_shards, shard_files, shard_pattern, whole_name, whole_of
 
 IDS = [f'r{number}' for number in range(7)]
 PARTS = [IDS[:3], IDS[3:6], IDS[6:]]
@@ -26,6 +27,15 @@ def write_shards(folder: Path, parts: dict[int, list[str]]) -> Path:
         rows = {str(index): {'record_id': record} for index, record in enumerate(ids)}
         (folder / f'data_{number}.json').write_text(json.dumps(rows))
     return folder / 'data.json'
+
+
+@pytest.mark.parametrize(
+    ('name', 'whole'), [('d_0', 'd'), ('d_v2_12', 'd_v2'), ('d_v2', ''), ('d', ''), ('7', ''), ('_7', ''), ('d_', '')]
+)
+def test_a_shard_is_told_by_the_number_behind_its_name(name: str, whole: str) -> None:
+    assert whole_of(name) == whole
+    shards = re.compile(shard_pattern(whole or 'd'))
+    assert bool(shards.fullmatch(name)) == bool(whole or name == 'd')
 
 
 def test_whole_shards(tmp_path: Path) -> None:
