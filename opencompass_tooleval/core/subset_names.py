@@ -1,12 +1,26 @@
-"""Which subset a file or a data set is named after."""
+"""Subsets by their names: rows of tables, and which one a file or a data set is named after."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import TypeVar
 
 _PREFIX = r'(?:.*\btooleval-[a-z]+-|(?:restbench|funcqa|toolbench)_)?'
 _SUFFIX = r'(?:_(?:v\d\w*|zh|en))*(?:-\w+)*'
+
+Row = TypeVar('Row')
+
+
+def find_row(table: Mapping[str, Row], name: str, benchmark: str, what: str = 'subset') -> Row:
+    """The row called ``name``.
+
+    Raises:
+        ValueError: There is none; the message lists those there are.
+    """
+    if name not in table:
+        raise ValueError(f'{benchmark} has no {what} {name!r}; it has {", ".join(table)}')
+    return table[name]
 
 
 def named_subsets(name: str, subsets: Collection[str]) -> set[str]:

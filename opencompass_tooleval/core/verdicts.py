@@ -7,8 +7,8 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
 
 from opencompass_tooleval.core.answer import strip_reasoning
 from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
@@ -20,6 +20,10 @@ UNJUDGED_LIMIT = 0.01
 
 UNREAD, REFUSED, EMPTY_REPLY = 'unread', 'refused', 'empty'
 OTHER_ANSWER, NO_JUDGEMENT = 'other_answer', 'no_judgement'
+
+JUDGED, FAILED, MISSING = 'judged', 'unjudged', 'missing'
+STATUSES = (JUDGED, FAILED, MISSING)
+"""What became of something that could be judged; ``missing``: the answer did not have it."""
 
 _WORDS = {
     UNREAD: 'unreadable reply',
@@ -73,6 +77,37 @@ def answer_digest(judged: Any) -> str:
     """32 hex digits that stand for what was judged: text, or any value as JSON, whatever the order of its keys."""
     text = judged if isinstance(judged, str) else json.dumps(to_jsonable(judged), ensure_ascii=False, sort_keys=True)
     return hashlib.blake2b(text.encode('utf-8', 'backslashreplace'), digest_size=16).hexdigest()
+
+
+class OfAnswer(Protocol):
+    """A judgement that may say of which answer it is; a dataclass with ``fault`` besides."""
+
+    @property
+    def status(self) -> str:
+        """One of :data:`STATUSES`."""
+
+    @property
+    def answer_digest(self) -> str:
+        """:func:`answer_digest` of the answer; ``''`` where that is not said."""
+
+
+J = TypeVar('J', bound=OfAnswer)
+
+
+def judgement_of_answer(digest: str, judgements: Sequence[J], unjudged: J) -> J:
+    """The judgement of an answer: of just that, or else one that does not say what it judged.
+
+    Args:
+        digest: :func:`answer_digest` of the answer.
+        judgements: What there is for it, and for other answers to the same.
+        unjudged: What stands, with its fault, where there is none, or only of other answers.
+    """
+    silent = (one for one in judgements if not one.answer_digest and one.status != MISSING)
+    found = next((one for one in judgements if one.answer_digest == digest), None) or next(silent, None)
+    if found is None:
+        fault = OTHER_ANSWER if any(one.answer_digest for one in judgements) else NO_JUDGEMENT
+        return replace(unjudged, answer_digest=digest, fault=fault)  # type: ignore[type-var]
+    return found if found.answer_digest else replace(found, answer_digest=digest)  # type: ignore[type-var]
 
 
 def _words(why: str) -> str:

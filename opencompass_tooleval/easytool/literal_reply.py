@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from opencompass_tooleval.core.answer import spoken
+from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.reading import Parsed, parse_literal, unread
 from opencompass_tooleval.core.rounds import Rounds, Turn
 
@@ -39,6 +41,25 @@ def read_literal(answer: Any, cut: Callable[[str], str]) -> Parsed:
     if parsed.ok and parsed.rung != 'literal':
         return unread('parse:not_a_literal')  # [{"Task": "x", "ID": null}]: no Python
     return parsed
+
+
+class LiteralDialogues:
+    """Asks as EasyTool's own script does: again, until an answer can be read; the prediction is the last answer.
+
+    Args:
+        tries: Requests per question at most; for recorded answers 1.
+    """
+
+    cut: Callable[[str], str]
+    """Which part of an answer has to be the literal; a subclass says it."""
+
+    def __init__(self, tries: int = TRIES) -> None:
+        self.tries = tries
+
+    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+        """Begins the dialogue about one row."""
+        messages = tuple(Message(**message) for message in json.loads(row['messages']))
+        return ask_until_read(Turn(messages, row['gold_answer']), self.cut, self.tries)
 
 
 def ask_until_read(turn: Turn, cut: Callable[[str], str], tries: int) -> Rounds[str]:

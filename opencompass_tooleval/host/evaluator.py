@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -22,6 +23,9 @@ from opencompass_tooleval.core.runs import split_runs
 
 _DIGESTS = {'record': 'records_sha256', 'messages': 'prompts_sha256'}
 """Column of a data set -> what the provenance calls its digest."""
+
+SHOWN = 'shown'
+"""Column that says, as JSON, what of the provenance only the data set knows, such as what was shown of the tools."""
 
 
 def check_record_ids(expected: Sequence[str], found: Sequence[str]) -> None:
@@ -83,10 +87,14 @@ class ToolEvalEvaluator(BaseEvaluator):
     def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
         """Scores answers (postprocessed; an ``Answer`` with an ``infra:`` reason is a failure) against references."""
 
+    subset: Any
+    """The row of the benchmark's table that is scored; it has ``metrics``."""
+
     @property
-    @abstractmethod
     def metrics(self) -> Sequence[str]:
         """Names of the metrics in their fixed order."""
+        metrics: Sequence[str] = self.subset.metrics
+        return metrics
 
     @abstractmethod
     def provenance(self) -> dict[str, Any]:
@@ -127,7 +135,7 @@ class ToolEvalEvaluator(BaseEvaluator):
         check_record_ids(original_dataset['record_id'], columns['record_id'])
         positions = split_runs(columns['record_id'], n)
         runs = [self._run({key: _part(value, rows) for key, value in columns.items()}) for rows in positions]
-        result = self._result(runs)
+        result = self._result(runs, original_dataset)
         rows = original_dataset.select(positions[0])
         for column, name in _DIGESTS.items():
             if column in rows.column_names:
@@ -153,7 +161,7 @@ class ToolEvalEvaluator(BaseEvaluator):
         check_details(details, columns['record_id'])
         return _Run(scores, self.total(scores), self.breakdown(scores), details)
 
-    def _result(self, runs: list[_Run]) -> dict[str, Any]:
+    def _result(self, runs: list[_Run], dataset: Dataset) -> dict[str, Any]:
         totals = [run.total for run in runs]
         reasons: Counter[str] = Counter()
         for total in totals:
@@ -174,6 +182,7 @@ class ToolEvalEvaluator(BaseEvaluator):
         }
         result['provenance'] = {
             **self.provenance(),
+            **(json.loads(dataset[0][SHOWN]) if SHOWN in dataset.column_names else {}),
             'opencompass_tooleval': __version__,
             'opencompass': opencompass.__version__,
         }

@@ -18,6 +18,7 @@ from opencompass_tooleval.core.json_object import load_json, load_object
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.reading import beyond_bounds, parse_enclosed
+from opencompass_tooleval.core.subset_names import find_row
 from opencompass_tooleval.teval.subsets import LANGUAGES, SUBSETS, VERSIONS
 
 logger = logging.getLogger(__name__)
@@ -135,9 +136,7 @@ def find_subset(name: str) -> Subset:
     Raises:
         ValueError: There is none; the message lists those there are.
     """
-    if name not in _SUBSETS:
-        raise ValueError(f'T-Eval has no subset {name!r}; it has {", ".join(_SUBSETS)}')
-    return _SUBSETS[name]
+    return find_row(_SUBSETS, name, 'T-Eval')
 
 
 def file_stem(subset: str, version: str, language: str) -> str:

@@ -142,11 +142,6 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
         self._rebuilt = False
         self._golds: set[str] = set()
 
-    @property
-    def metrics(self) -> Sequence[str]:
-        """See :class:`ToolEvalEvaluator`."""
-        return self.subset.metrics
-
     def provenance(self) -> dict[str, Any]:
         """See :class:`ToolEvalEvaluator`."""
         judge = prompt_hash(self.subset.task, self.language) if self.subset.kind in JUDGED_KINDS else ''

@@ -6,8 +6,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from opencompass_tooleval.core.verdicts import JUDGED
 from opencompass_tooleval.ultratool.records import Subset
-from opencompass_tooleval.ultratool.score_judged import JUDGED, Judged, dimensions
+from opencompass_tooleval.ultratool.score_judged import Judged, dimensions
 
 
 @dataclass(frozen=True)

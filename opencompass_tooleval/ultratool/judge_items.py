@@ -9,11 +9,11 @@ from typing import Any
 
 from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.core.reading import Parsed
-from opencompass_tooleval.core.verdicts import answer_digest
+from opencompass_tooleval.core.verdicts import FAILED, JUDGED, answer_digest
 from opencompass_tooleval.ultratool.judge import Judgement, judge_prompt
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.records import Record
-from opencompass_tooleval.ultratool.score_judged import FAILED, JUDGED, Judged, judged_parts
+from opencompass_tooleval.ultratool.score_judged import Judged, judged_parts
 
 
 @dataclass(frozen=True)

@@ -22,17 +22,13 @@ from opencompass_tooleval.core.answer import EMPTY, clean
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.recorded_row import read_recorded_row
-from opencompass_tooleval.core.verdicts import answer_digest
+from opencompass_tooleval.core.verdicts import FAILED, JUDGED, MISSING, STATUSES, answer_digest
 from opencompass_tooleval.ultratool.judge import LOWEST, parse_judgement
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.reading import read
 from opencompass_tooleval.ultratool.records import Record, Subset, read_rows, step_number
 from opencompass_tooleval.ultratool.score_judged import (
-    FAILED,
     FULL,
-    JUDGED,
-    MISSING,
-    STATUSES,
     Judged,
     dimensions,
     judged_parts,

@@ -18,6 +18,7 @@ from opencompass_tooleval.core.content import joined_text
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.recorded_row import read_recorded_row
+from opencompass_tooleval.core.subset_names import find_row
 from opencompass_tooleval.ultratool.subsets import LANGUAGES, SUBSETS
 
 logger = logging.getLogger(__name__)
@@ -147,9 +148,7 @@ def find_subset(name: str) -> Subset:
     Raises:
         ValueError: There is none; the message lists those there are.
     """
-    if name not in _SUBSETS:
-        raise ValueError(f'UltraTool has no subset {name!r}; it has {", ".join(_SUBSETS)}')
-    return _SUBSETS[name]
+    return find_row(_SUBSETS, name, 'UltraTool')
 
 
 def check_language(language: str) -> str:

@@ -13,7 +13,15 @@ from typing import Any
 from opencompass_tooleval.core.answer import EMPTY
 from opencompass_tooleval.core.reading import Parsed
 from opencompass_tooleval.core.result import OK
-from opencompass_tooleval.core.verdicts import NO_JUDGEMENT, OTHER_ANSWER, Unjudged, answer_digest
+from opencompass_tooleval.core.verdicts import (
+    FAILED,
+    JUDGED,
+    MISSING,
+    NO_JUDGEMENT,
+    Unjudged,
+    answer_digest,
+    judgement_of_answer,
+)
 from opencompass_tooleval.core.verdicts import check_unjudged as check_share
 from opencompass_tooleval.ultratool.judge import LABELS
 from opencompass_tooleval.ultratool.protocol import Protocol
@@ -31,8 +39,6 @@ from opencompass_tooleval.ultratool.score_steps import (
 
 JUDGED_KINDS = ('planning', 'creation')
 """Kinds of subsets that need a judge."""
-JUDGED, FAILED, MISSING = 'judged', 'unjudged', 'missing'
-STATUSES = (JUDGED, FAILED, MISSING)
 
 FULL = 10
 NOTHING_TO_JUDGE = frozenset({TOOL_MISSING, EMPTY})
@@ -130,20 +136,10 @@ def matched(record: Record, parsed: Parsed, judgements: Sequence[Judged], protoc
         if number not in parts:
             rows.append(Judged(record.id, number, MISSING))
             continue
-        digest = answer_digest(parts[number])
-        rows.append(_of_answer(record.id, number, digest, [judged for judged in judgements if judged.step == number]))
+        of_step = [judged for judged in judgements if judged.step == number]
+        unjudged = Judged(record.id, number, FAILED)
+        rows.append(judgement_of_answer(answer_digest(parts[number]), of_step, unjudged))
     return rows
-
-
-def _of_answer(record_id: str, number: str, digest: str, judgements: Sequence[Judged]) -> Judged:
-    for judged in judgements:
-        if judged.answer_digest == digest:
-            return judged
-    for judged in judgements:
-        if not judged.answer_digest and judged.status != MISSING:
-            return replace(judged, answer_digest=digest)
-    fault = OTHER_ANSWER if any(judged.answer_digest for judged in judgements) else NO_JUDGEMENT
-    return Judged(record_id, number, FAILED, answer_digest=digest, fault=fault)
 
 
 def not_judged(record: Record, parsed: Parsed, protocol: Protocol) -> Outcome:

@@ -157,11 +157,6 @@ class ToolEvalFuncQAEvaluator(ToolEvalEvaluator):
         self._methods: set[str] = set()
         self._settings: dict[str, Any] = {}
 
-    @property
-    def metrics(self) -> Sequence[str]:
-        """See :class:`ToolEvalEvaluator`."""
-        return self.subset.metrics
-
     def provenance(self) -> dict[str, Any]:
         """See :class:`ToolEvalEvaluator`."""
         return {

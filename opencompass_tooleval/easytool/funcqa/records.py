@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.subset_names import find_row
 from opencompass_tooleval.easytool.files import read_list
 from opencompass_tooleval.easytool.funcqa.arithmetic import TOOL_NAMES
 from opencompass_tooleval.easytool.funcqa.errata import repair
@@ -103,9 +104,7 @@ def find_subset(name: str) -> Subset:
     Raises:
         ValueError: There is none; the message lists those there are.
     """
-    if name not in _SUBSETS:
-        raise ValueError(f'FuncQA has no subset {name!r}; it has {", ".join(_SUBSETS)}')
-    return _SUBSETS[name]
+    return find_row(_SUBSETS, name, 'FuncQA')
 
 
 def parse_payload(payload: str) -> Record:

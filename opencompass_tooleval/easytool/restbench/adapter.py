@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -14,9 +14,8 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.easytool.compare import SUFFIX
-from opencompass_tooleval.easytool.literal_reply import TRIES, ask_until_read, first_block
+from opencompass_tooleval.easytool.literal_reply import LiteralDialogues, first_block
 from opencompass_tooleval.easytool.restbench import VERSION
 from opencompass_tooleval.easytool.restbench.prompts import build_prompt, published_prompt
 from opencompass_tooleval.easytool.restbench.records import (
@@ -85,20 +84,10 @@ class ToolEvalRestBenchDataset(BaseDataset):
         )
 
 
-class RestBenchDialogues:
-    """Asks as EasyTool's own script does: again, until an answer can be read; the prediction is the last answer.
+class RestBenchDialogues(LiteralDialogues):
+    """See :class:`LiteralDialogues`; what stands before the first blank line is read."""
 
-    Args:
-        tries: Requests per question at most; for recorded answers 1.
-    """
-
-    def __init__(self, tries: int = TRIES) -> None:
-        self.tries = tries
-
-    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
-        """Begins the dialogue about one row."""
-        messages = tuple(Message(**message) for message in json.loads(row['messages']))
-        return ask_until_read(Turn(messages, row['gold_answer']), first_block, self.tries)
+    cut = staticmethod(first_block)
 
 
 @ICL_EVALUATORS.register_module()
@@ -114,27 +103,15 @@ class ToolEvalRestBenchEvaluator(ToolEvalEvaluator):
         super().__init__(pred_postprocessor)
         self.subset = find_subset(name)
         self._golds: set[str] = set()
-        self._shown: dict[str, str] = {}
-
-    @property
-    def metrics(self) -> Sequence[str]:
-        """See :class:`ToolEvalEvaluator`."""
-        return self.subset.metrics
 
     def provenance(self) -> dict[str, Any]:
         """See :class:`ToolEvalEvaluator`."""
         gold = ', '.join(sorted(self._golds))
-        said = {'benchmark': 'restbench', 'subset': self.subset.name, 'gold': gold, 'version': VERSION}
-        return said | self._shown
+        return {'benchmark': 'restbench', 'subset': self.subset.name, 'gold': gold, 'version': VERSION}
 
     def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
         """See :class:`ToolEvalEvaluator`."""
         return breakdown(cast(Sequence[PathScore], scores))
-
-    def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`; what the model was shown of the tools goes into the provenance."""
-        self._shown = json.loads(original_dataset[0]['shown'])
-        return super().evaluate(k, n, original_dataset, **columns)
 
     def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""

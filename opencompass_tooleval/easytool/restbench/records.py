@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.subset_names import find_row
 from opencompass_tooleval.easytool.files import read_list
 from opencompass_tooleval.easytool.restbench.errata import Erratum, find_errata, repair
 from opencompass_tooleval.easytool.restbench.paths import Inventory
@@ -83,9 +84,7 @@ def find_subset(name: str) -> Subset:
     Raises:
         ValueError: There is none; the message lists those there are.
     """
-    if name not in _SUBSETS:
-        raise ValueError(f'RestBench has no subset {name!r}; it has {", ".join(_SUBSETS)}')
-    return _SUBSETS[name]
+    return find_row(_SUBSETS, name, 'RestBench')
 
 
 def parse_payload(payload: str) -> Record:

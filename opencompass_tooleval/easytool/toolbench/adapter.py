@@ -17,11 +17,10 @@ from opencompass_tooleval.core.aggregate import Aggregate, aggregate
 from opencompass_tooleval.core.answer import Answer, clean, why_unread
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.core.verdicts import Unread, answer_digest
 from opencompass_tooleval.easytool.compare import SUFFIX
-from opencompass_tooleval.easytool.literal_reply import TRIES, ask_until_read, last_block
+from opencompass_tooleval.easytool.literal_reply import LiteralDialogues, last_block
 from opencompass_tooleval.easytool.toolbench import VERSION, calls, success
 from opencompass_tooleval.easytool.toolbench.build import Shown, load_queries, make_choices, make_requests, open_tools
 from opencompass_tooleval.easytool.toolbench.prompts import calls_prompt, published_selection, selection_prompt
@@ -127,20 +126,10 @@ class ToolEvalToolBenchDataset(BaseDataset):
         return Dataset.from_list([{**row, **more} for row in rows])
 
 
-class ToolBenchDialogues:
-    """Asks for a choice as EasyTool's own script does: again, until an answer can be read; the last is the prediction.
+class ToolBenchDialogues(LiteralDialogues):
+    """See :class:`LiteralDialogues`; of a choice what stands behind the last blank line is read."""
 
-    Args:
-        tries: Requests per question at most; for recorded answers 1.
-    """
-
-    def __init__(self, tries: int = TRIES) -> None:
-        self.tries = tries
-
-    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
-        """Begins the dialogue about one row."""
-        messages = tuple(Message(**message) for message in json.loads(row['messages']))
-        return ask_until_read(Turn(messages, row['gold_answer']), last_block, self.tries)
+    cut = staticmethod(last_block)
 
 
 @LOAD_DATASET.register_module()
@@ -181,16 +170,10 @@ class ToolEvalToolBenchEvaluator(ToolEvalEvaluator):
     def __init__(self, name: str, pred_postprocessor: Any = None) -> None:
         super().__init__(pred_postprocessor)
         self.subset = find_subset(name)
-        self._shown: dict[str, Any] = {}
-
-    @property
-    def metrics(self) -> Sequence[str]:
-        """See :class:`ToolEvalEvaluator`."""
-        return self.subset.metrics
 
     def provenance(self) -> dict[str, Any]:
         """See :class:`ToolEvalEvaluator`."""
-        return {'benchmark': 'toolbench', 'subset': self.subset.name, 'version': VERSION, **self._shown}
+        return {'benchmark': 'toolbench', 'subset': self.subset.name, 'version': VERSION}
 
     def total(self, scores: Sequence[SampleScore]) -> Aggregate:
         """See :class:`ToolEvalEvaluator`."""
@@ -201,11 +184,6 @@ class ToolEvalToolBenchEvaluator(ToolEvalEvaluator):
     def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
         """See :class:`ToolEvalEvaluator`."""
         return breakdown(cast(Sequence[CallsScore], scores)) if self.subset.kind == 'calls' else {}
-
-    def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:
-        """See :class:`ToolEvalEvaluator`; what the model was shown goes into the provenance."""
-        self._shown = json.loads(original_dataset[0]['shown'])
-        return super().evaluate(k, n, original_dataset, **columns)
 
     def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.subset_names import find_row
 from opencompass_tooleval.easytool.sources import load_docs
 from opencompass_tooleval.easytool.sources.reading import read_json
 from opencompass_tooleval.easytool.tool_doc import ToolDoc
@@ -104,9 +105,7 @@ def find_file(name: str) -> File:
     Raises:
         ValueError: There is none; the message lists those there are.
     """
-    if name not in _FILES:
-        raise ValueError(f'ToolBench has no file {name!r}; it has {", ".join(_FILES)}')
-    return _FILES[name]
+    return find_row(_FILES, name, 'ToolBench', 'file')
 
 
 def find_subset(name: str) -> Subset:
@@ -115,9 +114,7 @@ def find_subset(name: str) -> Subset:
     Raises:
         ValueError: There is none; the message lists those there are.
     """
-    if name not in _SUBSETS:
-        raise ValueError(f'ToolBench has no subset {name!r}; it has {", ".join(_SUBSETS)}')
-    return _SUBSETS[name]
+    return find_row(_SUBSETS, name, 'ToolBench')
 
 
 def _is_api(api: Any) -> bool:

@@ -20,13 +20,16 @@ from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
 from opencompass_tooleval.core.reading import parse_enclosed
 from opencompass_tooleval.core.result import INFRA, OK, SampleScore
 from opencompass_tooleval.core.verdicts import (
-    NO_JUDGEMENT,
-    OTHER_ANSWER,
+    FAILED,
+    JUDGED,
+    MISSING,
+    STATUSES,
     UNREAD,
     Unjudged,
     Unread,
     answer_digest,
     check_unjudged,
+    judgement_of_answer,
     unread_reply,
 )
 from opencompass_tooleval.easytool.sources.reading import read_json
@@ -35,8 +38,6 @@ from opencompass_tooleval.easytool.toolbench.success_prompts import SUCCESS
 NOT_SUCCESSFUL = 'judge:no'
 UNJUDGED = 'judge:unjudged'
 
-JUDGED, FAILED, MISSING = 'judged', 'unjudged', 'missing'
-STATUSES = (JUDGED, FAILED, MISSING)
 
 _PLACEHOLDER = re.compile(r'\{(question|answer)\}')
 _CHOICE = re.compile(r'["\']choice["\']\s*:\s*["\']\s*(yes|no)\b', re.IGNORECASE)
@@ -294,15 +295,7 @@ def matched(record_id: str, answer: str, judgements: Sequence[Judgement]) -> Jud
     Returns:
         One that is ``unjudged`` where there is none, or only of other answers.
     """
-    digest = answer_digest(answer)
-    for judgement in judgements:
-        if judgement.answer_digest == digest:
-            return judgement
-    for judgement in judgements:
-        if not judgement.answer_digest and judgement.status != MISSING:
-            return replace(judgement, answer_digest=digest)
-    fault = OTHER_ANSWER if any(judgement.answer_digest for judgement in judgements) else NO_JUDGEMENT
-    return Judgement(record_id, FAILED, answer_digest=digest, fault=fault)
+    return judgement_of_answer(answer_digest(answer), judgements, Judgement(record_id, FAILED))
 
 
 # Scores
