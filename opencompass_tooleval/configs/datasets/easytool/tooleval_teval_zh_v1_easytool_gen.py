@@ -1,31 +1,7 @@
 # T-Eval with EasyTool instructions in place of the documentation; tooleval_teval_zh_v1_gen has it with.
 from mmengine.config import read_base
 
-from opencompass_tooleval.easytool.adapter import ToolEvalTEvalEasyToolDataset
-from opencompass_tooleval.teval.adapter import ToolEvalTEvalEvaluator, tooleval_teval_v1
-
 with read_base():
-    from opencompass_tooleval.easytool.variants import TEVAL_VARIANTS
+    from .tooleval_teval_easytool_rows import tooleval_teval_easytool_rows
 
-    from ..teval.tooleval_teval_infer import tooleval_teval_infer_cfg, tooleval_teval_reader_cfg
-
-_instructions = 'data/easytool/teval_zh_v1.json'
-
-tooleval_teval_zh_v1_easytool_datasets = [
-    dict(
-        abbr=f'tooleval-teval-{name}_v1_zh-easytool',
-        type=ToolEvalTEvalEasyToolDataset,
-        path='data/teval/ZH',
-        name=f'{name}_v1_zh',
-        instructions=_instructions,
-        n=1,
-        k=1,
-        reader_cfg=tooleval_teval_reader_cfg,
-        infer_cfg=tooleval_teval_infer_cfg,
-        eval_cfg=dict(
-            evaluator=dict(type=ToolEvalTEvalEvaluator, name=f'{name}_v1_zh', instructions=_instructions),
-            pred_postprocessor=dict(type=tooleval_teval_v1),
-        ),
-    )
-    for name in TEVAL_VARIANTS
-]
+tooleval_teval_zh_v1_easytool_datasets = tooleval_teval_easytool_rows['zh_v1']

@@ -1,25 +1,6 @@
-# UltraTool's whole table; the other configs of this folder pick from it.
 from mmengine.config import read_base
 
-from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator
-
 with read_base():
-    from opencompass_tooleval.ultratool.subsets import SUBSETS
+    from .tooleval_ultratool_rows import tooleval_ultratool_rows
 
-    from .tooleval_ultratool_infer import tooleval_ultratool_infer_cfg, tooleval_ultratool_reader_cfg
-
-tooleval_ultratool_zh_rows = [
-    dict(
-        abbr=f'tooleval-ultratool-{subset["name"]}_zh',
-        type=ToolEvalUltraToolDataset,
-        path='data/ultratool',
-        name=subset['name'],
-        language='zh',
-        n=1,
-        k=1,
-        reader_cfg=tooleval_ultratool_reader_cfg,
-        infer_cfg=tooleval_ultratool_infer_cfg,
-        eval_cfg=dict(evaluator=dict(type=ToolEvalUltraToolEvaluator, name=subset['name'], language='zh')),
-    )
-    for subset in SUBSETS
-]
+tooleval_ultratool_zh_rows = tooleval_ultratool_rows['zh']

@@ -1,0 +1,40 @@
+# T-Eval with EasyTool instructions in place of the documentation, by language and version of the data.
+from mmengine.config import read_base
+
+from opencompass_tooleval.easytool.adapter import ToolEvalTEvalEasyToolDataset
+from opencompass_tooleval.teval.adapter import ToolEvalTEvalEvaluator, tooleval_teval_v1, tooleval_teval_v2
+
+with read_base():
+    from opencompass_tooleval.easytool.variants import TEVAL_VARIANTS
+
+    from ..teval.tooleval_teval_infer import tooleval_teval_infer_cfg, tooleval_teval_reader_cfg
+
+_postprocessors = dict(v1=tooleval_teval_v1, v2=tooleval_teval_v2)
+_languages = [dict(name='en', folder='EN', suffix=''), dict(name='zh', folder='ZH', suffix='_zh')]
+
+tooleval_teval_easytool_rows = {
+    f'{language["name"]}_{version}': [
+        dict(
+            abbr=f'tooleval-teval-{name}_{version}{language["suffix"]}-easytool',
+            type=ToolEvalTEvalEasyToolDataset,
+            path=f'data/teval/{language["folder"]}',
+            name=f'{name}_{version}{language["suffix"]}',
+            instructions=f'data/easytool/teval_{language["name"]}_{version}.json',
+            n=1,
+            k=1,
+            reader_cfg=tooleval_teval_reader_cfg,
+            infer_cfg=tooleval_teval_infer_cfg,
+            eval_cfg=dict(
+                evaluator=dict(
+                    type=ToolEvalTEvalEvaluator,
+                    name=f'{name}_{version}{language["suffix"]}',
+                    instructions=f'data/easytool/teval_{language["name"]}_{version}.json',
+                ),
+                pred_postprocessor=dict(type=_postprocessors[version]),
+            ),
+        )
+        for name in TEVAL_VARIANTS
+    ]
+    for language in _languages
+    for version in _postprocessors
+}

@@ -1,0 +1,40 @@
+# UltraTool with EasyTool instructions in place of the toolsets, by language: as published, and built from annotations.
+from mmengine.config import read_base
+
+from opencompass_tooleval.easytool.adapter import ToolEvalUltraToolEasyToolDataset
+from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolEvaluator
+
+with read_base():
+    from opencompass_tooleval.easytool.variants import ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
+
+    from ..ultratool.tooleval_ultratool_infer import tooleval_ultratool_infer_cfg, tooleval_ultratool_reader_cfg
+
+_variants = {'': ULTRATOOL_VARIANTS, '_built': ULTRATOOL_BUILT_VARIANTS}
+
+tooleval_ultratool_easytool_rows = {
+    f'{language}{kind}': [
+        dict(
+            abbr=f'tooleval-ultratool-{name}_{language}-easytool',
+            type=ToolEvalUltraToolEasyToolDataset,
+            path='data/ultratool',
+            name=name,
+            language=language,
+            instructions=f'data/easytool/ultratool_{language}.json',
+            n=1,
+            k=1,
+            reader_cfg=tooleval_ultratool_reader_cfg,
+            infer_cfg=tooleval_ultratool_infer_cfg,
+            eval_cfg=dict(
+                evaluator=dict(
+                    type=ToolEvalUltraToolEvaluator,
+                    name=name,
+                    language=language,
+                    instructions=f'data/easytool/ultratool_{language}.json',
+                )
+            ),
+        )
+        for name in _variants[kind]
+    ]
+    for language in ['zh', 'en']
+    for kind in _variants
+}
