@@ -60,7 +60,7 @@ def wanted_files() -> Iterator[str]:
     for path in PACKAGE.rglob('*'):
         inside = path.relative_to(PACKAGE)
         if path.is_file() and '__pycache__' not in inside.parts:
-            data = inside.parts[0] in ('configs', 'demo')
+            data = inside.parts[0] in ('configs', 'demo', 'report')
             if data or path.suffix in ('.py', '.json') or path.name == 'README.md':
                 yield path.relative_to(ROOT).as_posix()
 

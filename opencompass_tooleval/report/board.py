@@ -10,7 +10,7 @@ from opencompass_tooleval.core.paired import metrics_of
 from opencompass_tooleval.core.tables import Score, column_error, errors_of
 from opencompass_tooleval.report.figure import Number, Table, shown
 from opencompass_tooleval.report.marks import marks_of
-from opencompass_tooleval.report.published import BOARDS, Published
+from opencompass_tooleval.report.published import Published, published_on
 from opencompass_tooleval.report.read import Material, Scored
 
 Columns = Mapping[Score, Mapping[Score, float]]
@@ -101,7 +101,7 @@ def _published(tables: Iterable[Published], columns: Sequence[str]) -> list[Row]
     return [
         Row(model, tuple(Cell(scores.get(column)) for column in columns), table.source)
         for table in tables
-        for model, scores in table.rows().items()
+        for model, scores in table.rows.items()
     ]
 
 
@@ -110,7 +110,7 @@ def _board(name: str, title: str, shares: Mapping[str, Mapping[Score, float]], m
     rows = [Row(model, tuple(cell_of(model, mine, known) for mine in shares.values())) for model in material.models]
     rows = [row for row in rows if any(cell.value is not None or cell.marks for cell in row.cells)]
     columns = tuple(shares)
-    return Board(name, title, columns, (*_mark_best(rows, columns), *_published(BOARDS.get(name, ()), columns)))
+    return Board(name, title, columns, (*_mark_best(rows, columns), *_published(published_on(name), columns)))
 
 
 def title_of(name: str) -> str:

@@ -10,7 +10,7 @@ from opencompass_tooleval.core.intervals import RESAMPLES
 from opencompass_tooleval.core.variants import Comparison, compare
 from opencompass_tooleval.easytool.compare import EASYTOOL, SUFFIX
 from opencompass_tooleval.report.figure import Figure, Series, Table
-from opencompass_tooleval.report.published import EASYTOOL_RETRIEVAL, EASYTOOL_TOKENS, EASYTOOL_TOOLBENCH, Published
+from opencompass_tooleval.report.published import published
 from opencompass_tooleval.report.read import Material
 
 _SELECTION = re.compile(r'tooleval-toolbench-selection_(\d+)(-easytool)?')
@@ -134,17 +134,10 @@ def retrieval_figure(found: Sequence[Mapping[str, Any]]) -> Figure:
 
 def easytool_published() -> Iterator[Table]:
     """The paper's own tables."""
-    for name, table in (
-        ('published-tokens', EASYTOOL_TOKENS),
-        ('published-toolbench', EASYTOOL_TOOLBENCH),
-        ('published-retrieval', EASYTOOL_RETRIEVAL),
-    ):
-        yield _as_text(name, table)
-
-
-def _as_text(name: str, table: Published) -> Table:
-    rows = (
-        (model, *('' if value is None else f'{value:g}' for value in scores.values()))
-        for model, scores in table.rows().items()
-    )
-    return Table(name, f'Published: {table.source}', ('', *table.columns), tuple(rows))
+    for name in ('tokens', 'toolbench', 'retrieval'):
+        table = published(f'easytool_{name}')
+        rows = (
+            (model, *('' if value is None else f'{value:g}' for value in scores.values()))
+            for model, scores in table.rows.items()
+        )
+        yield Table(f'published-{name}', f'Published: {table.source}', ('', *table.columns), tuple(rows))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.figure import Figure, Number, Series
 from opencompass_tooleval.report.marks import as_note, marks_note
-from opencompass_tooleval.report.published import FIGURE_5, ULTRATOOL
+from opencompass_tooleval.report.published import published
 from opencompass_tooleval.report.read import Material
 
 MAIN = {
@@ -20,6 +20,8 @@ MAIN = {
 }
 """Task -> the metric that stands for it in the heat map: Table 2's local ones."""
 JSON_TASKS = tuple(MAIN)[1:]
+FIGURE_5 = ('Qwen-7B', 'Qwen-14B', 'Qwen-72B', 'GPT-4')
+"""Published models shown beside the measured ones: those of the paper's Figure 5."""
 DIMENSIONS = {
     'planning': (
         'accuracy',
@@ -67,13 +69,13 @@ def _dimensions(language: str, material: Material) -> Iterator[Figure]:
             if (model, dataset) in known
         ]
         if series:
-            rows = ULTRATOOL[language][task].rows()
+            table = published(f'ultratool_{task}_{language}')
             series += [
-                Series(f'{model} (published)', tuple(rows[model][name] for name in dimensions), published=True)
+                Series(f'{model} (published)', tuple(table.rows[model][name] for name in dimensions), published=True)
                 for model in FIGURE_5
             ]
             title = f"UltraTool {language}: the judge's dimensions"
-            note = f'Published: {ULTRATOOL[language][task].source}, judged by GPT-4. '
+            note = f'Published: {table.source}, judged by GPT-4. '
             note += marks_note(known[model, dataset] for model in material.models if (model, dataset) in known)
             name = f'ultratool-{language}-{task}'
             yield Figure(name, 'ultratool', title, 'radar', dimensions, tuple(series), note=note.strip(), choice=task)
@@ -106,12 +108,12 @@ def _domains(language: str, material: Material) -> Figure:
 
 def _json_rate(language: str, board: Board, material: Material) -> Figure:
     at = board.columns.index('overall')
-    table, known = ULTRATOOL[language]['json'], material.by_pair()
-    published, series = table.rows(), []
+    table, known = published(f'ultratool_json_{language}'), material.by_pair()
+    series = []
     printed: list[tuple[str, Number, Number]] = []
     for row in board.rows:
         if row.source:
-            printed.append((row.model, published[row.model]['average'], row.cells[at].value))
+            printed.append((row.model, table.rows[row.model]['average'], row.cells[at].value))
             continue
         names = [f'tooleval-ultratool-{task}_{language}' for task in JSON_TASKS]
         rates = [known[row.model, name].number('json_rate') for name in names if (row.model, name) in known]

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.report import published
 from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, printed_table
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.easytool_figures import comparisons, easytool_figures, easytool_table, retrieval_figure
@@ -30,6 +29,7 @@ from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.marks import marks_of
 from opencompass_tooleval.report.plots import save
 from opencompass_tooleval.report.provenance import provenance_table, runs_table
+from opencompass_tooleval.report.published import FOLDER, published, published_on
 from opencompass_tooleval.report.read import Material, Scored, read
 from opencompass_tooleval.report.reasons import OTHERS, SHOWN, reason_figures
 from opencompass_tooleval.report.samples import index_of, messages_of
@@ -323,16 +323,21 @@ def test_reasons_golden() -> None:
 
 
 def test_published_tables_are_as_printed() -> None:
-    for name, tables in published.BOARDS.items():
-        assert all(len(table.rows()) > 1 for table in tables), name
-    main = published.ULTRATOOL_MAIN_EN.rows()
+    tables = {file.stem: published(file.stem) for file in FOLDER.glob('*.csv')}
+    assert len(tables) == 17
+    for name, table in tables.items():
+        assert 'arXiv' in table.source and len(table.rows) > 1, name
+    assert [table.source for table in published_on('tooleval-teval_v2_zh')] == [tables['teval_zh'].source]
+    shown = {board for table in tables.values() for board in table.boards}
+    assert shown <= {board for board, _ in published_columns()}, 'a board that is none of ours shows its table nowhere'
+    main = tables['ultratool_main_en'].rows
     for model, scores in main.items():
         nine = [score for column, score in scores.items() if column != 'overall' and score is not None]
         assert sum(nine) / 9 == pytest.approx(scores['overall'], abs=0.1), model
-        assert published.ULTRATOOL_PLANNING_EN.rows()[model]['overall'] == scores['planning'], model
-        assert published.ULTRATOOL_CREATION_EN.rows()[model]['overall'] == scores['creation'], model
-    for table in (published.TEVAL_EN, published.TEVAL_ZH):
-        for model, scores in table.rows().items():
+        assert tables['ultratool_planning_en'].rows[model]['overall'] == scores['planning'], model
+        assert tables['ultratool_tool_creation_en'].rows[model]['overall'] == scores['creation'], model
+    for table in (tables['teval_en'], tables['teval_zh']):
+        for model, scores in table.rows.items():
             six = [score for column, score in scores.items() if column != 'overall' and score is not None]
             assert len(six) == 6
             assert scores['overall'] == pytest.approx(sum(six) / 6, abs=0.11), model
