@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import track
-from rich.table import Table
 
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.intervals import LEVEL, RESAMPLES, SEED
@@ -56,19 +54,31 @@ def _number(value: float | None, sign: str = '') -> str:
     return '-' if value is None else f'{round(value, 2) + 0.0:{sign}.2f}'
 
 
-def _table(title: str, rows: Iterable[Row], models: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify='left')
-    for column in ('name', 'metric'):
-        table.add_column(column, overflow='fold')
-    for column in (models[0], '±', models[1], '±', 'difference', '95% interval', '', 'records'):
-        table.add_column(escape(column), justify='right')
-    for row in rows:
-        sure = row.low is not None and row.high is not None and (row.low > 0 or row.high < 0)
-        interval = '-' if row.low is None else f'{_number(row.low, "+")} .. {_number(row.high, "+")}'
-        scores = (_number(row.a), _number(row.error_a), _number(row.b), _number(row.error_b))
-        shown = (*scores, _number(row.delta, '+'), interval, '*' if sure else '', str(row.records or '-'))
-        table.add_row(escape(row.name), escape(row.metric), *shown)
-    return table
+_HEADER = ('A', '±', 'B', '±', 'B - A', '95% interval', 'N')
+
+
+def _lines(title: str, rows: Sequence[Row]) -> Iterator[str]:
+    """A table that 80 columns have room for: names on lines of their own, and below each its metrics."""
+    cells = [(title, *_HEADER), *((f' {row.metric}', *_numbers(row)) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [' '.join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) for line in cells]
+    yield lines[0]
+    name = None
+    for row, line in zip(rows, lines[1:], strict=True):
+        if row.name != name:
+            yield row.name
+        name = row.name
+        yield line
+
+
+def _numbers(row: Row) -> tuple[str, ...]:
+    scores = (_number(row.a), _number(row.error_a), _number(row.b), _number(row.error_b))
+    difference, interval = f'{_number(row.delta, "+")} ', '-'
+    if row.low is not None and row.high is not None:
+        interval = f'{_number(row.low, "+")} {_number(row.high, "+")}'
+        if row.low > 0 or row.high < 0:
+            difference = f'{difference[:-1]}*'
+    return (*scores, difference, interval, str(row.records or '-'))
 
 
 def _change(sample: Mapping[str, Any]) -> str:
@@ -83,11 +93,12 @@ def _change(sample: Mapping[str, Any]) -> str:
 def _print(found: Comparison, request: CompareRequest) -> None:
     console = Console(soft_wrap=True)
     models = request.model_a, request.model_b
-    if found.tables:
-        console.print(_table('tables', found.tables, models))
-    console.print(_table('data sets', found.datasets, models))
-    said = f'difference: {models[1]} less {models[0]}, in points; * where the interval holds no 0'
-    console.print(f'{said} ({request.samples} resamples, seed {request.seed})', markup=False)
+    console.print(f'A: {models[0]}\nB: {models[1]}', markup=False)
+    for title, rows in (('tables', found.tables), ('data sets', found.datasets)):
+        if rows:
+            console.print('\n' + '\n'.join(_lines(title, rows)), markup=False, highlight=False)
+    console.print('\nB - A is in points, * where its interval holds no 0; N: records of both')
+    console.print(f'± is a standard error; intervals by {request.samples} resamples, seed {request.seed}')
     for dataset, samples in found.differing.items():
         console.print(f'{dataset}: {len(samples)} samples differ, of {found.records[dataset]} records', markup=False)
         for sample in samples[: request.show]:

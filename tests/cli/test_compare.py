@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -177,8 +178,13 @@ def test_what_is_printed(tooleval: Command, run: Path) -> None:
     done = tooleval('compare', run.parent, 'weak', 'strong', '--samples', 200, '--show', 1)
     assert done.code == 0, done.err
     (line,) = [line for line in done.out.splitlines() if 'overall' in line]
-    assert line.count('│') > 5 and '*' in line and ' .. +' in line
-    assert 'difference: strong less weak, in points' in done.out
+    assert re.fullmatch(
+        r' overall +\d+\.\d\d +\d\.\d\d +\d+\.\d\d +\d\.\d\d +\+\d+\.\d\d\* +\+\d+\.\d\d \+\d+\.\d\d +\d+', line
+    )
+    lines = done.out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[:2] == ['A: weak', 'B: strong'] and 'B - A is in points' in done.out
+    assert [line for line in lines if line == 'tooleval-teval_v2'] and '…' not in done.out, 'names are whole'
     pairs = zip(scores('review_str', 0.4), scores('review_str', 0.8), strict=True)
     count = sum(a.values != b.values for a, b in pairs)
     assert f'tooleval-teval-review_str_v2: {count} samples differ, of {RECORDS} records' in done.out
