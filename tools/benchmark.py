@@ -71,6 +71,7 @@ LATENCY = 0.05
 IN_FLIGHT = 16
 ULTRATOOL_PREDICTIONS = 'data/ultratool_predictions/Chinese-dataset/gpt-4/tool_usage.json'
 FUNCQA_DATA = 'data/funcqa'
+TEVAL_DATA = 'data/teval/EN'
 ULTRATOOL_ANSWERS = 1000
 ULTRATOOL_GOAL = 0.5
 
@@ -302,7 +303,25 @@ def measure_funcqa(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def measure_teval(arguments: argparse.Namespace) -> dict[str, Any]:
     """Measures and prints T-Eval."""
-    data = resolve_data_path(arguments.data, CURE)
+    with tempfile.TemporaryDirectory() as scratch:
+        return _measure_teval(arguments, teval_data(arguments.data, Path(scratch)))
+
+
+def teval_data(given: str | None, scratch: Path) -> Path:
+    """The folder given, that of the published files, or where there are none made-up ones of the same size."""
+    if given:
+        return resolve_data_path(given, CURE)
+    published = (folder for folder in candidate_paths(TEVAL_DATA) if (folder / f'{SUBSET}_v1.json').is_file())
+    if found := next(published, None):
+        return found
+    print(f'T-Eval: {TEVAL_DATA} is missing; made-up records of the published size are measured')
+    from make_synthetic import write_records
+
+    write_records(scratch, 'EN', seed=0, scale=1)
+    return scratch
+
+
+def _measure_teval(arguments: argparse.Namespace, data: Path) -> dict[str, Any]:
     samples = load_samples(data / f'{SUBSET}_v1.json', SUBSET, 'v1')[: arguments.plans]
     scoring = benchmark_scoring(samples)
     inference = benchmark_inference(data.resolve(), arguments.requests)
@@ -370,7 +389,9 @@ def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--only', choices=list(MEASURES), help='by default all')
-    parser.add_argument('--data', default='data/teval/EN', help='folder with plan_json_v1.json and review_str_v1.json')
+    parser.add_argument(
+        '--data', help=f'folder with plan_json_v1.json and review_str_v1.json; by default {TEVAL_DATA}, else made up'
+    )
     parser.add_argument('--plans', type=int, default=553)
     parser.add_argument('--requests', type=int, default=200)
     parser.add_argument(

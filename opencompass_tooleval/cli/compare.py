@@ -5,49 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.progress import track
 
+from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.intervals import LEVEL, RESAMPLES, SEED
 from opencompass_tooleval.core.paired import Difference
-from opencompass_tooleval.sweep.comparing import Comparison, Row, Side, sample_row
-from opencompass_tooleval.sweep.comparing import compare as compare_sides
+from opencompass_tooleval.sweep.comparing import Comparison, Row, Side, compare, sample_row
 from opencompass_tooleval.sweep.whole_file import whole_file
 from opencompass_tooleval.sweep.work_dir import WorkDir
-
-
-@dataclass(frozen=True)
-class CompareRequest:
-    """What to compare.
-
-    Attributes:
-        work_dir: A run, or a folder of runs.
-        model_a: The model that is compared with.
-        model_b: The other.
-        other: Where the other is, if not there too.
-        datasets: Pattern of their abbrs.
-        samples: Number of resamples.
-        seed: Of the resamples.
-        json_out: File for the whole comparison; ``-`` for standard output, and nothing else there.
-        details: File for a line per sample that differs.
-        show: How many of them to show per data set.
-    """
-
-    work_dir: Path
-    model_a: str
-    model_b: str
-    other: Path | None = None
-    datasets: str = '*'
-    samples: int = RESAMPLES
-    seed: int = SEED
-    json_out: str | None = None
-    details: Path | None = None
-    show: int = 3
 
 
 def _number(value: float | None, sign: str = '') -> str:
@@ -90,47 +62,53 @@ def _change(sample: Mapping[str, Any]) -> str:
     return f'{sample["id"]}{run}: {changes}; {sample["a"]["reason"]} -> {sample["b"]["reason"]}'
 
 
-def _print(found: Comparison, request: CompareRequest) -> None:
+def _print(found: Comparison, model_a: str, model_b: str, resampling: str, show: int) -> None:
     console = Console(soft_wrap=True)
-    models = request.model_a, request.model_b
-    console.print(f'A: {models[0]}\nB: {models[1]}', markup=False)
+    console.print(f'A: {model_a}\nB: {model_b}', markup=False)
     for title, rows in (('tables', found.tables), ('data sets', found.datasets)):
         if rows:
             console.print('\n' + '\n'.join(_lines(title, rows)), markup=False, highlight=False)
     console.print('\nB - A is in points, * where its interval holds no 0; N: records of both')
-    console.print(f'± is a standard error; intervals by {request.samples} resamples, seed {request.seed}')
+    console.print(f'± is a standard error; intervals by {resampling}')
     for dataset, samples in found.differing.items():
         console.print(f'{dataset}: {len(samples)} samples differ, of {found.records[dataset]} records', markup=False)
-        for sample in samples[: request.show]:
+        for sample in samples[:show]:
             console.print(f'  {_change(sample)}', markup=False)
     for note in found.notes:
         console.print(f'NOTE {note}', markup=False)
 
 
-def _as_json(found: Comparison, sides: Sequence[Side], request: CompareRequest) -> dict[str, Any]:
-    models = {
-        name: {'model': side.model, 'work_dir': str(side.work.path)} for name, side in zip('ab', sides, strict=True)
-    }
-    return {**models, 'resamples': request.samples, 'seed': request.seed, 'level': LEVEL, **asdict(found)}
-
-
-def compare(request: CompareRequest) -> None:
+def compare_models(
+    work_dir: WorkDirArgument,
+    model_a: Annotated[str, typer.Argument(metavar='MODEL_A', help='The model that is compared with.')],
+    model_b: Annotated[str, typer.Argument(metavar='MODEL_B', help='The other model.')],
+    other: Annotated[
+        Path | None, typer.Option('--with', help='Where MODEL_B is, if in another working directory.')
+    ] = None,
+    datasets: Annotated[
+        str, typer.Option(help="Pattern of the data sets' names, such as 'tooleval-teval-*_v2'.")
+    ] = '*',
+    samples: Annotated[int, typer.Option(min=1, help='Number of resamples.')] = RESAMPLES,
+    seed: Annotated[int, typer.Option(min=0, help='The same seed gives the same intervals.')] = SEED,
+    json_out: JsonOption = None,
+    details: Annotated[
+        Path | None, typer.Option(metavar='FILE', help='Write one JSON line per sample that differs there.')
+    ] = None,
+    show: Annotated[int, typer.Option(min=0, help='Samples that differ to show per data set.')] = 3,
+) -> None:
     """Compares, prints, and writes what is asked for.
 
     Raises:
         DataError: There is no such run, model or data set, or a result is damaged.
         OSError: A file cannot be written.
     """
-    check_outputs(request.json_out, request.details)
-    first, second = (WorkDir.find(path) for path in (request.work_dir, request.other or request.work_dir))
-    sides = (
-        Side.find(first, request.model_a, request.datasets),
-        Side.find(second, request.model_b, request.datasets),
-    )
+    check_outputs(json_out, details)
+    first, second = (WorkDir.find(path) for path in (work_dir, other or work_dir))
+    sides = Side.find(first, model_a, datasets), Side.find(second, model_b, datasets)
     with ExitStack() as stack:
         stream = None
-        if request.details:  # a lone surrogate becomes its JSON escape
-            temporary = stack.enter_context(whole_file(request.details))
+        if details:  # a lone surrogate becomes its JSON escape
+            temporary = stack.enter_context(whole_file(details))
             stream = stack.enter_context(temporary.open('w', encoding='utf-8', errors='backslashreplace'))
 
         def sink(dataset: str, different: Sequence[Difference]) -> None:
@@ -138,10 +116,14 @@ def compare(request: CompareRequest) -> None:
                 line = {**sample_row(dataset, one, 'values', 'reason', 'parsed'), 'gold': one.a.get('gold')}
                 print(json.dumps(line, ensure_ascii=False), file=stream)
 
-        def progress(datasets: Sequence[str]) -> Iterable[str]:
-            return track(datasets, description='comparing', console=Console(stderr=True), transient=True)
+        def progress(names: Sequence[str]) -> Iterable[str]:
+            return track(names, description='comparing', console=Console(stderr=True), transient=True)
 
-        found = compare_sides(sides, samples=request.samples, seed=request.seed, sink=sink, progress=progress)
-    write_outputs(_as_json(found, sides, request), (), request.json_out, None)
-    if request.json_out != STDOUT:
-        _print(found, request)
+        found = compare(sides, samples=samples, seed=seed, sink=sink, progress=progress)
+    models = {
+        name: {'model': side.model, 'work_dir': str(side.work.path)} for name, side in zip('ab', sides, strict=True)
+    }
+    result = {**models, 'resamples': samples, 'seed': seed, 'level': LEVEL, **asdict(found)}
+    write_outputs(result, (), json_out, None)
+    if json_out != STDOUT:
+        _print(found, model_a, model_b, f'{samples} resamples, seed {seed}', show)

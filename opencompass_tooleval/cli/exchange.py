@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.progress import track
 
+from opencompass_tooleval.cli.options import WorkDirArgument
 from opencompass_tooleval.sweep.exporting import Exporter
 from opencompass_tooleval.sweep.importing import import_predictions
 from opencompass_tooleval.sweep.work_dir import WorkDir
+
+
+class FormatName(str, Enum):
+    """What an export is written as."""
+
+    JSONL = 'jsonl'
+    PARQUET = 'parquet'
 
 
 def _progress(pairs: Sequence[tuple[str, str]]) -> Iterable[tuple[str, str]]:
@@ -18,33 +29,33 @@ def _progress(pairs: Sequence[tuple[str, str]]) -> Iterable[tuple[str, str]]:
 
 
 def export_run(
-    path: Path,
-    out: Path,
-    *,
-    format_: str = 'jsonl',
-    models: Sequence[str] = (),
-    datasets: Sequence[str] = (),
-    prompts: bool = False,
+    work_dir: WorkDirArgument,
+    out: Annotated[Path, typer.Option('--out', '-o', help='Folder for results, predictions and details.')],
+    file_format: Annotated[FormatName, typer.Option('--format', help='JSON lines, or parquet.')] = FormatName.JSONL,
+    models: Annotated[list[str] | None, typer.Option('--model', help='Pattern; may be given several times.')] = None,
+    datasets: Annotated[
+        list[str] | None, typer.Option('--dataset', help='Pattern; may be given several times.')
+    ] = None,
+    prompts: Annotated[bool, typer.Option('--prompts', help='Write what was asked too.')] = False,
 ) -> None:
     """Writes results, predictions and details of a run, and says what there is.
-
-    Args:
-        path: A run, or a folder of runs.
-        out: Folder for the files.
-        format_: ``jsonl`` or ``parquet``.
-        models: Patterns of abbrs; all if there are none.
-        datasets: The same for data sets.
-        prompts: Whether to write what was asked.
 
     Raises:
         DataError: There is nothing to export, or a file is damaged.
     """
-    exporter = Exporter(WorkDir.find(path), models or ('*',), datasets or ('*',))
-    for file, count in exporter.export(out, format_, prompts, _progress).items():
+    exporter = Exporter(WorkDir.find(work_dir), models or ('*',), datasets or ('*',))
+    for file, count in exporter.export(out, file_format.value, prompts, _progress).items():
         print(f'{file}: {count} rows')
 
 
-def import_run(folder: Path, work_dir: Path) -> None:
+def import_run(
+    folder: Annotated[
+        Path, typer.Argument(metavar='DIR', help='What tooleval export wrote; only the predictions are read.')
+    ],
+    work_dir: Annotated[
+        Path, typer.Argument(metavar='WORK_DIR', help='Working directory of OpenCompass for the new run.')
+    ],
+) -> None:
     """Makes a run of published predictions, and says how to score it.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 WorkDirArgument = Annotated[
-    Path, typer.Argument(help='A working directory of OpenCompass; of several runs, the latest.')
+    Path, typer.Argument(metavar='WORK_DIR', help='A working directory of OpenCompass; of several runs, the latest.')
 ]
 
 JsonOption = Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def write_outputs(
-    result: Mapping[str, Any], scores: Iterable[SampleScore], json_out: str | None, details: Path | None
+    result: Mapping[str, Any] | Sequence[Any], scores: Iterable[SampleScore], json_out: str | None, details: Path | None
 ) -> None:
     """Writes the result (to standard output for ``-``) and one line per sample, as far as they are asked for.
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
+from opencompass_tooleval.cli.options import JsonOption
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.host.plan import Plan, make_plan
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
@@ -41,19 +43,21 @@ def _print(plan: Plan) -> None:
         console.print(f'prompt tokens by {counter}; dialogues of several rounds are not counted', markup=False)
 
 
-def show_plan(config: Path, work_dir: Path | None, json_out: bool) -> None:
+def show_plan(
+    config: Annotated[Path, typer.Argument(metavar='CONFIG', help='A config such as eval_leaderboard.py.')],
+    work_dir: Annotated[
+        Path | None, typer.Argument(metavar='WORK_DIR', help='A run to resume; by default a new one.')
+    ] = None,
+    json_out: JsonOption = None,
+) -> None:
     """Prints it.
-
-    Args:
-        config: The sweep's config.
-        work_dir: A run to resume, or a folder of runs, of which the latest is meant.
-        json_out: Print JSON.
 
     Raises:
         DataError: The config cannot be read, or a data set is missing or damaged.
+        OSError: ``json_out`` cannot be written.
     """
+    check_outputs(json_out, None)
     plan = make_plan(config, WorkDir.find(work_dir).path if work_dir else None, _progress)
-    if json_out:
-        print(json.dumps(asdict(plan), indent=2))
-    else:
+    write_outputs(asdict(plan), (), json_out, None)
+    if json_out != STDOUT:
         _print(plan)

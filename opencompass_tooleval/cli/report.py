@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import webbrowser
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
 from opencompass_tooleval.core.errors import DataError
@@ -16,14 +17,18 @@ NEEDED = ('jinja2', 'plotly')
 NEEDED_FOR_FIGURES = ('matplotlib',)
 
 
-def report(work_dirs: Sequence[Path], out: Path, figures: str, open_it: bool) -> None:
+def show_report(
+    work_dirs: Annotated[
+        list[Path],
+        typer.Argument(metavar='WORK_DIR', help='Working directories of OpenCompass; of several runs, the latest.'),
+    ],
+    out: Annotated[Path, typer.Option('--out', '-o', help='Folder for the pages; replaces an earlier report.')] = Path(
+        'report'
+    ),
+    figures: Annotated[str, typer.Option(help='Charts as files too: any of svg,png,pdf.')] = '',
+    in_browser: Annotated[bool, typer.Option('--open', help='Show it in a browser.')] = False,
+) -> None:
     """Writes a report and says where it is.
-
-    Args:
-        work_dirs: Working directories of OpenCompass.
-        out: Folder for the report.
-        figures: What charts are written as, such as 'svg,pdf'; '' for none.
-        open_it: Whether to show it in a browser.
 
     Raises:
         DataError: A working directory or ``out`` cannot be used, or a library is not installed.
@@ -32,9 +37,8 @@ def report(work_dirs: Sequence[Path], out: Path, figures: str, open_it: bool) ->
     formats = tuple(dict.fromkeys(filter(None, figures.lower().replace(' ', '').split(','))))
     if unknown := [name for name in formats if name not in FORMATS]:
         raise ValueError(f'--figures takes {", ".join(FORMATS)}, separated by commas, not {unknown[0]!r}')
-    lacking = [
-        name for name in (*NEEDED, *(NEEDED_FOR_FIGURES if formats else ())) if importlib.util.find_spec(name) is None
-    ]
+    needed = (*NEEDED, *NEEDED_FOR_FIGURES) if formats else NEEDED
+    lacking = [name for name in needed if importlib.util.find_spec(name) is None]
     if lacking:
         cure = "pip install 'opencompass-tooleval[report]'"
         raise DataError(out, f'a report needs {", ".join(lacking)}', cure=cure)
@@ -42,5 +46,5 @@ def report(work_dirs: Sequence[Path], out: Path, figures: str, open_it: bool) ->
 
     page = write_report(work_dirs, out, formats)
     Console().print(f'report: {page}', markup=False, soft_wrap=True)
-    if open_it:
+    if in_browser:
         webbrowser.open(page.resolve().as_uri())

@@ -8,15 +8,21 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
+from opencompass_tooleval.cli.options import WorkDirArgument
 from opencompass_tooleval.sweep.interrupts import Interrupts
 from opencompass_tooleval.sweep.retry import accepting, find_unanswered, in_config, reopen
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
 
-def retry(path: Path, dry_run: bool) -> int:
+def retry_sweep(
+    work_dir: WorkDirArgument,
+    dry_run: Annotated[bool, typer.Option(help='Say what would be asked again, and do nothing.')] = False,
+) -> int:
     """Reopens what is not answered and runs the sweep again; returns its exit status, 0 if there is nothing to do.
 
     What gets no answer this time either is counted under its name, however much it is.
@@ -25,7 +31,7 @@ def retry(path: Path, dry_run: bool) -> int:
         DataError: There is no run, or a file in it is damaged.
         InUseError: A sweep is at work there.
     """
-    work = WorkDir.find(path).absolute()
+    work = WorkDir.find(work_dir).absolute()
     unanswered = list(find_unanswered(work))
     console = Console(soft_wrap=True)
     if not unanswered:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
+from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.sweep.status import Cell, State, abbrs, look
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
@@ -51,28 +51,31 @@ def _running(cells: Sequence[Cell], console: Console) -> None:
             console.print(f'{said}, {how}', markup=False)
 
 
-def show_status(path: Path, json_out: bool = False) -> int:
+def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     """Prints it; returns 1 if something failed, else 0.
 
     Raises:
         DataError: There is no run, or a file in it is damaged.
+        OSError: ``json_out`` cannot be written.
     """
-    work = WorkDir.find(path)
+    check_outputs(json_out, None)
+    work = WorkDir.find(work_dir)
     models, datasets = abbrs(work.config())
     pairs = [(model, dataset) for model in models for dataset in datasets]
     looking = track(pairs, description='looking', console=Console(stderr=True), transient=True)
     cells = [look(work, model, dataset) for model, dataset in looking]
     failed = [cell for cell in cells if cell.state is State.FAILED]
-    if json_out:
-        rows = [{**asdict(cell), 'log': str(cell.log or ''), 'seconds_left': cell.seconds_left} for cell in cells]
-        print(json.dumps(rows, indent=2))
+    rows = [{**asdict(cell), 'log': str(cell.log or ''), 'seconds_left': cell.seconds_left} for cell in cells]
+    write_outputs(rows, (), json_out, None)
+    if json_out == STDOUT:
         return bool(failed)
     console = Console(soft_wrap=True)
     console.print(str(work.path), markup=False)
     console.print(_summary(models, cells))
     _running(cells, console)
     for cell in failed:
-        console.print(f'FAILED   {cell.model} x {cell.dataset}: {cell.error}\n         {cell.log}', markup=False)
+        why = cell.error.removeprefix(f'{cell.dataset}: ')
+        console.print(f'FAILED   {cell.model} x {cell.dataset}: {why}\n         {cell.log}', markup=False)
     if failed:
         console.print('run the sweep again with -r: what is done is kept', markup=False)
     return bool(failed)

@@ -18,7 +18,7 @@ from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.host.going_on import Failures
 from opencompass_tooleval.host.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.host.task_process import as_module, shell_word
-from opencompass_tooleval.sweep.lock import hold, sweep_lock
+from opencompass_tooleval.sweep.lock import hold_sweep
 from opencompass_tooleval.sweep.shards import check_shards, read_predictions, shard_files
 from opencompass_tooleval.sweep.whole_file import write_whole
 
@@ -48,9 +48,9 @@ class ToolEvalEvalTask(OpenICLEvalTask):
         and is told of keys in its config.
 
         Raises:
-            InUseError: Another sweep is at work there.
+            SystemExit: Another sweep is at work there.
         """
-        hold(sweep_lock(Path(self.work_dir)))
+        hold_sweep(Path(self.work_dir))
         warn_of_literal_keys(self.cfg['models'], self.cfg['datasets'])
         command = super().get_command(shell_word(cfg_path), '{task_cmd}')
         return template.format(task_cmd=as_module(command, openicl_eval.__file__, 'eval'))

@@ -22,7 +22,7 @@ from opencompass_tooleval.host.going_on import Failures
 from opencompass_tooleval.host.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.host.outage import Outage
 from opencompass_tooleval.host.task_process import as_module, shell_word
-from opencompass_tooleval.sweep.lock import exclusive, hold, lock_path, sweep_lock
+from opencompass_tooleval.sweep.lock import exclusive, hold_sweep, lock_path
 from opencompass_tooleval.sweep.shards import check_runs
 
 
@@ -57,9 +57,9 @@ class ToolEvalInferTask(OpenICLInferTask):
         and is told of keys in its config.
 
         Raises:
-            InUseError: Another sweep is at work there.
+            SystemExit: Another sweep is at work there.
         """
-        hold(sweep_lock(Path(self.work_dir)))
+        hold_sweep(Path(self.work_dir))
         warn_of_literal_keys(self.cfg['models'], self.cfg['datasets'])
         command = super().get_command(shell_word(cfg_path), '{task_cmd}')
         return template.format(task_cmd=as_module(command, openicl_infer.__file__, 'infer'))

@@ -14,7 +14,9 @@ WIDTH = 80
 MOST_ROWS = 12
 MOST_NOTES = 4
 _FEW_MODELS = 4
-_NAME_WIDTH, _METRIC_WIDTH, _MOST_REASON = 32, 18, 300
+_MOST_REASON = 300
+_NARROW = 9
+"""Columns that no name is cut to fewer than, though the row be longer than the screen."""
 _OUR_PREFIX = 'tooleval-'
 _CURE = 'Mend it with: '
 
@@ -76,15 +78,20 @@ def _chosen(rows: Sequence[Headline], most: int) -> list[Headline]:
 
 
 def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f'{text[: width - 1]}…'
+    """A text without its middle: ``qwen2.5-7b-instruct-lora-1`` and ``-2`` differ at their ends."""
+    end = (width - 1) // 2
+    return text if len(text) <= width else f'{text[: width - 1 - end]}…{text[len(text) - end :]}'
 
 
 def _lines(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
-    """Rows as columns; the first ``left`` of them to the left, the others to the right."""
+    """Rows as columns; the first ``left`` of them to the left, the others to the right, cut first where need be."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    while sum(widths) + 2 * (len(widths) - 1) > WIDTH and max(widths) > _NARROW:
+        cut = widths[left:] if max(widths[left:]) > _NARROW else widths
+        widths[len(widths) - len(cut) + cut.index(max(cut))] -= 1
     for row in rows:
         cells = (
-            cell.ljust(width) if number < left else cell.rjust(width)
+            _cut(cell, width).ljust(width) if number < left else _cut(cell, width).rjust(width)
             for number, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         yield '  '.join(cells).rstrip()
@@ -97,16 +104,13 @@ def leaderboard(models: Sequence[str], rows: Sequence[Headline]) -> list[str]:
     few = len(models) <= _FEW_MODELS
     if few:
         chosen = _chosen(rows, MOST_ROWS)
-        width = (WIDTH - _NAME_WIDTH - _METRIC_WIDTH - 2) // len(models) - 2
-        table = [['benchmark', 'metric', *(_cut(model, max(width, 6)) for model in models)]]
-        for row in chosen:
-            name = row.name.removeprefix(_OUR_PREFIX)
-            table.append([_cut(name, _NAME_WIDTH), _cut(row.metric, _METRIC_WIDTH), *row.scores])
+        table = [['benchmark', 'metric', *models]]
+        table += [[row.name.removeprefix(_OUR_PREFIX), row.metric, *row.scores] for row in chosen]
     else:
         chosen = _chosen(rows, 5)
-        table = [['model', *(_cut(row.name.removeprefix(_OUR_PREFIX), 9) for row in chosen)]]
+        table = [['model', *(row.name.removeprefix(_OUR_PREFIX) for row in chosen)]]
         for number, model in enumerate(models[:MOST_ROWS]):
-            table.append([_cut(model, 24), *(row.scores[number] for row in chosen)])
+            table.append([model, *(row.scores[number] for row in chosen)])
     lines = list(_lines(table, 2 if few else 1))
     left_out = [(len(rows) - len(chosen), 'tables'), (0 if few else max(0, len(models) - MOST_ROWS), 'models')]
     more = ' and '.join(f'{count} more {what}' for count, what in left_out if count)
@@ -128,7 +132,8 @@ def missing_lines(missing: Iterable[Missing], run: Path) -> Iterator[str]:
     for (model, error), those in groupby(missing, key=lambda row: (row.model, row.error)):
         for row in those:
             yield f'MISSING {model} x {row.dataset}: no result; see {row.log}'
-        yield f'  why:  {shorten(error.partition(_CURE)[0], _MOST_REASON) or "nothing on disk says"}'
+        why = error.partition(_CURE)[0].removeprefix(f'{row.dataset}: ').strip()
+        yield f'  why:  {shorten(why, _MOST_REASON) or "nothing on disk says"}'
         yield f'  mend: {mend_of(error, run)}'
 
 

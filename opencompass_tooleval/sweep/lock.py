@@ -141,6 +141,18 @@ def exclusive(path: Path, samples: int = 0) -> Iterator[Callable[[str], None]]:
             path.unlink(missing_ok=True)
 
 
+def hold_sweep(work_dir: Path) -> None:
+    """Takes the lock of a sweep for the rest of this process's life.
+
+    Raises:
+        SystemExit: Another sweep is at work there. An error would be a traceback of OpenCompass around one line.
+    """
+    try:
+        hold(sweep_lock(work_dir))
+    except InUseError as error:
+        raise SystemExit(f'tooleval: {error}') from None
+
+
 def hold(path: Path) -> None:
     """Takes a lock for the rest of this process's life; once is enough.
 

@@ -49,7 +49,7 @@ def test_there_are_sweeps_to_copy() -> None:
 def test_a_copy_in_an_empty_folder_plans(tooleval: Command, tmp_path: Path, sweep: Path) -> None:
     copy = tmp_path / 'work' / 'my_sweep.py'
     copy.write_text(sweep.read_text(encoding='utf-8') + OWN_LINES, encoding='utf-8')
-    done = tooleval('plan', copy, '--json')
+    done = tooleval('plan', copy, '--json', '-')
     assert done.code == 0, done.err
     assert 'Map:' not in done.err
     models = json.loads(done.out)['models']
@@ -63,6 +63,12 @@ def test_the_first_example_of_the_readme_is_a_config_of_an_api_model(tmp_path: P
     loaded = Config.fromfile(config, format_python_code=False)
     assert [model['run_cfg']['num_gpus'] for model in loaded['models']] == [0] and len(loaded['datasets']) == 8
     assert {'summarizer', 'infer', 'eval'} <= set(loaded)
+
+
+def test_the_second_example_of_the_readme_is_a_config_that_stands_ready() -> None:
+    readme = (Path(__file__).parents[2] / 'README.md').read_text(encoding='utf-8')
+    second = readme.split('```python\n')[2].partition('```')[0]
+    assert second == (CONFIGS / 'eval_teval.py').read_text(encoding='utf-8')
 
 
 @pytest.mark.parametrize('summarizer', sorted(file.stem for file in (CONFIGS / 'summarizers').glob('tooleval*.py')))

@@ -67,7 +67,7 @@ def test_what_is_published_and_rescored_elsewhere_gives_the_same_results(
         done = tooleval('export', here / 'out', '--out', tmp_path / name, *options)
         assert done.code == 0, done.err
         assert done.out.splitlines()[0].endswith(': 12 rows')
-        done = tooleval('import', tmp_path / name, '-w', there / name)
+        done = tooleval('import', tmp_path / name, there / name)
         assert done.code == 0, done.err
     (lines,), (columns,), (bare,) = (list((there / name).iterdir()) for name in ('lines', 'parquet', 'bare'))
     assert files_of(lines, 'predictions') == files_of(columns, 'predictions')
@@ -189,7 +189,7 @@ def test_rows_say_their_run(tooleval: Command, run: Path, tmp_path: Path) -> Non
     older.mkdir()
     lines = [{k: v for k, v in row.items() if k != 'run'} for row in read_lines(tmp_path / 'x' / 'predictions.jsonl')]
     (older / 'predictions.jsonl').write_text(''.join(json.dumps(line) + '\n' for line in lines))
-    assert tooleval('import', older, '--work-dir', tmp_path / 'back').code == 0
+    assert tooleval('import', older, tmp_path / 'back').code == 0
 
 
 def test_parquet_has_the_same_columns_and_values(tooleval: Command, run: Path, tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_the_same_run_gives_the_same_bytes(tooleval: Command, run: Path, tmp_pat
 @pytest.mark.parametrize('format_', ['jsonl', 'parquet'])
 def test_any_text_comes_through(tooleval: Command, run: Path, tmp_path: Path, format_: str) -> None:
     assert tooleval('export', run, '--out', tmp_path / 'x', '--format', format_).code == 0
-    assert tooleval('import', tmp_path / 'x', '--work-dir', tmp_path / 'in').code == 0
+    assert tooleval('import', tmp_path / 'x', tmp_path / 'in').code == 0
     work = WorkDir.find(tmp_path / 'in')
     rows = work.prediction_rows('m1', 'whole')
     assert [(row['record_id'], row['prediction'], row['infra']) for row in rows] == [
@@ -233,7 +233,7 @@ def test_the_shape_of_what_was_replayed_comes_through(tooleval: Command, tmp_pat
     rows = {'0': {**answers(['x'])['0'], 'recorded_shape': 'gpt'}}
     write(tmp_path / 'out' / RUN, 'predictions', 'm', 'd', rows)
     assert tooleval('export', tmp_path / 'out', '--out', tmp_path / 'x', '--format', format_).code == 0
-    assert tooleval('import', tmp_path / 'x', '--work-dir', tmp_path / 'in').code == 0
+    assert tooleval('import', tmp_path / 'x', tmp_path / 'in').code == 0
     (row,) = WorkDir.find(tmp_path / 'in').prediction_rows('m', 'd')
     assert row['recorded_shape'] == 'gpt'
 
@@ -308,7 +308,7 @@ def test_hostile_lines_are_named_and_leave_nothing(
 ) -> None:
     file = tmp_path / 'predictions.jsonl'
     file.write_bytes(b'\n'.join(text.encode() if isinstance(text, str) else text for text in lines))
-    done = tooleval('import', tmp_path, '-w', tmp_path / 'in')
+    done = tooleval('import', tmp_path, tmp_path / 'in')
     assert done.code == 1
     assert done.err.startswith(f'tooleval: {file}: line {number}: ') and word in done.err
     assert len(done.err) < 2000
@@ -318,7 +318,7 @@ def test_hostile_lines_are_named_and_leave_nothing(
 def test_a_line_without_an_end_is_bounded(tmp_path: Path, tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr('opencompass_tooleval.sweep.importing.MAX_LINE', 1000)
     (tmp_path / 'predictions.jsonl').write_text(line() + '\n' + line(prediction='x' * 1000))
-    done = tooleval('import', tmp_path, '-w', tmp_path / 'in')
+    done = tooleval('import', tmp_path, tmp_path / 'in')
     assert done.code == 1 and 'line 2: it is longer than 1000 bytes' in done.err
 
 
@@ -331,28 +331,28 @@ def test_hostile_parquet(tooleval: Command, run: Path, tmp_path: Path) -> None:
                         ([{**good, 'record_id': 3}], 'row 1'), ([{**good, 'asked': 3}], 'row 1'),
                         ([{'model': 'm'}], 'row 1')):  # fmt: skip
         parquet.write_table(pyarrow.Table.from_pylist(rows), file)
-        done = tooleval('import', tmp_path, '-w', tmp_path / 'in')
+        done = tooleval('import', tmp_path, tmp_path / 'in')
         assert done.code == 1 and f'{file}: {where}: ' in done.err, done.err
     for content in (b'', b'PAR1 and nothing', file.read_bytes()[:-40]):
         file.write_bytes(content)
-        done = tooleval('import', tmp_path, '-w', tmp_path / 'in')
+        done = tooleval('import', tmp_path, tmp_path / 'in')
         assert done.code == 1 and f'{file}: the rows from 1 on cannot be read' in done.err
     assert list((tmp_path / 'in').iterdir()) == []
 
 
 def test_what_is_no_export(tooleval: Command, tmp_path: Path) -> None:
-    done = tooleval('import', tmp_path, '-w', tmp_path / 'in')
+    done = tooleval('import', tmp_path, tmp_path / 'in')
     assert done.code == 1 and 'there is neither predictions.jsonl nor predictions.parquet' in done.err
     (tmp_path / 'predictions.jsonl').write_text('\n')
-    assert 'it holds no predictions' in tooleval('import', tmp_path, '-w', tmp_path / 'in').err
+    assert 'it holds no predictions' in tooleval('import', tmp_path, tmp_path / 'in').err
     (tmp_path / 'predictions.parquet').write_text('')
-    assert 'delete one' in tooleval('import', tmp_path, '-w', tmp_path / 'in').err
+    assert 'delete one' in tooleval('import', tmp_path, tmp_path / 'in').err
 
 
 def test_each_import_is_a_run_of_its_own(tooleval: Command, tmp_path: Path) -> None:
     (tmp_path / 'predictions.jsonl').write_text(line() + '\n')
     for _ in range(3):
-        assert tooleval('import', tmp_path, '-w', tmp_path / 'in').code == 0
+        assert tooleval('import', tmp_path, tmp_path / 'in').code == 0
     assert len(list((tmp_path / 'in').iterdir())) == 3
 
 
@@ -380,5 +380,5 @@ def test_what_a_killed_export_or_import_left_goes_with_the_next(tooleval: Comman
     assert {file.name for file in export.iterdir()} == {'results.jsonl', 'predictions.jsonl', 'details.jsonl'}
     assert subprocess.run([*command, export, imports]).returncode == -9
     assert len(list(imports.glob('.import-*'))) == 2
-    assert tooleval('import', export, '-w', imports).code == 0
+    assert tooleval('import', export, imports).code == 0
     assert not list(imports.glob('.*')) and len(list(imports.iterdir())) == 1

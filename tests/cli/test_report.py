@@ -30,8 +30,8 @@ def test_a_folder_that_is_no_run_is_named(tooleval: Command, tmp_path: Path) -> 
 def test_charts_are_files_only_where_asked_for(tooleval: Command, tmp_path: Path) -> None:
     run, out = plain_run(tmp_path / 'run'), tmp_path / 'out'
     code = (
-        'import sys; from pathlib import Path; from opencompass_tooleval.cli.report import report; '
-        "report([Path(sys.argv[1])], Path(sys.argv[2]), '', False); "
+        'import sys; from pathlib import Path; from opencompass_tooleval.cli.report import show_report; '
+        "show_report([Path(sys.argv[1])], Path(sys.argv[2]), '', False); "
         "assert not {'matplotlib', 'pandas', 'torch', 'opencompass'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, '-c', code, run, out], check=True, timeout=120)

@@ -44,7 +44,7 @@ def test_plan_before_and_after(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_config(tmp_path, canned_server)
-    plan = json.loads(tooleval('plan', 'mine.py', '--json').out)
+    plan = json.loads(tooleval('plan', 'mine.py', '--json', '-').out)
     (model,) = plan['models']
     assert plan['runner'] == 'ToolEvalLocalRunner' and plan['workers'] == 1
     assert (model['model'], model['jobs'], model['gpus'], model['datasets'], model['done']) == ('api', 1, 0, 2, 0)
@@ -53,10 +53,10 @@ def test_plan_before_and_after(
 
     done = subprocess.run([*OPENCOMPASS, 'mine.py', '-w', 'out', '--debug'], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    (model,) = json.loads(tooleval('plan', 'mine.py', '-w', 'out', '--json').out)['models']
+    (model,) = json.loads(tooleval('plan', 'mine.py', 'out', '--json', '-').out)['models']
     assert (model['jobs'], model['datasets'], model['done'], model['samples']) == (0, 0, 2, 0)
 
-    said = tooleval('status', 'out', '--json')
+    said = tooleval('status', 'out', '--json', '-')
     assert said.code == 0
     assert {row['state'] for row in rows(said)} == {'done'} and all(row['samples'] for row in rows(said))
 
@@ -76,7 +76,7 @@ def test_status_while_it_runs_and_after_a_kill(
         while not running and time.monotonic() < until:
             time.sleep(0.3)
             if list(tmp_path.glob('out/*/predictions/api/tmp_*.jsonl')):
-                running = [row for row in rows(tooleval('status', 'out', '--json')) if row['rate']]
+                running = [row for row in rows(tooleval('status', 'out', '--json', '-')) if row['rate']]
         assert running, 'no data set was seen running'
         (row,) = running
         assert row['state'] == 'running' and 0 < row['answered'] < row['samples']
@@ -89,7 +89,7 @@ def test_status_while_it_runs_and_after_a_kill(
     finally:
         process.kill()
         process.wait()
-    states = {row['state'] for row in rows(tooleval('status', 'out', '--json'))}
+    states = {row['state'] for row in rows(tooleval('status', 'out', '--json', '-'))}
     assert 'running' not in states and 'waiting' in states
 
 
