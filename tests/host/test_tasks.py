@@ -93,7 +93,8 @@ def test_a_second_sweep_is_refused(run: tuple[subprocess.CompletedProcess[str], 
     with exclusive(sweep_lock(work_dir)):
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode != 0
-    assert f'.sweep.lock is locked by process {os.getpid()} on ' in done.stderr.splitlines()[-1]
+    (line,) = [line for line in done.stderr.splitlines() if 'locked' in line]
+    assert f'.sweep.lock is locked by process {os.getpid()} on ' in line
     assert 'Traceback' not in done.stderr and not [line for line in done.stdout.splitlines() if 'MISSING' in line]
 
 
