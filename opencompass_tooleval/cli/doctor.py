@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 import importlib
+import re
 import shutil
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from importlib import metadata
+from pathlib import Path
+from typing import Any
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from opencompass_tooleval.cli.teval_files import file_states
-from opencompass_tooleval.cli.ultratool_files import ultratool_files
+from opencompass_tooleval.cli.data_files import FilesOnDisk, read_files
+from opencompass_tooleval.core.benchmark import all_benchmarks
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.embedding.locate import (
     ENV,
     OFFICIAL,
     OFFLINE,
+    EncoderFiles,
     EncoderMissingError,
     choose_encoder,
     locate_encoder,
 )
-from opencompass_tooleval.teval.records import CURE
-from opencompass_tooleval.ultratool.records import CURE as ULTRATOOL_CURE
 
 INSTALL = "pip install 'opencompass-tooleval[offline]'"
+_ENGLISH = 'it is an English encoder, and says little of Chinese data'
 
 
 class Level(Enum):
@@ -146,38 +150,30 @@ def check_running() -> Iterator[Finding]:
         samples = run_trial()
     except Exception as error:  # whatever stops the trial will stop a sweep
         fault = f'{type(error).__name__}: {error}'[:300]
-        cure = 'opencompass "$(tooleval config-dir)/eval_demo.py" --debug shows where'
-        yield Finding(Level.FAULT, 'running', f'inference or evaluation fails: {fault}; {cure}')
+        where = 'see where with: opencompass "$(tooleval config-dir)/eval_demo.py" --debug'
+        yield Finding(Level.FAULT, 'running', f'inference or evaluation fails: {fault}; {where}')
     else:
         yield Finding(Level.OK, 'running', f'{samples} shipped samples asked and scored')
 
 
-def _check_file(name: str, count: int | None, published: int | None, fault: str) -> Iterator[Finding]:
-    if fault:
-        yield Finding(Level.FAULT, name, fault)
-    elif count is not None:
-        other = published is not None and published != count
-        says = f'{count} records' + (f', published are {published}' if other else '')
-        yield Finding(Level.NOTE if other else Level.OK, name, says)
+def _check_files(name: str, state: FilesOnDisk) -> Iterator[Finding]:
+    if state.fault:
+        yield Finding(Level.FAULT, name, state.fault)
+    elif state.content:
+        other = state.content.differences(state.files.published)
+        yield Finding(Level.NOTE if other else Level.OK, name, other or str(state.content))
 
 
 def check_data() -> Iterator[Finding]:
     """Reads every data file that is there."""
-    states = list(file_states())
-    for state in states:
-        name = f'T-Eval {state.subset.name} {state.version} {state.language}'
-        yield from _check_file(name, state.count, state.published, state.fault)
-    absent = sum(state.path is None for state in states)
-    if absent:
-        yield Finding(Level.NOTE, 'T-Eval', f'{absent} of {len(states)} files are not on disk; fetch them with: {CURE}')
-    files = list(ultratool_files())
-    for file in files:
-        name = f'UltraTool {file.subset.name} {file.language}'
-        yield from _check_file(name, file.count, file.subset.count, file.fault)
-    absent = sum(file.path is None for file in files)
-    if absent:
-        cure = f'{ULTRATOOL_CURE}, and tooleval build ultratool'
-        yield Finding(Level.NOTE, 'UltraTool', f'{absent} of {len(files)} files are not on disk; get them with: {cure}')
+    for benchmark in all_benchmarks():
+        states = list(map(read_files, benchmark.files))
+        for state in states:
+            yield from _check_files(f'{benchmark.title} {state.files.name}', state)
+        absent = sum(state.absent for state in states)
+        if absent:
+            says = f'{absent} of {len(states)} files are not on disk; fetch them with: {benchmark.prepare}'
+            yield Finding(Level.NOTE, benchmark.title, says)
 
 
 def check_encoders() -> Iterator[Finding]:
@@ -187,19 +183,45 @@ def check_encoders() -> Iterator[Finding]:
         try:
             files = locate_encoder(name)
         except EncoderMissingError as error:
-            yield _missing_encoder(f'encoder {language}', name == OFFICIAL[language], str(error))
+            yield _missing_encoder(language, name == OFFICIAL[language], str(error))
         else:
-            yield Finding(Level.OK, f'encoder {language}', f'{files.name}: {files.path}')
+            yield _check_encoder(language, files)
 
 
-def _missing_encoder(what: str, is_default: bool, error: str) -> Finding:
+def _chat_architecture(folder: Path) -> str:
+    """``Qwen2ForCausalLM`` of a folder that holds a chat model; '' of one with a sentence encoder.
+
+    A sentence encoder may be made of a chat model: then ``modules.json`` says how.
+    """
+    if (folder / 'modules.json').is_file():
+        return ''
+    try:
+        config = load_json((folder / 'config.json').read_bytes(), bounded=True)
+        names = [str(name) for name in config.get('architectures') or ()]
+    except (OSError, ValueError, AttributeError, TypeError):
+        return ''
+    return next((name for name in names if name.endswith(('ForCausalLM', 'ForConditionalGeneration'))), '')
+
+
+def _check_encoder(language: str, files: EncoderFiles) -> Finding:
+    what = f'encoder {language}'
+    if chat := _chat_architecture(files.path):
+        says = f'{files.path} holds a chat model ({chat}), no sentence encoder; take the official one with: unset {ENV}'
+        return Finding(Level.FAULT, what, says)
+    if language == 'ZH' and files.name.startswith(OFFLINE):
+        return Finding(Level.NOTE, what, f'{files.name}: {_ENGLISH}')
+    return Finding(Level.OK, what, f'{files.name}: {files.path}')
+
+
+def _missing_encoder(language: str, is_default: bool, error: str) -> Finding:
     """A fault, unless nobody chose this encoder and the packaged one can take its place."""
     if is_default:
         with suppress(EncoderMissingError):
             locate_encoder(OFFLINE)
-            says = f'{error}. {ENV}={OFFLINE} is installed and runs; its scores do not compare with published ones'
-            return Finding(Level.NOTE, what, says)
-    return Finding(Level.FAULT, what, error)
+            but = f'; {_ENGLISH}' if language == 'ZH' else ''
+            says = f'{ENV}={OFFLINE} is installed and runs; its scores do not compare with published ones{but}. {error}'
+            return Finding(Level.NOTE, f'encoder {language}', says)
+    return Finding(Level.FAULT, f'encoder {language}', error)
 
 
 def check_optional() -> Iterator[Finding]:
@@ -208,23 +230,33 @@ def check_optional() -> Iterator[Finding]:
         importlib.import_module('lagent')
         yield Finding(Level.OK, 'lagent', metadata.version('lagent'))
     except Exception as error:  # lagent forgets to ask for what it imports
-        cure = "FuncQA by ReAct needs it: pip install 'opencompass-tooleval[agent]'"
+        cure = "FuncQA by ReAct needs it; install it with: pip install 'opencompass-tooleval[agent]'"
         yield Finding(Level.NOTE, 'lagent', f'not usable ({type(error).__name__}: {error}); {cure}')
     sbatch = shutil.which('sbatch')
     yield Finding(Level.OK if sbatch else Level.NOTE, 'slurm', sbatch or 'no sbatch on PATH; only needed for clusters')
 
 
+def show_finding(finding: Finding, width: int) -> str:
+    """A finding as lines: what is found, and each command that helps on a line of its own, to be copied."""
+    says, *commands = re.split(r'(?<= with:) ', finding.says)
+    start, indent = f'{finding.level.value:<6}{finding.what}: ', ' ' * 6
+    options: dict[str, Any] = {'subsequent_indent': indent, 'break_long_words': False, 'break_on_hyphens': False}
+    lines = textwrap.wrap(says, width, initial_indent=start, **options)
+    for text in commands:
+        command, _, more = text.partition('  (')
+        lines.append(f'{indent}    {command}')
+        lines += textwrap.wrap(f'({more}', width, initial_indent=indent, **options) if more else []
+    return '\n'.join(lines)
+
+
 def run_doctor() -> int:
     """Prints every finding; returns 1 if one is a fault, else 0."""
     checks = (check_versions, check_registry, check_running, check_data, check_encoders, check_optional)
-    table = Table(title='tooleval doctor')
-    for column in ('', 'what', 'finding'):
-        table.add_column(column, overflow='fold')
+    width = Console().width
     faults = 0
     with Console(stderr=True).status('looking'):
         for check in checks:
             for finding in check():
                 faults += finding.level is Level.FAULT
-                table.add_row(finding.level.value, finding.what, escape(finding.says))
-    Console().print(table)
+                print(clean_text(show_finding(finding, width)))
     return 1 if faults else 0

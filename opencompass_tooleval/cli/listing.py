@@ -3,63 +3,69 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from opencompass_tooleval.cli.funcqa_files import funcqa_files
-from opencompass_tooleval.cli.restbench_files import restbench_files
-from opencompass_tooleval.cli.teval_files import file_states, file_total
-from opencompass_tooleval.cli.toolbench_files import toolbench_files
-from opencompass_tooleval.cli.ultratool_files import ultratool_file_total, ultratool_files
+from opencompass_tooleval.cli.data_files import find_file, read_files
+from opencompass_tooleval.core.benchmark import Benchmark, all_benchmarks, find_benchmark
+
+_CONFIGS = Path(__file__).resolve().parent.parent / 'configs' / 'datasets'
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title)
-    for column in (*columns, 'on disk', 'file'):
+    table = Table(title=title, title_justify='left', box=None, pad_edge=False)
+    for column in columns:
         table.add_column(column, overflow='fold')
     return table
 
 
-def _on_disk(path: Path | None, count: int | None, fault: str) -> tuple[str, str]:
-    shown = 'damaged' if fault else '-' if count is None else str(count)
-    return shown, str(path or '')
+def dataset_configs(benchmark: Benchmark) -> list[str]:
+    """Names that ``opencompass --datasets`` takes."""
+    return sorted(file.stem for file in _CONFIGS.glob(f'*/tooleval_{benchmark.name}*_gen.py'))
 
 
-def show_list() -> None:
-    """Prints every benchmark, subset and file."""
-    console, errors = Console(), Console(stderr=True)
-    table = _table('T-Eval (arXiv 2312.14033)', 'subset', 'version', 'language', 'published')
-    for state in track(file_states(), total=file_total(), description='T-Eval', console=errors, transient=True):
-        published = str(state.published or '-')
-        on_disk = _on_disk(state.path, state.count, state.fault)
-        table.add_row(state.subset.name, state.version, state.language, published, *on_disk)
+def _show_all(console: Console) -> None:
+    table = _table('', 'name', 'benchmark', 'paper', 'subsets', 'files on disk')
+    for benchmark in all_benchmarks():
+        there = sum(find_file(files.places[0]) is not None for files in benchmark.files)
+        subsets, files = str(len(benchmark.subsets)), f'{there} of {len(benchmark.files)}'
+        table.add_row(benchmark.name, benchmark.title, benchmark.paper, subsets, files)
     console.print(table)
-    table = _table('UltraTool (arXiv 2401.17167)', 'task', 'language', 'rows', 'source')
-    files = track(
-        ultratool_files(), total=ultratool_file_total(), description='UltraTool', console=errors, transient=True
-    )
-    for file in files:
-        source = 'official' if file.subset.official else 'built'
-        on_disk = _on_disk(file.path, file.count, file.fault)
-        table.add_row(file.subset.name, file.language, str(file.subset.count), source, *on_disk)
+    console.print('\nfiles, counts, names for --datasets: tooleval list NAME\nfiles come with: tooleval prepare NAME')
+
+
+def _show(benchmark: Benchmark, console: Console) -> None:
+    table, faults = _table(f'{benchmark.title} ({benchmark.paper})', 'files', 'published', 'on disk'), []
+    errors = Console(stderr=True)
+    for files in track(benchmark.files, benchmark.title, console=errors, transient=True):
+        state = read_files(files)
+        published = ', '.join(f'{count} {what}' for what, count in files.published.items())
+        shown = 'damaged' if state.fault else '-' if state.absent else str(state.content)
+        table.add_row(files.name, published or '-', shown)
+        faults += [f'DAMAGED {state.fault}'] if state.fault else []
     console.print(table)
-    table = _table('RestBench (arXiv 2306.06624)', 'service', 'records', 'tools', 'errata', 'instructions')
-    for service in restbench_files():
-        row = service.subset
-        on_disk = _on_disk(service.path, service.count, service.fault)
-        instructions = 'on disk' if service.instructions else '-'
-        table.add_row(row.name, str(row.records), str(row.tools), str(row.errata), instructions, *on_disk)
-    console.print(table)
-    table = _table('FuncQA (arXiv 2305.11554)', 'subset', 'questions', 'repaired answers')
-    for part in funcqa_files():
-        on_disk = _on_disk(part.path, part.count, part.fault)
-        table.add_row(part.subset.name, str(part.subset.count), str(part.subset.repaired), *on_disk)
-    console.print(table)
-    table = _table('ToolBench (arXiv 2307.16789)', 'file', 'records', 'tools', 'APIs', 'errata')
-    for found in toolbench_files():
-        of = found.file
-        counts = map(str, (of.records, of.tools, of.apis, of.errata))
-        table.add_row(of.name, *counts, *_on_disk(found.path, found.count, found.fault))
-    console.print(table)
+    for line in faults:
+        console.print(line, markup=False, soft_wrap=True)
+    if names := dataset_configs(benchmark):
+        console.print('\nnames for --datasets:')
+        console.print('\n'.join(f'  {name}' for name in names), markup=False, highlight=False)
+    console.print(f'\nfiles come with: {benchmark.prepare}', markup=False, highlight=False)
+
+
+def show_list(
+    benchmark: Annotated[str | None, typer.Argument(help='Its files, counts and configs; without, all.')] = None,
+) -> None:
+    """Prints benchmarks, or one with its files.
+
+    Raises:
+        ValueError: There is no such benchmark.
+    """
+    console = Console()
+    if benchmark is None:
+        _show_all(console)
+    else:
+        _show(find_benchmark(benchmark), console)

@@ -1,85 +1,134 @@
-"""``tooleval prepare``: data to where OpenCompass looks, verified."""
+"""``tooleval prepare``: a benchmark's files to where OpenCompass looks, verified."""
 
 from __future__ import annotations
 
 import filecmp
 import shutil
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path, PurePath
+from pkgutil import resolve_name
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.progress import track
 
-from opencompass_tooleval.cli.teval_files import DATA_PATH
+from opencompass_tooleval.cli.commands import Command, command_group
+from opencompass_tooleval.core.benchmark import Benchmark, Content, DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.data_path import candidate_paths
 from opencompass_tooleval.sweep.whole_file import whole_file
-from opencompass_tooleval.teval.records import find_subset, load_samples, split_stem
 
-TEVAL_REPO = 'lovesnowbest/T-Eval'
-
-
-def _from_hub() -> Path:
-    """Downloads T-Eval's files; what is there already is not fetched again."""
-    from huggingface_hub import snapshot_download
-
-    try:
-        return Path(snapshot_download(TEVAL_REPO, repo_type='dataset', allow_patterns=['*.json', '**/*.json']))
-    except Exception as error:  # the hub has many ways to fail, and one cure
-        raise OSError(
-            f'cannot fetch {TEVAL_REPO} from Hugging Face ({type(error).__name__}: {error}). '
-            'Download it elsewhere and run: tooleval prepare teval --from DIR'
-        ) from error
+SourceOption = Annotated[
+    Path | None, typer.Option('--from', help='A folder with the files, at any depth; without, where they come from.')
+]
 
 
-def _teval_files(folder: Path) -> list[tuple[Path, str, str, str]]:
-    """The files below ``folder`` that are T-Eval's, with subset, version and language."""
-    found = []
-    for file in sorted(folder.rglob('*.json')):
-        try:
-            found.append((file, *split_stem(file.stem)))
-        except ValueError:
-            continue
-    return found
+def _in_source(source: Path | None) -> Callable[[DataFiles], dict[str, Path]]:
+    """What finds files below a folder: description -> place -> file."""
+    by_name: dict[str, list[Path]] = {}
+    for path in sorted(source.resolve().rglob('*')) if source else ():
+        if path.is_file():
+            by_name.setdefault(path.name, []).append(path)
+
+    def find(files: DataFiles) -> dict[str, Path]:
+        found: dict[str, Path] = {}
+        for place in (*files.places, *files.optional):
+            tail = PurePath(place).parts[-files.parts :]
+            for path in by_name.get(tail[-1], ()):
+                if path.parts[-files.parts :] == tail:
+                    found.setdefault(place, path)
+        return found
+
+    return find
 
 
-def _copy(file: Path, target: Path) -> None:
-    """Copies so that the target is there whole or not at all."""
+def _verify(files: DataFiles, found: Mapping[str, Path], cure: str) -> Content:
+    content = files.read([found.get(place) for place in (*files.places, *files.optional)])
+    difference = content.differences(files.published)
+    if files.exact and difference:
+        raise DataError(found[files.places[0]], difference, cure=cure)
+    return content
+
+
+def _copy(path: Path, place: str) -> str:
+    """Copies so that the file is there whole or not at all; says what was done."""
+    target = candidate_paths(place)[0]
+    if target.is_file() and filecmp.cmp(path, target, shallow=False):
+        return f'kept {target}'
     target.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(target) as temporary:
-        shutil.copyfile(file, temporary)
+        shutil.copyfile(path, temporary)
+    return f'copied {target}'
 
 
-def prepare_teval(source: Path | None) -> int:
-    """Verifies T-Eval's files and copies them to ``data/teval/{EN,ZH}`` below ``$COMPASS_DATA_CACHE``.
+def _bring(files: DataFiles, found: Mapping[str, Path], source: Path, cure: str) -> Iterator[str]:
+    """Verifies and copies files that belong together; says of each what was done."""
+    whose = f'{files.name}: ' if len(files.places) > 1 else ''
+    missing = [source / PurePath(place).name for place in files.places if place not in found]
+    for path in missing:
+        yield f'DAMAGED {whose}{DataError(path, "the file is missing", cure=cure)}'
+    if missing:
+        return
+    try:
+        content = _verify(files, found, cure)
+    except DataError as error:
+        yield f'DAMAGED {whose}{error}'
+        return
+    published = ', '.join(map(str, files.published.values()))
+    words = f'{content}  (published: {published})' if content.differences(files.published) else str(content)
+    for place, path in found.items():
+        done = _copy(path, place)
+        yield done if whose else f'{done}: {words}'
+    if whose:
+        yield f'{whose}{words}'
+
+
+def prepare(benchmark: Benchmark, source: Path | None) -> int:
+    """Verifies a benchmark's files and copies them below ``$COMPASS_DATA_CACHE``.
 
     A file that is in place already and equal is kept. A damaged one is named and left out.
 
-    Args:
-        source: A folder with the files, at any depth; None fetches them from Hugging Face.
-
     Returns:
-        0, or 1 if a file is damaged or there is none.
+        0, or 1 if a file is damaged or missing, or there is none.
+
+    Raises:
+        OSError: Files cannot be fetched or written.
     """
-    console = Console()
-    files = _teval_files(source or _from_hub())
-    if not files:
-        console.print(f'no T-Eval file, such as plan_json_v2.json, in {source or TEVAL_REPO}')
+
+    def say(text: str) -> None:
+        Console().print(text, markup=False, soft_wrap=True)
+
+    if source is None and benchmark.fetch:
+        source = resolve_name(benchmark.fetch)()
+    found = [(files, places(files)) for places in (_in_source(source),) for files in benchmark.files]
+    if source is None or not any(places for _, places in found):
+        if source is not None:
+            say(f'no {benchmark.title} file, such as {PurePath(benchmark.files[0].places[0]).name}, in {source}')
+        if benchmark.clone:
+            folder = PurePath(benchmark.clone).name
+            say(f'{benchmark.origin} Fetch and prepare them with:\n  {benchmark.clone}')
+            say(f'  tooleval prepare {benchmark.name} --from {folder}')
         return 1
+    wanted = [(files, places) for files, places in found if files.needed or places]
     faults = 0
-    for file, subset, version, language in track(
-        files, description='T-Eval', console=Console(stderr=True), transient=True
-    ):
-        target = candidate_paths(f'{DATA_PATH}/{language}')[0] / file.name
-        try:
-            count = len(load_samples(file, subset, version))
-        except DataError as error:
-            faults += 1
-            console.print(f'DAMAGED {error}', markup=False, soft_wrap=True)
-            continue
-        kept = target.is_file() and filecmp.cmp(file, target, shallow=False)
-        if not kept:
-            _copy(file, target)
-        published = find_subset(subset).counts.get(version, count)
-        note = '' if published == count else f'  (published: {published})'
-        console.print(f'{"kept" if kept else "copied"} {target}: {count} records{note}', markup=False, soft_wrap=True)
+    for files, places in track(wanted, benchmark.title, console=Console(stderr=True), transient=True):
+        for line in _bring(files, places, source, benchmark.clone or benchmark.prepare):
+            faults += line.startswith('DAMAGED')
+            say(line)
+    for line in benchmark.hints(candidate_paths('')[0]) if benchmark.hints else ():
+        say(line)
     return 1 if faults else 0
+
+
+def prepare_commands() -> typer.Typer:
+    """A command per benchmark."""
+    summaries = {one.name: f'Bring {one.title} to where OpenCompass looks, verified.' for one in all_benchmarks()}
+
+    def load(name: str) -> Command:
+        def run(source: SourceOption = None) -> int:
+            return prepare(find_benchmark(name), source)
+
+        return run
+
+    return command_group(summaries, load, add_completion=False)

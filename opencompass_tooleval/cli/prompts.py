@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import typer
@@ -13,138 +14,30 @@ import typer
 import opencompass_tooleval
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs
+from opencompass_tooleval.core.benchmark import BENCHMARKS, Benchmark, ConfiguredDataset, find_benchmark
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.easytool.funcqa.records import find_subset as find_funcqa
-from opencompass_tooleval.easytool.restbench.records import find_subset as find_restbench
-from opencompass_tooleval.easytool.toolbench.records import find_file
-from opencompass_tooleval.easytool.toolbench.records import find_subset as find_toolbench
 from opencompass_tooleval.host.data_path import PACKAGE_PREFIX
 from opencompass_tooleval.host.first_messages import first_messages, read_datasets
 from opencompass_tooleval.sweep.whole_file import write_whole
-from opencompass_tooleval.teval.records import file_stem, split_stem
-from opencompass_tooleval.ultratool.records import data_file
 
 _CONFIGS = Path(opencompass_tooleval.__file__).parent / 'configs' / 'datasets'
 
 
-@dataclass(frozen=True)
-class PromptsRequest:
-    """What ``tooleval prompts`` was asked; the fields are its arguments and options.
-
-    Attributes:
-        benchmark: One of :data:`BENCHMARKS`.
-        subset: Such as ``plan_json``.
-        language: ``en`` or ``zh``; by default what ``data`` says, or T-Eval's ``en`` and UltraTool's ``zh``.
-        data: The data file, or the folder that a config's ``path`` names; by default where the package looks.
-        instructions: A file of EasyTool instructions, in place of the documentation.
-        version: T-Eval: ``v1``, ``v2`` or ``v2_subset``; by default what ``data`` says, or ``v2``.
-        method: FuncQA: its method; RestBench and ToolBench's selection: ``easytool``; UltraTool: a preset.
-        limit: So many records from the first.
-        json_out: File for JSON lines, or ``-``; without, they are printed to be read.
-    """
-
-    benchmark: str
-    subset: str
-    language: str | None = None
-    data: str | None = None
-    instructions: str | None = None
-    version: str | None = None
-    method: str | None = None
-    limit: int | None = None
-    json_out: str | None = None
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where our configs have a data set.
-
-    Attributes:
-        configs: Their names below ``datasets``; the first that has the data set is taken.
-        name: ``name`` of the data set there.
-        file: The data file below the folder ``path``; None where ``path`` is the file.
-        more: Settings that the data set gets beside.
-    """
-
-    configs: Sequence[str]
-    name: str
-    file: Path | None
-    more: Mapping[str, Any]
-
-
-def _teval(request: PromptsRequest) -> _Place:
-    version, language = request.version, request.language
-    if request.data and request.data.endswith('.json'):
-        subset, said_version, said_language = split_stem(Path(request.data).stem)
-        version, language = version or said_version, language or said_language
-        if (subset, said_version, said_language) != (request.subset, version, language.upper()):
-            raise DataError(request.data, f'by its name this is {subset}, {said_version}, {said_language}')
-    version, language = version or 'v2', (language or 'en').upper()
-    stem = file_stem(request.subset, version, language)
-    name = f'tooleval_teval_{language.lower()}_{version}'
-    config = f'easytool/{name}_easytool_gen' if request.instructions else f'teval/{name}_gen'
-    path = f'data/teval/{language}'
-    return _Place([config], stem, Path(f'{stem}.json'), {'path': path, 'check_encoder': False})
-
-
-def _ultratool(request: PromptsRequest) -> _Place:
-    language = (request.language or 'zh').lower()
-    name = f'tooleval_ultratool_{language}'
-    configs = [f'ultratool/{name}_{request.method}_gen' if request.method else f'ultratool/{name}_rows']
-    if request.instructions:
-        configs = [f'easytool/{name}{built}_easytool_gen' for built in ('', '_built')]
-    return _Place(configs, request.subset, data_file(Path(), request.subset, language), {})
-
-
-def _restbench(request: PromptsRequest) -> _Place:
-    kinds = {None: 'easytool' if request.instructions else 'documentation', 'easytool': 'ids'}
-    if request.method not in kinds:
-        raise ValueError(f'RestBench has no method {request.method!r} beside easytool')
-    file = Path(find_restbench(request.subset).file)
-    return _Place([f'easytool/tooleval_restbench_{kinds[request.method]}_rows'], request.subset, file, {})
-
-
-def _funcqa(request: PromptsRequest) -> _Place:
-    return _Place(['easytool/tooleval_funcqa_rows'], request.subset, Path(find_funcqa(request.subset).file), {})
-
-
-def _toolbench(request: PromptsRequest) -> _Place:
-    subset = find_toolbench(request.subset)
-    kind = 'easytool' if request.instructions else 'documentation'
-    configs = {None: f'{kind}_rows', 'easytool': 'selection_easytool_ids_gen'}
-    if request.method not in configs:
-        raise ValueError(f'ToolBench has no method {request.method!r} beside easytool')
-    config, file = configs[request.method], Path(find_file(subset.data).file) if subset.data else None
-    if subset.kind == 'success' and request.method is None:
-        config = 'success_gen'
-    return _Place([f'easytool/tooleval_toolbench_{config}'], subset.name, file, {})
-
-
-BENCHMARKS: dict[str, Callable[[PromptsRequest], _Place]] = {
-    'teval': _teval,
-    'ultratool': _ultratool,
-    'restbench': _restbench,
-    'funcqa': _funcqa,
-    'toolbench': _toolbench,
-}
-_WITH_METHODS = ('ultratool', 'restbench', 'funcqa', 'toolbench')
-_WITH_LANGUAGES = ('teval', 'ultratool')
-
-
-def _check(request: PromptsRequest) -> None:
-    if request.benchmark not in BENCHMARKS:
-        raise ValueError(f'no benchmark {request.benchmark!r}; there are {", ".join(BENCHMARKS)}')
-    if request.method and request.benchmark not in _WITH_METHODS:
-        raise ValueError(f'{request.benchmark} has no methods: leave --method out')
-    if request.language and request.benchmark not in _WITH_LANGUAGES:
-        raise ValueError(f'{request.benchmark} is in one language: leave --language out')
-    if request.language and request.language.lower() not in ('en', 'zh'):
-        raise ValueError(f'no language {request.language!r}; there are en and zh')
-    if request.version and request.benchmark != 'teval':
-        raise ValueError(f'{request.benchmark} has one version: leave --version out')
-    if request.method and request.instructions and request.benchmark == 'ultratool':
-        raise ValueError('UltraTool has no preset with instructions: leave --method or --instructions out')
+def _place(benchmark: Benchmark, subset: str, **options: str | None) -> ConfiguredDataset:
+    """Where our configs have the data set; refuses options that the benchmark does not have."""
+    configured = resolve_name(benchmark.configured)
+    takes = signature(configured).parameters
+    for name in ('language', 'version', 'method'):
+        if options[name] and name not in takes:
+            raise ValueError(f'{benchmark.name} has no {name}s: leave --{name} out')
+    if (options['language'] or 'en').lower() not in ('en', 'zh'):
+        raise ValueError(f'no language {options["language"]!r}; there are en and zh')
+    place: ConfiguredDataset = configured(
+        subset, **{name: value for name, value in options.items() if value and name in takes}
+    )
+    return place
 
 
 def _path(data: str, file: Path | None) -> str:
@@ -163,32 +56,16 @@ def _dialogues(dataset: Mapping[str, Any]) -> Any:
     return dataset['infer_cfg']['inferencer'].get('dialogues') or {}
 
 
-def _find(request: PromptsRequest, place: _Place) -> dict[str, Any]:
+def _find(benchmark: str, subset: str, place: ConfiguredDataset, **options: str | None) -> dict[str, Any]:
     """The data set's config."""
     files = [_CONFIGS / f'{config}.py' for config in place.configs]
     rows = [row for file in files if file.is_file() for row in read_datasets(file) if row['name'] == place.name]
-    if request.benchmark == 'funcqa':
-        rows = [row for row in rows if _dialogues(row)['method'] == (request.method or 'easytool')]
+    if place.method:
+        rows = [row for row in rows if _dialogues(row)['method'] == place.method]
     if not rows:
-        options = {'method': request.method, 'instructions': request.instructions, 'version': request.version}
         asked_for = ', '.join(f'{name} {value}' for name, value in options.items() if value)
-        raise ValueError(f'{request.benchmark} has no {request.subset}' + (f' with {asked_for}' if asked_for else ''))
-    return dict(rows[0])
-
-
-def _configured(request: PromptsRequest) -> dict[str, Any]:
-    place = BENCHMARKS[request.benchmark](request)
-    dataset = {**_find(request, place), **place.more}
-    if request.data:
-        dataset['path'] = _path(request.data, place.file)
-    if request.instructions:
-        file = Path(request.instructions)
-        instructions = str(file.absolute()) if file.is_file() else request.instructions
-        if request.benchmark == 'funcqa':
-            _dialogues(dataset)['instructions'] = instructions
-        else:
-            dataset['instructions'] = instructions
-    return dataset
+        raise ValueError(f'{benchmark} has no {subset}' + (f' with {asked_for}' if asked_for else ''))
+    return {**rows[0], **place.settings}
 
 
 def _as_json(prompts: Iterable[tuple[str, Sequence[Message]]]) -> Iterator[str]:
@@ -205,7 +82,7 @@ def _to_read(prompts: Iterable[tuple[str, Sequence[Message]]]) -> Iterator[str]:
 
 
 def show_prompts(
-    benchmark: Annotated[str, typer.Argument(help='teval, ultratool, restbench, funcqa or toolbench.')],
+    benchmark: Annotated[str, typer.Argument(help=f'{", ".join(BENCHMARKS)}.')],
     subset: Annotated[str, typer.Argument(help='Such as plan_json.')],
     language: Annotated[
         str | None, typer.Option(help="en or zh; by default the data file's, or en; UltraTool: zh.")
@@ -233,14 +110,22 @@ def show_prompts(
         ValueError: There is no such data set.
         OSError: The file cannot be written.
     """
-    request = PromptsRequest(benchmark, subset, language, data, instructions, version, method, limit, json_out)
-    _check(request)
-    check_outputs(request.json_out, None)
+    check_outputs(json_out, None)
+    described = find_benchmark(benchmark)
+    options = {'method': method, 'instructions': instructions, 'version': version}
+    place = _place(described, subset, language=language, data=data, **options)
+    dataset = _find(benchmark, subset, place, **options)
+    if data:
+        dataset['path'] = _path(data, place.file)
+    if instructions:
+        file = Path(instructions)
+        holder = _dialogues(dataset) if place.method else dataset
+        holder['instructions'] = str(file.absolute()) if file.is_file() else instructions
     try:
-        prompts = first_messages(_configured(request), request.limit)
-        lines = _as_json(prompts) if request.json_out else _to_read(prompts)
-        if request.json_out and request.json_out != STDOUT:
-            write_whole(Path(request.json_out), ''.join(f'{line}\n' for line in lines))
+        prompts = first_messages(dataset, limit)
+        lines = _as_json(prompts) if json_out else _to_read(prompts)
+        if json_out and json_out != STDOUT:
+            write_whole(Path(json_out), ''.join(f'{line}\n' for line in lines))
             return
         for line in lines:
             print(line)

@@ -2,136 +2,129 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
+from typing import Annotated, Any, get_args
 
+import typer
 from rich.console import Console
-from rich.progress import track
 
+from opencompass_tooleval.cli.commands import Command, command_group
+from opencompass_tooleval.cli.options import DetailsOption, JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
-from opencompass_tooleval.cli.right_subset import check_name, check_prompts, warn_if_unread
-from opencompass_tooleval.core.aggregate import Aggregate, aggregate
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.embedding.cache import default_cache
-from opencompass_tooleval.embedding.encoder import EncoderSimilarity
-from opencompass_tooleval.embedding.locate import EncoderFiles, choose_encoder, is_official, locate_encoder
-from opencompass_tooleval.sweep.recorded import load_recorded
-from opencompass_tooleval.teval import VERSION
-from opencompass_tooleval.teval.answers import POSTPROCESSORS
-from opencompass_tooleval.teval.protocol import Protocol, protocol_of_version
-from opencompass_tooleval.teval.records import TABLE, find_subset, load_samples, split_stem
-from opencompass_tooleval.teval.scoring import score_answers
-
-logger = logging.getLogger(__name__)
+from opencompass_tooleval.core.benchmark import Benchmark, Scored, all_benchmarks, find_benchmark
+from opencompass_tooleval.sweep.right_subset import warn_if_unread
 
 
-@dataclass(frozen=True)
-class ScoreRequest:
-    """What ``tooleval score teval`` was asked; the fields are its options."""
-
-    subset: str
-    data: Path
-    predictions: Path
-    protocol: str | None
-    scoring: str
-    postprocessor: str | None
-    encoder: str | None
-    json_out: str | None
-    details: Path | None
-
-
-def _version_and_language(request: ScoreRequest) -> tuple[str, str]:
-    """Data version and language from the file's name; where it does not say, the protocol's and EN, with a warning."""
-    try:
-        subset, version, language = split_stem(request.data.stem)
-    except ValueError:
-        version, language = request.protocol or 'v1', 'ZH' if request.data.stem.endswith('_zh') else 'EN'
-        logger.warning(
-            '%s has no name such as plan_json_v2_zh.json: taken for %s, %s; --protocol and --encoder say otherwise',
-            request.data,
-            version,
-            language,
-        )
-        return version, language
-    if subset != request.subset:
-        raise DataError(request.data, f'by its name this is {subset}, not {request.subset}')
-    return version, language
-
-
-def _progress(console: Console) -> Callable[[Sequence[Any]], Iterable[Any]]:
-    return lambda items: track(items, description='scoring', console=console, transient=True)
-
-
-@dataclass(frozen=True)
-class _Rules:
-    """What the numbers depend on."""
-
-    protocol: Protocol
-    version: str
-    language: str
-    postprocessor: str
-    encoder: EncoderFiles | None
-
-
-def _result(request: ScoreRequest, rules: _Rules, total: Aggregate) -> dict[str, Any]:
+def _result(benchmark: Benchmark, subset: str, scored: Scored) -> dict[str, Any]:
     return {
-        'benchmark': 'teval',
-        'subset': request.subset,
-        'language': rules.language,
-        'protocol': rules.protocol.name,
-        'scoring': rules.protocol.scoring,
-        'encoder': rules.encoder.name if rules.encoder else None,
-        'version': VERSION,
-        'samples': total.samples,
-        'metrics': total.metrics,
-        'reasons': total.reasons,
-        'standard_errors': total.standard_errors,
-        'data_version': rules.version,
-        'postprocessor': rules.postprocessor,
+        'benchmark': benchmark.name,
+        'subset': subset,
+        **scored.settings,
+        'samples': scored.total.samples,
+        'metrics': scored.total.metrics,
+        'reasons': scored.total.reasons,
+        'standard_errors': scored.total.standard_errors,
+        **scored.more,
     }
 
 
-def score_teval(request: ScoreRequest) -> None:
+def _notes(scored: Scored) -> Iterator[str]:
+    yield from scored.notes
+    if scored.expected not in (None, len(scored.scores)):
+        count = f'{len(scored.scores)} {scored.unit} of {scored.expected}'
+        yield f'{count}: not comparable with the paper'
+
+
+def _print(benchmark: Benchmark, result: dict[str, Any], scored: Scored) -> None:
+    console = Console()
+    title = f'{benchmark.title} {scored.title}, {len(scored.scores)} {scored.unit}'
+    print_metrics(title, result, console)
+    lines = [counts_line(name.replace('_', ' '), result[name]) for name in ('reasons', *scored.counts)]
+    for line in (*lines, *scored.lines):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def score_recorded(
+    benchmark: Benchmark,
+    subset: str,
+    predictions: Path | None = None,
+    *,
+    json_out: str | None = None,
+    details: Path | None = None,
+    **options: Any,
+) -> None:
     """Scores recorded answers and prints or writes what was asked for.
 
+    Args:
+        benchmark: Whose answers.
+        subset: Which of its subsets.
+        predictions: Recorded answers.
+        json_out: File for the result, or ``-``.
+        details: File for one JSON line per sample.
+        **options: The benchmark's own.
+
     Raises:
-        DataError: Data or predictions are missing, damaged, or do not belong together.
+        DataError: A file is missing, damaged, or does not belong to the others.
         EncoderMissingError: An encoder is needed and is not on this machine.
+        UnjudgedError: More than 1% could not be judged.
+        ValueError: The options do not fit, or name what does not exist.
+        OSError: An output cannot be written.
     """
-    check_outputs(request.json_out, request.details)
-    subset = find_subset(request.subset)
-    version, language = _version_and_language(request)
-    protocol = Protocol(request.protocol or protocol_of_version(version), request.scoring)
-    needed = protocol.needs_encoder(subset)
-    encoder = locate_encoder(choose_encoder(request.encoder, language)) if needed else None
-    rules = _Rules(protocol, version, language, request.postprocessor or protocol_of_version(version), encoder)
+    check_outputs(json_out, details)
+    scored: Scored = resolve_name(benchmark.score)(subset, predictions, **options)
+    if predictions:
+        warn_if_unread(scored.scores, predictions, subset)
+    result = _result(benchmark, subset, scored)
+    write_outputs(result, scored.scores, json_out, details)
+    if json_out != STDOUT:
+        _print(benchmark, result, scored)
+    notes = Console(stderr=json_out == STDOUT)
+    for note in _notes(scored):
+        notes.print(f'NOTE {note}', markup=False, soft_wrap=True)
 
-    samples = load_samples(request.data, request.subset, version)
-    recorded = load_recorded(request.predictions)
-    recorded.check_complete([sample.record.id for sample in samples])
-    is_named = check_name(request.predictions, subset.name, [row.name for row in TABLE], recorded=recorded)
-    prompts = {sample.record.id: sample.messages for sample in samples}
-    check_prompts(recorded, subset.name, prompts, is_named)
-    postprocess = POSTPROCESSORS[rules.postprocessor]
-    answers: list[Answer] = [
-        postprocess(recorded.answer(sample.record.id, position)) for position, sample in enumerate(samples)
-    ]
 
-    console = Console(stderr=True)
-    similarity = EncoderSimilarity(encoder, default_cache()) if encoder else None
-    records = [sample.record for sample in samples]
-    scores = score_answers(records, answers, protocol, similarity, _progress(console))
-    warn_if_unread(scores, request.predictions, subset.name)
-    result = _result(request, rules, aggregate(scores, subset.metrics))
-    write_outputs(result, scores, request.json_out, request.details)
-    if request.json_out != STDOUT:
-        shown = Console()
-        title = f'T-Eval {subset.name} {language}, {protocol.name}, {len(scores)} samples'
-        print_metrics(title, result, shown)
-        shown.print(counts_line('reasons', result['reasons']), markup=False)
-    if encoder and not is_official(encoder.name, language):
-        console.print(f'NOTE the encoder is {encoder.name!r}: not comparable with the leaderboard', markup=False)
+def _own_options(function: Callable[..., Scored]) -> Iterator[Parameter]:
+    """The keyword parameters of a room's function as options: ``Annotated[type, 'help'] = default``."""
+    for parameter in signature(function, eval_str=True).parameters.values():
+        if parameter.kind is Parameter.KEYWORD_ONLY:
+            kind, text = get_args(parameter.annotation)
+            yield parameter.replace(annotation=Annotated[kind, typer.Option(help=text)])
+
+
+def _shared(
+    subset: Annotated[str, typer.Argument()],
+    file: Annotated[Path | None, typer.Argument(help='Recorded answers.')] = None,
+    *,
+    predictions: Annotated[Path | None, typer.Option(help='The same as FILE.')] = None,
+    json_out: JsonOption = None,
+    details: DetailsOption = None,
+) -> None:
+    """What every benchmark's command has; its signature is read."""
+
+
+def _command(benchmark: Benchmark) -> Command:
+    function = resolve_name(benchmark.score)
+    is_optional = signature(function).parameters['predictions'].default is None
+
+    def run(subset: str, file: Path | None, predictions: Path | None, **options: Any) -> None:
+        answers = predictions or file
+        if (answers is None and not is_optional) or (predictions and file):
+            raise ValueError('say one file of answers: FILE, or --predictions FILE')
+        score_recorded(benchmark, subset, answers, **options)
+
+    first, *shared = signature(_shared, eval_str=True).parameters.values()
+    names = ', '.join([*benchmark.subsets, *benchmark.also_scored])
+    named = first.replace(annotation=Annotated[str, typer.Argument(help=f'{names}.')])
+    parameters = [named, *shared[:2], *_own_options(function), *shared[2:]]
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def score_commands() -> typer.Typer:
+    """A command per benchmark."""
+    summaries = {one.name: f'Score recorded answers to one subset of {one.title}.' for one in all_benchmarks()}
+    return command_group(summaries, lambda name: _command(find_benchmark(name)), add_completion=False)

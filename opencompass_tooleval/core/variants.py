@@ -72,11 +72,13 @@ class VariantKind:
         original: What prompts of the original hold, such as ``documentation``; the name of a column.
         variant: What those of the variant hold in its place, such as ``instructions``; also the key that a variant's
             config has and an original's has not.
+        groups: Names its summary groups (tables), as :class:`~opencompass_tooleval.core.benchmark.Benchmark` does.
     """
 
     suffix: str
     original: str
     variant: str
+    groups: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:

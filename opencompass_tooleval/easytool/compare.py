@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from opencompass_tooleval.core.variants import VariantKind
 
-EASYTOOL = VariantKind('-easytool', 'documentation', 'instructions')
+EASYTOOL = VariantKind(
+    '-easytool',
+    'documentation',
+    'instructions',
+    ('opencompass_tooleval.configs.summarizers.groups.tooleval_easytool_groups:tooleval_easytool_summary_groups',),
+)
 
 SUFFIX = EASYTOOL.suffix
 """What the abbr of an instructed variant ends in."""

@@ -1,3 +1,5 @@
 """Where `ToolEvalEasyToolSummarizer` was until it moved to easytool; configs in older work directories name it here."""
 
-from opencompass_tooleval.easytool.summarizer import ToolEvalEasyToolSummarizer as ToolEvalEasyToolSummarizer
+from pkgutil import resolve_name
+
+ToolEvalEasyToolSummarizer = resolve_name('opencompass_tooleval.easytool.summarizer:ToolEvalEasyToolSummarizer')

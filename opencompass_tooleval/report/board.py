@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from opencompass_tooleval.core.benchmark import BENCHMARKS, find_benchmark
+from opencompass_tooleval.core.intervals import Score
 from opencompass_tooleval.core.paired import metrics_of
-from opencompass_tooleval.core.tables import Score, column_error, errors_of
+from opencompass_tooleval.core.tables import column_error, errors_of
 from opencompass_tooleval.report.figure import Number, Table, shown
 from opencompass_tooleval.report.marks import marks_of
 from opencompass_tooleval.report.published import Published, published_on
@@ -116,10 +118,13 @@ def _board(name: str, title: str, shares: Mapping[str, Mapping[Score, float]], m
 def title_of(name: str) -> str:
     """``tooleval-teval_v2_zh-easytool`` as a heading."""
     text = name.removeprefix('tooleval-').replace('_', ' ')
-    if text.startswith('funcqa-'):
-        return text.replace('funcqa-', 'FuncQA, ')
-    text = text.replace('-easytool', ' with EasyTool instructions')
-    return text.replace('teval', 'T-Eval').replace('ultratool', 'UltraTool')
+    name = text.replace('-', ' ').partition(' ')[0]
+    if name not in BENCHMARKS:
+        return text
+    benchmark, rest = find_benchmark(name), text.removeprefix(name)
+    if rest.startswith('-'):  # tables by method
+        return f'{benchmark.title}, {rest[1:]}'
+    return benchmark.title + rest.replace('-easytool', ' with EasyTool instructions')
 
 
 def _place(column: str) -> tuple[bool, bool]:

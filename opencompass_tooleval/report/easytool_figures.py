@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from opencompass_tooleval.core.benchmark import find_variant
 from opencompass_tooleval.core.intervals import RESAMPLES
 from opencompass_tooleval.core.variants import Comparison, compare
-from opencompass_tooleval.easytool.compare import EASYTOOL, SUFFIX
 from opencompass_tooleval.report.figure import Figure, Series, Table
 from opencompass_tooleval.report.published import published
 from opencompass_tooleval.report.read import Material
 
+EASYTOOL = find_variant('easytool')
 _SELECTION = re.compile(r'tooleval-toolbench-selection_(\d+)(-easytool)?')
 
 
@@ -36,7 +37,7 @@ def easytool_table(found: Sequence[tuple[str, Comparison]], tokens: Mapping[tupl
     """
     rows = []
     for model, one in found:
-        lengths = (tokens.get((model, one.dataset)), tokens.get((model, one.dataset + SUFFIX)))
+        lengths = (tokens.get((model, one.dataset)), tokens.get((model, one.dataset + EASYTOOL.suffix)))
         rows.append(tuple(EASYTOOL.row(model, one, *lengths).values()))
     return Table(
         'easytool', f'Differences in points, 95% interval of {RESAMPLES} resamples', EASYTOOL.columns, tuple(rows)
@@ -82,11 +83,11 @@ def easytool_figures(
 
 
 def _tokens(number: int, model: str, names: Sequence[str], tokens: Mapping[tuple[str, str], float]) -> Figure:
-    both = [name for name in names if (model, name) in tokens and (model, name + SUFFIX) in tokens]
+    both = [name for name in names if (model, name) in tokens and (model, name + EASYTOOL.suffix) in tokens]
     labels = tuple(name.removeprefix('tooleval-') for name in both)
     series = (
         Series('documentation', tuple(tokens[model, name] for name in both)),
-        Series('instructions', tuple(tokens[model, name + SUFFIX] for name in both)),
+        Series('instructions', tuple(tokens[model, name + EASYTOOL.suffix] for name in both)),
     )
     note = 'Estimated: words, signs and Chinese characters of a whole prompt.'
     title = 'Tokens before and after'

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from opencompass_tooleval.easytool.funcqa.subsets import SUBSETS as FUNCQA
-from opencompass_tooleval.easytool.restbench.subsets import SUBSETS as RESTBENCH
-from opencompass_tooleval.easytool.toolbench.subsets import FILES as TOOLBENCH_FILES
-from opencompass_tooleval.easytool.toolbench.subsets import SUBSETS as TOOLBENCH
+from opencompass_tooleval.core.benchmark import BENCHMARKS, all_benchmarks, find_benchmark
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.report.read import Scored
-from opencompass_tooleval.teval.protocol import protocol_of_version
-from opencompass_tooleval.teval.subsets import SUBSETS as TEVAL
-from opencompass_tooleval.ultratool.subsets import SUBSETS as ULTRATOOL
 
 INFRA_SHARE = 0.005
 """More failures than this are told: as the summarizer does."""
@@ -24,17 +18,6 @@ FEW = 100
 
 _GPT_4 = re.compile(r'(.*/)?gpt-4(-turbo)?(-\d{4}(-\d\d-\d\d)?)?(-32k(-\d{4})?)?(-preview)?', re.IGNORECASE)
 """Names of GPT-4 and GPT-4 Turbo, with or without a date or a provider before them; no other model's."""
-
-_BENCHMARKS = ('teval', 'ultratool', 'funcqa', 'restbench', 'toolbench')
-_TEVAL: Sequence[Mapping[str, Any]] = TEVAL
-_REQUESTS = {row['name']: row['records'] for row in TOOLBENCH_FILES}
-_SIZES: dict[tuple[object, object, object], object] = {
-    **{('teval', row['name'], version): count for row in _TEVAL for version, count in row['counts'].items()},
-    **{('ultratool', row['name'], None): row['count'] for row in ULTRATOOL},
-    **{('funcqa', row['name'], None): row['count'] for row in FUNCQA},
-    **{('restbench', row['name'], None): row['records'] for row in RESTBENCH},
-    **{('toolbench', row['name'], None): _REQUESTS.get(row['data']) for row in TOOLBENCH},
-}
 
 
 def marks_of(entry: Scored) -> tuple[str, ...]:
@@ -65,7 +48,8 @@ def _marks(entry: Scored) -> Iterator[str]:
     yield from _of_gold(provenance)
     yield from _of_judge(provenance)
     version, protocol = provenance.get('data_version'), provenance.get('protocol')
-    if version and protocol and protocol != protocol_of_version(str(version)):
+    protocols = {name: own for one in all_benchmarks() for name, own in one.protocols.items()}
+    if version and protocol and protocol != protocols.get(str(version)):
         yield f'protocol {protocol} on data {version}'
     count, runs = samples.get('all'), entry.result.get('runs')
     if str(version).endswith('subset'):
@@ -94,10 +78,11 @@ def _of_judge(provenance: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_size(provenance: Mapping[str, Any], count: int) -> Iterator[str]:
     """What ``count`` records of one run lack of the published data."""
-    benchmark = provenance.get('benchmark')
-    size = _SIZES.get((benchmark, provenance.get('subset'), provenance.get('data_version')))
-    if isinstance(size, int):
-        if count < size:
-            yield f'{count} of {size} records'
-    elif benchmark in _BENCHMARKS:
+    if provenance.get('benchmark') not in BENCHMARKS:
+        return
+    sizes = find_benchmark(str(provenance['benchmark'])).sizes
+    size = sizes.get((str(provenance.get('subset')), provenance.get('data_version')))
+    if size is None:
         yield f'fewer than {FEW} records' if count < FEW else 'the published number of records is not known'
+    elif count < size:
+        yield f'{count} of {size} records'

@@ -12,13 +12,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
+from opencompass_tooleval.core.benchmark import BENCHMARKS, find_benchmark
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.paired import details_of
 from opencompass_tooleval.core.runs import with_runs
-from opencompass_tooleval.easytool.funcqa.trajectory import parse_trajectory
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.read import Material, Missing, Scored
 from opencompass_tooleval.report.script import to_script
@@ -185,7 +186,7 @@ class SampleFiles:
         return Spent(
             prompt_tokens / len(rows) if any(asked) else None,
             answer_tokens / len(rows) if predictions else None,
-            sum(_calls(entry, row) for row in predictions.values()) if predictions else None,
+            _calls(entry, predictions.values()) if predictions else None,
         )
 
     def _predictions(self, entry: Scored) -> list[dict[str, Any]]:
@@ -213,14 +214,12 @@ class SampleFiles:
         return shared, {i for i, mine in enumerate(hashes) if i >= len(shared.hashes) or mine != shared.hashes[i]}
 
 
-def _calls(entry: Scored, prediction: Mapping[str, Any]) -> int:
-    """How often the model was asked for a prediction: one of FuncQA's is a whole dialogue."""
-    if entry.part('provenance').get('benchmark') != 'funcqa':
-        return 1
-    try:
-        return max(1, len(parse_trajectory(str(prediction.get('prediction'))).rounds))
-    except ValueError:
-        return 1  # it failed, in whichever round
+def _calls(entry: Scored, predictions: Iterable[Mapping[str, Any]]) -> int:
+    """How often the model was asked for predictions: one of FuncQA's is a whole dialogue."""
+    name = entry.part('provenance').get('benchmark')
+    counter = find_benchmark(name).count_calls if name in BENCHMARKS else ''
+    count = resolve_name(counter) if counter else lambda _: 1
+    return sum(count(str(row.get('prediction'))) for row in predictions)
 
 
 def _row(detail: Mapping[str, Any], prediction: Mapping[str, Any], judged: Sequence[Any]) -> dict[str, Any]:

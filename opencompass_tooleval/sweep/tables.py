@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.core.tables import Score, columns_of
+from pkgutil import resolve_name
+
+from opencompass_tooleval.core.benchmark import VARIANTS, all_benchmarks, find_variant
+from opencompass_tooleval.core.intervals import Score
+from opencompass_tooleval.core.tables import columns_of
 
 
 def published_columns() -> dict[Score, dict[Score, float]]:
-    """Table and column -> data set and metric -> share: T-Eval, UltraTool, FuncQA, and those with instructions."""
-    from opencompass_tooleval.configs.summarizers.groups.tooleval_easytool_groups import (
-        tooleval_easytool_summary_groups,
-    )
-    from opencompass_tooleval.configs.summarizers.groups.tooleval_funcqa_groups import tooleval_funcqa_summary_groups
-    from opencompass_tooleval.configs.summarizers.groups.tooleval_teval_groups import tooleval_teval_summary_groups
-    from opencompass_tooleval.configs.summarizers.groups.tooleval_ultratool_groups import (
-        tooleval_ultratool_summary_groups,
-    )
-
-    tables = (
-        tooleval_teval_summary_groups,
-        tooleval_ultratool_summary_groups,
-        tooleval_funcqa_summary_groups,
-        tooleval_easytool_summary_groups,
-    )
-    return columns_of(group for groups in tables for group in groups)  # type: ignore[misc]
+    """Table and column -> data set and metric -> share: of every benchmark that has tables, and of its variants."""
+    names = [name for benchmark in all_benchmarks() for name in benchmark.groups]
+    names += [name for variant in VARIANTS for name in find_variant(variant).groups]
+    return columns_of(group for name in names for group in resolve_name(name))

@@ -32,12 +32,41 @@ def probe(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=6000)
 
 
+def test_list_is_a_row_per_benchmark(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('COLUMNS', '80')
+    tooleval('prepare', 'teval', '--from', DEMO)
+    lines = tooleval('list').out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    rows = {line.split()[0]: line.split()[1:] for line in lines if 'arXiv' in line}
+    assert list(rows) == ['teval', 'ultratool', 'restbench', 'funcqa', 'toolbench']
+    assert rows['teval'] == ['T-Eval', 'arXiv', '2312.14033', '8', '16', 'of', '48']
+    assert rows['toolbench'][-3:] == ['0', 'of', '3']
+
+
+@pytest.mark.parametrize('name', ['teval', 'ultratool', 'restbench', 'funcqa', 'toolbench'])
+def test_list_says_what_datasets_takes(tooleval: Command, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv('COLUMNS', '80')
+    done = tooleval('list', name)
+    assert done.code == 0 and all(len(line) <= 80 for line in done.out.splitlines())
+    configs = {file.stem for file in DEMO.parents[1].joinpath('configs', 'datasets').glob('*/*_gen.py')}
+    named = {line.strip() for line in done.out.splitlines() if line.startswith('  ')}
+    assert named == {stem for stem in configs if stem.startswith(f'tooleval_{name}')}
+    assert named
+
+
+def test_list_of_no_benchmark(tooleval: Command) -> None:
+    done = tooleval('list', 'gorilla')
+    assert done.code == 1 and done.err == (
+        "tooleval: no benchmark 'gorilla'; there are teval, ultratool, restbench, funcqa, toolbench\n"
+    )
+
+
 def test_list_without_data(tooleval: Command) -> None:
-    outcome = tooleval('list')
+    outcome = tooleval('list', 'teval')
     assert outcome.code == 0
-    rows = [line for line in outcome.out.splitlines() if 'v1' in line or 'v2' in line]
+    rows = [line for line in outcome.out.splitlines() if line.rstrip().endswith('  -')]
     assert len(rows) == 8 * 3 * 2
-    assert outcome.out.count('v2_subset') == 16
+    assert sum('v2_subset' in row for row in rows) == 16
     assert sum('3213' in row for row in rows) == 6
     assert sum('3540' in row for row in rows) == 2
 
@@ -47,14 +76,16 @@ def test_list_with_data(tooleval: Command, tmp_path: Path) -> None:
     folder = tmp_path / 'data-cache' / 'data' / 'teval' / 'EN'
     (folder / 'review_str_v2.json').write_text('{')
     rows = {}
-    for line in tooleval('list').out.splitlines():
-        cells = [cell.strip() for cell in line.replace('┃', '│').split('│')[1:-1]]
-        if len(cells) == 6:
-            rows[tuple(cells[:3])] = cells[3:]
-    assert rows['plan_json', 'v2', 'EN'] == ['-', '4', str(folder / 'plan_json_v2.json')]
-    assert rows['plan_json', 'v1', 'EN'] == ['553', '-', '']
-    assert rows['review_str', 'v2', 'EN'] == ['-', 'damaged', str(folder / 'review_str_v2.json')]
-    assert rows['instruct', 'v2', 'ZH'][1] == '20'
+    listed = tooleval('list', 'teval').out
+    for line in listed.splitlines():
+        cells = [cell.strip() for cell in line.split('  ') if cell.strip()]
+        if len(cells) == 3:
+            rows[cells[0]] = cells[1:]
+    assert rows['plan_json v2 EN'] == ['-', '4 records']
+    assert rows['plan_json v1 EN'] == ['553 records', '-']
+    assert rows['review_str v2 EN'] == ['-', 'damaged']
+    assert f'DAMAGED {folder / "review_str_v2.json"}' in listed
+    assert rows['instruct v2 ZH'] == ['-', '20 records']
 
 
 def test_config_dir(tooleval: Command) -> None:

@@ -20,6 +20,7 @@ from opencompass_tooleval.cli.doctor import (
     check_registry,
     check_running,
     check_versions,
+    show_finding,
 )
 from tests.cli.conftest import Command, demo_file
 from tests.conftest import ROOT
@@ -169,7 +170,9 @@ def test_data(tmp_path: Path) -> None:
     assert 'tooleval prepare teval' in damaged.says
     said = '45 of 48 files are not on disk; fetch them with: tooleval prepare teval'
     assert findings['T-Eval'] == Finding(Level.NOTE, 'T-Eval', said)
-    assert len(findings) == 5
+    titles = ('UltraTool', 'RestBench', 'FuncQA', 'ToolBench')
+    assert all('fetch them with: tooleval prepare' in findings[title].says for title in titles)
+    assert len(findings) == 8
 
 
 @pytest.fixture
@@ -187,7 +190,31 @@ def test_encoders(monkeypatch: pytest.MonkeyPatch, empty_hub: None) -> None:
     assert 'hf download thenlper/gte-large-zh' in missing[1].says
     assert 'TOOLEVAL_ENCODER=offline is installed' in missing[1].says
     monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
+    english, chinese = check_encoders()
+    assert (english.level, chinese.level) == (Level.OK, Level.NOTE)
+    assert 'it is an English encoder' in chinese.says and 'it is an English encoder' in missing[1].says
+    assert 'English' not in missing[0].says
+
+
+def test_a_chat_model_is_no_encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / 'config.json').write_text('{"architectures": ["Qwen2ForCausalLM"]}')
+    monkeypatch.setenv('TOOLEVAL_ENCODER', str(tmp_path))
+    findings = list(check_encoders())
+    assert [finding.level for finding in findings] == [Level.FAULT, Level.FAULT]
+    assert 'holds a chat model (Qwen2ForCausalLM), no sentence encoder' in findings[0].says
+    for config in ('{"architectures": ["BertModel"]}', '[]', '{', '{"architectures": 5}'):
+        (tmp_path / 'config.json').write_text(config)
+        assert [finding.level for finding in check_encoders()] == [Level.OK, Level.OK]
+    (tmp_path / 'config.json').write_text('{"architectures": ["Qwen2ForCausalLM"]}')
+    (tmp_path / 'modules.json').write_text('[]')  # a sentence encoder made of a chat model
     assert [finding.level for finding in check_encoders()] == [Level.OK, Level.OK]
+
+
+def test_commands_stand_on_lines_of_their_own() -> None:
+    finding = Finding(Level.FAULT, 'data', f'lost; fetch it with: hf download a/b  (or {"set X " * 12})')
+    lines = show_finding(finding, 60).splitlines()
+    assert lines[:2] == ['FAULT data: lost; fetch it with:', '          hf download a/b']
+    assert lines[2].startswith('      (or set X set') and all(len(line) <= 60 for line in lines)
 
 
 def test_no_encoder_at_all(monkeypatch: pytest.MonkeyPatch, empty_hub: None) -> None:
@@ -212,7 +239,7 @@ def test_lagent_is_for_react(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, 'lagent', None)
     finding = next(check_optional())
     assert (finding.level, finding.what) == (Level.NOTE, 'lagent')
-    assert finding.says.endswith("FuncQA by ReAct needs it: pip install 'opencompass-tooleval[agent]'")
+    assert finding.says.endswith("FuncQA by ReAct needs it; install it with: pip install 'opencompass-tooleval[agent]'")
 
 
 def test_command(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,4 +258,5 @@ def test_command_with_a_fault(tooleval: Command, monkeypatch: pytest.MonkeyPatch
     outcome = tooleval('doctor')
     assert outcome.code == 1
     assert outcome.out.count('FAULT') == 1
-    assert "2.3.0: OpenCompass needs NumPy 1; mend it with: pip install 'numpy>=1.26,<2'" in outcome.out
+    said = "2.3.0: OpenCompass needs NumPy 1; mend it with:\n          pip install 'numpy>=1.26,<2'\n"
+    assert said in outcome.out

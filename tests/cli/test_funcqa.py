@@ -138,7 +138,7 @@ def test_prepare_and_list(tooleval: Command, tmp_path: Path) -> None:
     assert resolve_data_path('data/funcqa', '') == tmp_path / 'data-cache' / 'data' / 'funcqa'
     assert resolve_data_path('data/easytool/functions_data.json', '').is_file()
     assert tooleval('prepare', 'funcqa', '--from', tmp_path / 'JARVIS').out.count('kept') == 3
-    listed = tooleval('list').out
+    listed = tooleval('list', 'funcqa').out
     assert 'one_hop' in listed and 'multi_hop' in listed and '68' in listed
 
 

@@ -107,7 +107,7 @@ def test_no_file(tooleval: Command, tmp_path: Path, name: str) -> None:
     (tmp_path / 'empty').mkdir()
     outcome = tooleval('prepare', 'teval', '--from', tmp_path / name)
     assert outcome.code == 1
-    assert outcome.out.replace('\n', ' ') == f'no T-Eval file, such as plan_json_v2.json, in {tmp_path / name} '
+    assert outcome.out.replace('\n', ' ') == f'no T-Eval file, such as instruct_v1.json, in {tmp_path / name} '
 
 
 def test_published_count_is_said(tooleval: Command, tmp_path: Path, source: Path) -> None:

@@ -63,7 +63,7 @@ def test_the_summarizer_writes_one_when_asked(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_a_fault_of_the_report_is_none_of_the_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = Run(tmp_path).fill(details=[{'id': 'r', 'values': {}, 'reason': 'ok'}], provenance={'subset': ['a list']})
+    run = Run(tmp_path).fill(details=[{'id': 'r', 'values': {}, 'reason': 'ok'}], provenance={'benchmark': ['a list']})
     (tmp_path / 'configs').mkdir()
     summarizer = run.summarizer()
     summarizer.report = True

@@ -82,10 +82,14 @@ def test_prepare_and_list(tooleval: Command, tmp_path: Path) -> None:
     for place in ('restbench/specs/tmdb_oas.json', 'restbench/tmdb.json', 'easytool/tmdb_tool.json'):
         assert (tmp_path / 'data-cache' / 'data' / place).read_bytes() == real(place).read_bytes()
     assert 'kept' in tooleval('prepare', 'restbench', '--from', tmp_path).out
-    rows = [line for line in tooleval('list').out.splitlines() if '│ tmdb ' in line or '│ spotify ' in line]
-    assert [[cell.strip() for cell in row.split('│')[1:7]] for row in rows] == [
-        ['tmdb', '100', '54', '5', 'on disk', '100'],
-        ['spotify', '57', '40', '1', '-', '-'],
+    rows = [line.split('  ') for line in tooleval('list', 'restbench').out.splitlines()]
+    assert [[cell.strip() for cell in row if cell.strip()] for row in rows if row[0] in ('tmdb', 'spotify')] == [
+        [
+            'tmdb',
+            '100 records, 54 tools',
+            '100 records, 54 tools, 5 errata (blank 4, placeholder 1), 54 instructions',
+        ],
+        ['spotify', '57 records, 40 tools', '-'],
     ]
 
 

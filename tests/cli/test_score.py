@@ -204,11 +204,20 @@ def test_faults_end_in_one_line(
     says: str,
 ) -> None:
     monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path / 'empty-hub'))
-    path = write_json(tmp_path / 'answers.json', gold_answers(REVIEW))
+    path = write_json(tmp_path / 'answers.json', gold_answers('plan_json_v2' if subset == 'plan_json' else REVIEW))
     arguments = {'--data': str(demo_file(REVIEW)), '--predictions': str(path), **changes}
     outcome = tooleval('score', 'teval', subset, *(part for item in arguments.items() for part in item))
     assert outcome.code == 1
     assert says in one_line(outcome.err)
+
+
+def test_predictions_are_looked_at_before_an_encoder_is_asked_for(
+    tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path / 'empty-hub'))
+    path = write_json(tmp_path / 'answers.json', gold_answers(REVIEW))
+    outcome = tooleval('score', 'teval', 'plan_json', path, '--data', demo_file('plan_json_v2'))
+    assert outcome.code == 1 and 'belong to no record of the data' in one_line(outcome.err)
 
 
 @pytest.mark.parametrize(

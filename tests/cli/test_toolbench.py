@@ -164,9 +164,10 @@ def test_prepare_and_list(tooleval: Command, tmp_path: Path) -> None:
     assert tooleval('prepare', 'toolbench', '--from', DATA / 'toolbench').out.count('kept') == 3
     (target / 'G3_instruction.json').write_text('[]', encoding='utf-8')
     (target / 'G1_instruction.json').unlink()
-    listed = next(part for part in tooleval('list').out.split('\n\n') if 'ToolBench' in part)
-    rows = {name: next(line for line in listed.splitlines() if f' {name} ' in line) for name in ('G1', 'G2', 'G3')}
-    assert 'damaged' in rows['G3'] and ' 124 ' in rows['G2'] and 'G1_instruction' not in rows['G1']
+    listed = tooleval('list', 'toolbench').out
+    rows = {name: next(line for line in listed.splitlines() if line.startswith(name)) for name in ('G1', 'G2', 'G3')}
+    assert 'damaged' in rows['G3'] and rows['G2'].count('124 records') == 2 and rows['G1'].split()[-1] == '-'
+    assert f'DAMAGED {target / "G3_instruction.json"}' in listed
 
 
 def test_prepare_leaves_out_what_is_not_published(tooleval: Command, tmp_path: Path) -> None:
@@ -177,7 +178,7 @@ def test_prepare_leaves_out_what_is_not_published(tooleval: Command, tmp_path: P
     outcome = tooleval('prepare', 'toolbench', '--from', source)
     assert outcome.code == 1
     assert outcome.out.count('DAMAGED') == 3
-    assert '3 records and 6 tools, published are 124 and 234' in outcome.out
+    assert '3 records, published are 124; 6 tools, published are 234' in outcome.out
     assert not (tmp_path / 'data-cache').exists()
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.cli.build_ultratool import build_ultratool
-from opencompass_tooleval.cli.prepare_ultratool import prepare_ultratool
+from opencompass_tooleval.cli.prepare import prepare
+from opencompass_tooleval.core.benchmark import find_benchmark
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.ultratool.build import TASKS, creation_row, planning_row, usage_row
@@ -141,20 +142,20 @@ def source(tmp_path: Path) -> Path:
 
 def test_without_a_folder_it_says_where_from(cache: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for folder in (None, tmp_path):
-        assert prepare_ultratool(folder) == 1
+        assert prepare(find_benchmark('ultratool'), folder) == 1
         printed = capsys.readouterr().out
         assert 'JoeYing1019/UltraTool' in printed and 'git clone' in printed and '--from' in printed
     assert not cache.exists()
 
 
 def test_copies_and_keeps(cache: Path, source: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert prepare_ultratool(source) == 0
+    assert prepare(find_benchmark('ultratool'), source) == 0
     copied = sorted(path.relative_to(cache).as_posix() for path in cache.rglob('*') if path.is_file())
     assert copied == ['English-dataset/example/planning.json', 'English-dataset/test_set/planning.json']
     assert resolve_data_path('data/ultratool', 'x') == cache
     assert capsys.readouterr().out.count('copied ') == 2
     for again in (source, source / 'data' / 'English-dataset' / 'test_set', cache):
-        assert prepare_ultratool(again) == 0
+        assert prepare(find_benchmark('ultratool'), again) == 0
         printed = capsys.readouterr().out
         assert 'kept ' in printed and 'copied ' not in printed
 
@@ -162,7 +163,7 @@ def test_copies_and_keeps(cache: Path, source: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ('place', 'rows', 'said'),
     [
-        ('test_set/planning.json', [{'input': 'q', 'reference': '1. S'}] * 999, 'it has 999 rows and should have 1000'),
+        ('test_set/planning.json', [{'input': 'q', 'reference': '1. S'}] * 999, '999 rows, published are 1000'),
         ('test_set/planning.json', [{'input': 'q'}], "record '0'"),
         ('test_set/tool_usage.json', [], 'empty'),
         ('example/planning.json', [{'input': 'q'}], "'reference'"),
@@ -174,7 +175,7 @@ def test_damage_is_named_and_left_out(
     cache: Path, source: Path, capsys: pytest.CaptureFixture[str], place: str, rows: list[Any], said: str
 ) -> None:
     write_lines(source / 'data' / 'English-dataset' / place, rows)
-    assert prepare_ultratool(source) == 1
+    assert prepare(find_benchmark('ultratool'), source) == 1
     printed = capsys.readouterr().out
     assert 'DAMAGED' in printed and said in printed and place.rpartition('/')[2] in printed
     assert not (cache / 'English-dataset' / place).exists()
@@ -182,7 +183,7 @@ def test_damage_is_named_and_left_out(
 
 @needs_real_data
 def test_the_real_files(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert prepare_ultratool(REAL.parents[1]) == 0
+    assert prepare(find_benchmark('ultratool'), REAL.parents[1]) == 0
     printed = capsys.readouterr().out
     assert printed.count('copied ') == 22 and printed.count(': 1000 rows') == 10
     assert printed.count('tooleval build ultratool') == 2

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.cli.score_ultratool import UltraToolRequest, score_ultratool
+from opencompass_tooleval.cli.score import score_recorded
+from opencompass_tooleval.core.benchmark import find_benchmark
 from opencompass_tooleval.core.errors import DataError
 from tests.ultratool.support import DATA, PREDICTIONS, real
 
@@ -27,9 +28,12 @@ def write(file: Path, rows: list[Any]) -> Path:
     return file
 
 
+ULTRATOOL = find_benchmark('ultratool')
+
+
 def result(folder: Path, **fields: Any) -> dict[str, Any]:
     out = folder / 'result.json'
-    score_ultratool(UltraToolRequest(**{'task': 'tool_usage', **fields}, json_out=str(out)))
+    score_recorded(ULTRATOOL, **{'subset': 'tool_usage', **fields}, json_out=str(out))
     loaded: dict[str, Any] = json.loads(out.read_text(encoding='utf-8'))
     return loaded
 
@@ -76,7 +80,7 @@ def test_answers_in_other_shapes_need_the_records(tmp_path: Path) -> None:
 
 def test_standard_output_is_json_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path / 'gpt.json', [{'data': RAW, 'init output': RIGHT}])
-    score_ultratool(UltraToolRequest('tool_usage', file, json_out='-'))
+    score_recorded(ULTRATOOL, 'tool_usage', file, json_out='-')
     assert json.loads(capsys.readouterr().out)['samples'] == 1
 
 
@@ -98,17 +102,17 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ('fields', 'message'),
     [
-        ({'task': 'planning'}, 'say --predictions or --judgements'),
-        ({'task': 'tool_usage', 'judgements': 'x', 'predictions': 'x'}, 'leave --judgements out'),
-        ({'task': 'tool_usage'}, 'say --predictions FILE'),
-        ({'task': 'tool_usage', 'predictions': 'x', 'gold': 'repaired'}, 'say --data FILE'),
-        ({'task': 'tool_use', 'predictions': 'x'}, 'has no subset'),
+        ({'subset': 'planning'}, 'say --predictions or --judgements'),
+        ({'subset': 'tool_usage', 'judgements': 'x', 'predictions': 'x'}, 'leave --judgements out'),
+        ({'subset': 'tool_usage'}, 'say --predictions FILE'),
+        ({'subset': 'tool_usage', 'predictions': 'x', 'gold': 'repaired'}, 'say --data FILE'),
+        ({'subset': 'tool_use', 'predictions': 'x'}, 'has no subset'),
     ],
 )
 def test_options_that_do_not_fit(fields: dict[str, Any], message: str) -> None:
     paths = {name: Path(value) if name in {'predictions', 'judgements'} else value for name, value in fields.items()}
     with pytest.raises(ValueError, match=message):
-        score_ultratool(UltraToolRequest(**paths))
+        score_recorded(ULTRATOOL, **paths)
 
 
 def test_domains_of_the_real_records(tmp_path: Path) -> None:
@@ -121,7 +125,7 @@ def test_domains_of_the_real_records(tmp_path: Path) -> None:
 
 
 def test_published_judgements_alone(tmp_path: Path) -> None:
-    said = result(tmp_path, task='planning', judgements=real(PREDICTIONS / 'gpt-4' / 'eval' / 'planning_eval.json'))
+    said = result(tmp_path, subset='planning', judgements=real(PREDICTIONS / 'gpt-4' / 'eval' / 'planning_eval.json'))
     assert round(said['metrics']['overall'], 2) == 76.39
     assert (said['samples'], said['unjudged'], said['language']) == (1000, 0, 'zh')
 
@@ -133,7 +137,7 @@ CREATION = {'input': [{'step': '1.1 b'}], 'reference': [{'step': '1.1 b', 'tool'
 
 def test_without_judgements_answers_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plans = write(tmp_path / 'plans.json', [{'data': PLAN, 'init output': '1. a'}, {'data': PLAN, 'init output': ''}])
-    said = result(tmp_path, task='planning', predictions=plans, details=tmp_path / 'details.jsonl')
+    said = result(tmp_path, subset='planning', predictions=plans, details=tmp_path / 'details.jsonl')
     assert set(said['metrics'].values()) == {None}
     assert (said['judged'], said['samples'], said['reasons']) == (False, 2, {'judge:not_asked': 1, 'answer:empty': 1})
     details = [json.loads(line) for line in (tmp_path / 'details.jsonl').read_text(encoding='utf-8').splitlines()]
@@ -141,13 +145,13 @@ def test_without_judgements_answers_are_read(tmp_path: Path, capsys: pytest.Capt
     assert 'NOTE nobody judged the answers' in capsys.readouterr().out
     answers = [json.dumps([{'step': '1.1 b', 'tool': TOOL}]), 'none']
     tools = write(tmp_path / 'tools.json', [{'data': CREATION, 'init output': answer} for answer in answers])
-    metrics = result(tmp_path, task='tool_creation', predictions=tools)['metrics']
+    metrics = result(tmp_path, subset='tool_creation', predictions=tools)['metrics']
     assert (metrics['json_rate'], metrics['json_rate_unrepaired'], metrics['overall']) == (50.0, 50.0, None)
 
 
 def test_the_real_answers_are_read_without_judgements(tmp_path: Path) -> None:
     predictions = real(PREDICTIONS / 'gpt-3.5' / 'tool_creation.json')
-    said = result(tmp_path, task='tool_creation', predictions=predictions)
+    said = result(tmp_path, subset='tool_creation', predictions=predictions)
     assert said['metrics']['json_rate'] >= 99.0  # Table 6
     assert (said['metrics']['overall'], said['samples'], said['lists']) == (None, 1000, 'span')
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from datasets import Dataset
 
-from opencompass_tooleval.cli.score_ultratool import UltraToolRequest, score_ultratool
+from opencompass_tooleval.cli.score import score_recorded
+from opencompass_tooleval.core.benchmark import find_benchmark
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.verdicts import UnjudgedError
 from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolEvaluator
@@ -23,6 +24,7 @@ from tests.ultratool.support import PREDICTIONS, make_record, published, real
 
 PLANNING, CREATION = find_subset('planning'), find_subset('tool_creation')
 RULES = Protocol()
+ULTRATOOL = find_benchmark('ultratool')
 
 
 def lines(file: Path, rows: Sequence[Any]) -> Path:
@@ -137,12 +139,12 @@ def test_a_path_with_the_model(tmp_path: Path) -> None:
 def test_published_judgements_are_of_their_model(model: str, tmp_path: Path) -> None:
     other = {'gpt-3.5': 'gpt-4', 'gpt-4': 'gpt-3.5'}[model]
     file = real(PREDICTIONS / model / 'eval' / 'planning_eval.json')
-    request = {'task': 'planning', 'judgements': file, 'json_out': str(tmp_path / 'out.json')}
-    score_ultratool(UltraToolRequest(**request, predictions=PREDICTIONS / model / 'planning.json'))
+    request = {'benchmark': ULTRATOOL, 'subset': 'planning', 'judgements': file, 'json_out': str(tmp_path / 'out.json')}
+    score_recorded(**request, predictions=PREDICTIONS / model / 'planning.json')
     said = json.loads((tmp_path / 'out.json').read_text(encoding='utf-8'))
     assert round(said['metrics']['overall'], 2) == {'gpt-3.5': 69.50, 'gpt-4': 76.39}[model]
     with pytest.raises(UnjudgedError, match='of another answer'):
-        score_ultratool(UltraToolRequest(**request, predictions=PREDICTIONS / other / 'planning.json'))
+        score_recorded(**request, predictions=PREDICTIONS / other / 'planning.json')
 
 
 @pytest.mark.parametrize('model', ['gpt-3.5', 'gpt-4'])
@@ -270,7 +272,7 @@ def test_several_answers_judged_need_the_answers(tmp_path: Path) -> None:
     rows = [{'id': '0', 'scores': scores('planning', 5), 'answer_digest': digest * 16} for digest in ('ab', 'cd')]
     file = lines(tmp_path / 'x.jsonl', rows)
     with pytest.raises(DataError, match='judges several answers'):
-        score_ultratool(UltraToolRequest('planning', judgements=file))
+        score_recorded(ULTRATOOL, 'planning', judgements=file)
 
 
 # Which list counts

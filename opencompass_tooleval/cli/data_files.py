@@ -1,0 +1,49 @@
+"""Data files on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencompass_tooleval.core.benchmark import Content, DataFiles
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.host.data_path import candidate_paths
+
+
+@dataclass(frozen=True)
+class FilesOnDisk:
+    """Files that were looked for, and read where they are there.
+
+    Attributes:
+        files: Their description.
+        content: What is in them; None where they are missing or damaged.
+        fault: What is wrong with them, or ''.
+    """
+
+    files: DataFiles
+    content: Content | None = None
+    fault: str = ''
+
+    @property
+    def absent(self) -> bool:
+        """Whether there is nothing."""
+        return self.content is None and not self.fault
+
+
+def find_file(place: str) -> Path | None:
+    """Where a file is, of the places where OpenCompass looks."""
+    return next(filter(Path.is_file, candidate_paths(place)), None)
+
+
+def read_files(files: DataFiles) -> FilesOnDisk:
+    """Looks for files and reads them."""
+    found = {place: find_file(place) for place in (*files.places, *files.optional)}
+    missing = [place for place in files.places if found[place] is None]
+    if missing == list(files.places):
+        return FilesOnDisk(files)
+    if missing:
+        return FilesOnDisk(files, fault=f'{missing[0]} is missing beside {files.places[0]}')
+    try:
+        return FilesOnDisk(files, files.read(list(found.values())))
+    except DataError as error:
+        return FilesOnDisk(files, fault=str(error))

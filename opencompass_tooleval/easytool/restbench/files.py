@@ -1,0 +1,66 @@
+"""RestBench's files: where they are, and how they are verified and counted.
+
+Each service has its records and its OpenAPI document. Its tools' instructions, published or generated, lie with
+EasyTool's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
+from opencompass_tooleval.easytool.restbench.errata import count_kinds
+from opencompass_tooleval.easytool.restbench.records import TABLE, find_subset, load_records
+from opencompass_tooleval.easytool.restbench.tools import match_instructions, open_toolbox
+
+DATA_PATH = 'data/restbench'
+
+
+def _read(subset: str, files: Sequence[Path]) -> Content:
+    file, document, instructions = files
+    inventory = open_toolbox(document).inventory
+    records, errata = load_records(file, subset, inventory)
+    kinds = ', '.join(f'{kind} {count}' for kind, count in count_kinds(errata).items() if count)
+    remarks = [f'{len(errata)} errata ({kinds})']
+    if instructions:
+        match_instructions(instructions, inventory)
+        remarks.append(f'{len(inventory.names)} instructions')
+    return Content({'records': len(records), 'tools': len(inventory.names)}, remarks)
+
+
+def configured(subset: str, *, method: str | None = None, instructions: str | None = None) -> ConfiguredDataset:
+    """Where our configs have a service.
+
+    Raises:
+        ValueError: No such service or method.
+    """
+    kinds = {None: 'easytool' if instructions else 'documentation', 'easytool': 'ids'}
+    if method not in kinds:
+        raise ValueError(f'RestBench has no method {method!r} beside easytool')
+    file = Path(find_subset(subset).file)
+    return ConfiguredDataset([f'easytool/tooleval_restbench_{kinds[method]}_rows'], subset, file)
+
+
+BENCHMARK = Benchmark(
+    name='restbench',
+    title='RestBench',
+    paper='arXiv 2306.06624',
+    subsets=tuple(subset.name for subset in TABLE),
+    files=tuple(
+        DataFiles(
+            subset.name,
+            (f'{DATA_PATH}/{subset.file}', f'{DATA_PATH}/{subset.document}'),
+            partial(_read, subset.name),
+            {'records': subset.records, 'tools': subset.tools},
+            optional=(subset.instructions,),
+        )
+        for subset in TABLE
+    ),
+    score='opencompass_tooleval.easytool.restbench.recorded:score',
+    configured='opencompass_tooleval.easytool.restbench.files:configured',
+    origin="RestBench's files are in its authors' GitHub repository.",
+    clone='git clone --depth 1 https://github.com/Yifan-Song793/RestGPT',
+    sizes={(subset.name, None): subset.records for subset in TABLE},
+)

@@ -1,0 +1,69 @@
+"""Recorded answers to RestBench, and the logs of EasyTool's own script, as ``tooleval score`` takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from opencompass_tooleval.core.aggregate import aggregate
+from opencompass_tooleval.core.benchmark import Scored
+from opencompass_tooleval.easytool.restbench import VERSION
+from opencompass_tooleval.easytool.restbench.errata import count_kinds
+from opencompass_tooleval.easytool.restbench.files import DATA_PATH
+from opencompass_tooleval.easytool.restbench.logs import logged_paths, read_log
+from opencompass_tooleval.easytool.restbench.records import CURE, TABLE, find_subset, load_records
+from opencompass_tooleval.easytool.restbench.scoring import breakdown, score_answers
+from opencompass_tooleval.easytool.restbench.tools import generate_command, open_toolbox
+from opencompass_tooleval.host.data_path import resolve_data_path
+from opencompass_tooleval.sweep.recorded import load_recorded
+from opencompass_tooleval.sweep.right_subset import check_name
+
+
+def score(
+    subset: str,
+    predictions: Path,
+    *,
+    data: Annotated[Path | None, "RestBench's data file; by default where OpenCompass looks for data."] = None,
+    specs: Annotated[Path | None, "The service's OpenAPI document; by default as the data."] = None,
+    gold: Annotated[Literal['official', 'repaired'], 'As published, or with its errata mended.'] = 'official',
+    method: Annotated[
+        Literal['names', 'easytool'], "How answers name tools; easytool: by the number of EasyTool's own prompt."
+    ] = 'names',
+    instructions: Annotated[Path | None, 'For easytool: the instructions; by default as the data.'] = None,
+) -> Scored:
+    """Scores recorded answers, or a log, which has names whatever the method.
+
+    Raises:
+        DataError: A file is missing, damaged, or does not belong to the others.
+        ValueError: No such subset.
+    """
+    row = find_subset(subset)
+    specs = specs or resolve_data_path(f'{DATA_PATH}/{row.document}', CURE)
+    data = data or resolve_data_path(f'{DATA_PATH}/{row.file}', CURE)
+    log = read_log(predictions)
+    read_by = 'names' if log else method
+    if read_by == 'easytool' and instructions is None:
+        instructions = resolve_data_path(row.instructions, generate_command(specs, row.instructions))
+    tools = open_toolbox(specs, instructions, read_by)
+    records, errata = load_records(data, subset, tools.inventory, gold, tools.ids)
+    answers: Sequence[Any]
+    if log:
+        answers = logged_paths(predictions, log, records)
+    else:
+        recorded = load_recorded(predictions)
+        recorded.check_complete([record.id for record in records])
+        check_name(predictions, subset, [other.name for other in TABLE], recorded=recorded)
+        answers = [recorded.answer(record.id, position) for position, record in enumerate(records)]
+    scores = score_answers(records, answers)
+    more = {'errata': count_kinds(errata), **breakdown(scores)}
+    return Scored(
+        scores,
+        aggregate(scores, row.metrics),
+        f'{subset}, {gold} gold',
+        {'gold': gold, 'method': 'easytool' if log else read_by, 'version': VERSION},
+        more,
+        counts=('rungs', 'errata'),
+        lines=[f'exact paths: {more["exact_paths"]} of {len(scores)}'],
+        expected=row.records,
+    )

@@ -1,0 +1,60 @@
+"""ToolBench's test files: where they are, and how they are verified and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
+from opencompass_tooleval.easytool.toolbench.errata import count_kinds
+from opencompass_tooleval.easytool.toolbench.records import FILE_TABLE, TABLE, find_file, find_subset, load_data
+
+DATA_PATH = 'data/toolbench'
+
+
+def _read(name: str, files: Sequence[Path]) -> Content:
+    data = load_data(files[0], name)
+    kinds = ', '.join(f'{kind} {count}' for kind, count in count_kinds(data.errata).items() if count)
+    counts = {'records': len(data.records), 'tools': len(data.tools)}
+    return Content(counts, [f'{len(data.errata)} errata ({kinds})'])
+
+
+def configured(subset: str, *, method: str | None = None, instructions: str | None = None) -> ConfiguredDataset:
+    """Where our configs have a subset.
+
+    Raises:
+        ValueError: No such subset or method.
+    """
+    row = find_subset(subset)
+    kind = 'easytool' if instructions else 'documentation'
+    configs = {None: f'{kind}_rows', 'easytool': 'selection_easytool_ids_gen'}
+    if method not in configs:
+        raise ValueError(f'ToolBench has no method {method!r} beside easytool')
+    config, file = configs[method], Path(find_file(row.data).file) if row.data else None
+    if row.kind == 'success' and method is None:
+        config = 'success_gen'
+    return ConfiguredDataset([f'easytool/tooleval_toolbench_{config}'], subset, file)
+
+
+BENCHMARK = Benchmark(
+    name='toolbench',
+    title='ToolBench',
+    paper='arXiv 2307.16789',
+    subsets=tuple(subset.name for subset in TABLE),
+    files=tuple(
+        DataFiles(
+            file.name,
+            (f'{DATA_PATH}/{file.file}',),
+            partial(_read, file.name),
+            {'records': file.records, 'tools': file.tools},
+        )
+        for file in FILE_TABLE
+    ),
+    score='opencompass_tooleval.easytool.toolbench.recorded:score',
+    configured='opencompass_tooleval.easytool.toolbench.files:configured',
+    origin='The test files, of requests that can be solved, come with StableToolBench.',
+    clone='git clone --depth 1 https://github.com/THUNLP-MT/StableToolBench',
+    also_scored=('trajectories',),
+    sizes={(subset.name, None): find_file(subset.data).records for subset in TABLE if subset.data},
+)

@@ -1,0 +1,134 @@
+"""Recorded answers to ToolBench, or trajectories with or without judgements, as ``tooleval score`` takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from opencompass_tooleval.core.aggregate import aggregate
+from opencompass_tooleval.core.answer import Answer, clean
+from opencompass_tooleval.core.benchmark import Scored
+from opencompass_tooleval.easytool.toolbench import VERSION, score_runs, success
+from opencompass_tooleval.easytool.toolbench.build import Shown, load_queries, make_choices, make_requests, open_tools
+from opencompass_tooleval.easytool.toolbench.records import TABLE, Subset, find_file, find_subset
+from opencompass_tooleval.easytool.toolbench.score_calls import breakdown, score_requests, total
+from opencompass_tooleval.easytool.toolbench.score_selection import score_choices
+from opencompass_tooleval.easytool.toolbench.trajectories import load_runs
+from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.encoder import shared_encoder
+from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
+from opencompass_tooleval.sweep.judgement_files import judged_answers
+from opencompass_tooleval.sweep.recorded import load_recorded
+from opencompass_tooleval.sweep.right_subset import check_name
+
+TRAJECTORIES = 'trajectories'
+"""What stored runs say without a judge; no data set of OpenCompass."""
+
+
+def _answers(predictions: Path, subset: Subset, ids: Sequence[str]) -> list[Answer]:
+    recorded = load_recorded(predictions)
+    recorded.check_complete(ids)
+    check_name(predictions, subset.name, [row.name for row in TABLE], recorded=recorded)
+    return [recorded.answer(record_id, position) for position, record_id in enumerate(ids)]
+
+
+def _score_success(predictions: Path, data: Path | None, judgements: Path | None, metrics: Sequence[str]) -> Scored:
+    if judgements is None:
+        raise ValueError('success is scored from judgements: say --judgements FILE')
+    trajectories = success.load_trajectories(predictions, load_queries(data) if data else None)
+    finals = [clean(Answer(one.answer, one.infra)) for one in trajectories]
+    verdicts = success.load_judgements(judgements)
+    if any(map(success.is_silent, verdicts)):
+        verdicts = success.with_answers(verdicts, judged_answers(judgements, [one.id for one in trajectories]))
+    mend = f'{judgements} has to judge the very answers of {predictions}'
+    scores = success.score_trajectories(trajectories, finals, verdicts, mend)
+    return Scored(scores, aggregate(scores, metrics), 'success', {'version': VERSION}, {'judge': judgements.name})
+
+
+def _score_selection(predictions: Path, subset: Subset, tools: Shown, encoder: str | None, method: str) -> Scored:
+    files = locate_encoder(choose_encoder(encoder, 'EN'))
+    choices = make_choices(tools, subset.candidates, 0, shared_encoder(files, default_cache()))
+    if method == 'easytool':
+        choices = list(map(tools.numbered, choices))
+    scores = score_choices(choices, _answers(predictions, subset, [choice.id for choice in choices]))
+    more = {'candidates_encoder': files.name, 'method': method}
+    expected = find_file(subset.data).records
+    return Scored(scores, aggregate(scores, subset.metrics), subset.name, {'version': VERSION}, more, expected=expected)
+
+
+def _score_calls(predictions: Path, subset: Subset, tools: Shown) -> Scored:
+    requests = make_requests(tools)
+    scores = score_requests(requests, _answers(predictions, subset, [request.id for request in requests]))
+    more, expected = breakdown(scores), find_file(subset.data).records
+    return Scored(scores, total(scores, subset.metrics), subset.name, {'version': VERSION}, more, expected=expected)
+
+
+def _about_runs(more: Mapping[str, Any]) -> Iterator[str]:
+    yield (
+        f'{more["calls"]} calls, {more["mean_calls"]:.2f} per run; {more["mean_steps"]:.2f} steps per run as the file '
+        f'counts them; methods: {", ".join(more["methods"])}'
+    )
+
+
+def _score_runs(predictions: Path) -> Scored:
+    runs = load_runs(predictions)
+    scores = score_runs.score_runs(runs)
+    more = {'methods': sorted({run.method for run in runs}), **score_runs.breakdown(scores)}
+    unscored = more['unscored_calls']
+    note = (
+        f'the tools of {unscored} calls were retrieved, and the file does not say which ones were chosen from: name '
+        'and parameter errors are not known'
+    )
+    return Scored(
+        scores,
+        score_runs.total(scores),
+        TRAJECTORIES,
+        {'version': VERSION},
+        more,
+        counts=('codes', 'error_responses'),
+        lines=list(_about_runs(more)),
+        notes=[note] if unscored else [],
+    )
+
+
+def score(
+    subset: str,
+    predictions: Path,
+    *,
+    data: Annotated[Path | None, 'The test file; for success where trajectories lack their request.'] = None,
+    judgements: Annotated[Path | None, 'For success: what the judge said.'] = None,
+    encoder: Annotated[
+        str | None, "For selection: 'offline', a folder or a hub id; the one that found the candidates."
+    ] = None,
+    method: Annotated[
+        Literal['names', 'easytool'],
+        "For selection: how answers name tools; easytool: by the number of EasyTool's own prompt.",
+    ] = 'names',
+    instructions: Annotated[Path | None, 'For easytool: the instructions that were shown.'] = None,
+) -> Scored:
+    """Scores recorded answers; for ``success`` and ``trajectories`` stored trajectories, such as ToolEval's .json.gz.
+
+    Raises:
+        DataError: A file is missing, damaged, or does not belong to the others.
+        EncoderMissingError: The encoder is not on this machine.
+        UnjudgedError: More than 1% could not be judged.
+        ValueError: The options do not fit the subset, or name what does not exist.
+    """
+    if subset == TRAJECTORIES:
+        if data is not None or judgements is not None:
+            raise ValueError('trajectories are scored by themselves: leave --data and --judgements out')
+        return _score_runs(predictions)
+    row = find_subset(subset)
+    if row.kind == 'success':
+        return _score_success(predictions, data, judgements, row.metrics)
+    if data is None:
+        raise ValueError(f'{subset} needs the test file: say --data FILE')
+    if judgements is not None:
+        raise ValueError(f'{subset} is scored without a judge: leave --judgements out')
+    if method != 'names' and row.kind != 'selection':
+        raise ValueError(f'{subset} has no method {method!r}: only selection has')
+    tools = open_tools(data, row.data, instructions)
+    if row.kind == 'selection':
+        return _score_selection(predictions, row, tools, encoder, method)
+    return _score_calls(predictions, row, tools)
