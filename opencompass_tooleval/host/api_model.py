@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,7 @@ class ToolEvalOpenAI(OpenAISDK):
             **kwargs,
         )
         self.backoff = backoff
+        self._pace = _Pace(query_per_second)
         if not self.tokenizer:
             self._init_tokenizer()  # OpenCompass 0.5.2 does not ask for it
         client_cfg = dict(kwargs.get('http_client_cfg') or {})
@@ -195,6 +197,10 @@ class ToolEvalOpenAI(OpenAISDK):
         growing = min(MAX_WAIT, self.backoff * 2 ** (tries - 1)) * random.uniform(0.5, 1.5)
         stop.wait(growing if wait is None else wait)
 
+    def wait(self) -> None:
+        """Waits until another request may start."""
+        self._pace.wait()
+
     def _try(self, request: dict[str, Any]) -> Answer:
         self.acquire()
         try:
@@ -213,6 +219,28 @@ class ToolEvalOpenAI(OpenAISDK):
         finally:
             self.release()
         return read_reply(response.content, response.headers.get('content-type', ''))
+
+
+class _Pace:
+    """So many requests start per second, and as many at once after a pause.
+
+    OpenCompass's bucket of tokens has a thread that wakes up for each token and never ends: a hundred models that were
+    asked at 1,000 requests per second kept a processor busy.
+    """
+
+    def __init__(self, per_second: float) -> None:
+        self._gap = 1 / per_second
+        self._next = 0.0
+        self._lock = threading.Lock()
+
+    def wait(self) -> None:
+        with self._lock:
+            now = time.monotonic()
+            earliest = now - 1 + self._gap if self._next else now
+            self._next = max(self._next + self._gap, earliest)
+            pause = self._next - now
+        if pause > 0:
+            time.sleep(pause)
 
 
 def _words_of(error: BaseException) -> str:

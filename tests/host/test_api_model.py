@@ -7,12 +7,14 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from opencompass.utils.prompt import PromptList
 
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.host import api_model
 from opencompass_tooleval.host.api_failure import MAX_WAIT
 from opencompass_tooleval.host.api_model import ToolEvalOpenAI
 from opencompass_tooleval.host.asking import AskingEndedError
@@ -340,3 +342,27 @@ def test_answers_keep_the_order_of_the_prompts(tiny_server: ModelServer) -> None
     together = model.generate(prompts(8), 16)
     assert together == [model.generate([prompt], 16)[0] for prompt in prompts(8)]
     assert len(set(together)) > 1
+
+
+def test_so_many_requests_start_per_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    starts = []
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    monkeypatch.setattr(api_model, 'time', SimpleNamespace(monotonic=lambda: now, sleep=sleep))
+    pace = api_model._Pace(4)
+    for pause in (0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0):
+        now += pause
+        pace.wait()
+        starts.append(now - 1000)
+    assert starts == [0, 0.25, 0.5, 3.5, 3.5, 3.5, 3.5, 3.75, 4.0]
+
+
+def test_a_model_leaves_no_thread_that_counts_its_requests(canned_server: ModelServer) -> None:
+    before = set(threading.enumerate())
+    assert make_model(canned_server).generate(prompts(3), 16) == [ANSWER] * 3
+    left = [thread.name for thread in set(threading.enumerate()) - before]
+    assert [name for name in left if '_add_tokens' in name] == []
