@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -82,6 +83,7 @@ class ToolEvalGenInferencer(GenInferencer):
         temperature: float | None = None,
         **kwargs: Any,
     ) -> None:
+        kwargs.setdefault('output_json_filepath', os.curdir)  # GenInferencer makes the folder, and leaves its own empty
         super().__init__(model=model, max_out_len=max_out_len, **kwargs)
         keep_conversations(model)
         self.max_infra_share = max_infra_share

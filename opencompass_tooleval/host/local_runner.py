@@ -6,6 +6,7 @@ import atexit
 import multiprocessing
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -89,18 +90,22 @@ class ToolEvalLocalRunner(LocalRunner):
         Returns:
             Name and exit code of each.
         """
+        parameters = Path('tmp')  # of LocalRunner's debug mode
+        was_there = parameters.exists()
         try:
             return list(super().launch(tasks))
         except BaseException:
             self._end_all()
             raise
+        finally:
+            if not was_there:
+                with suppress(OSError):  # it was not made, or holds a log of torchrun
+                    parameters.rmdir()
 
     def _launch(self, task: Any, gpu_ids: Iterable[int], index: int) -> tuple[str, int]:
         stage = _STAGES.get(type(task))
         if self._stopped:
             return task.name, 1
-        if stage is None:
-            return self._as_command(task, gpu_ids, index)
         log = Path(task.get_log_path(file_extension='out'))
         log.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix='tooleval-task-') as folder:  # readable for its owner alone: it may hold keys
@@ -108,18 +113,16 @@ class ToolEvalLocalRunner(LocalRunner):
             task.cfg.dump(config)
             template = get_command_template(list(gpu_ids))
             command = task.get_command(config, template)
-            if _TORCHRUN in command:
-                return self._as_command(task, gpu_ids, index)
-            environment = {**os.environ, **dict(word.split('=', 1) for word in template.split() if '=' in word)}
-            arguments = (stage, config, os.getpid(), str(log), environment, command)
-            code = self._wait_for(self._context.Process(target=_run_forked, args=arguments))
+            if stage is None or _TORCHRUN in command:
+                with log.open('w', encoding='utf-8') as stream:
+                    code = subprocess.run(command, shell=True, stdout=stream, stderr=stream).returncode
+            else:
+                environment = {**os.environ, **dict(word.split('=', 1) for word in template.split() if '=' in word)}
+                arguments = (stage, config, os.getpid(), str(log), environment, command)
+                code = self._wait_for(self._context.Process(target=_run_forked, args=arguments))
         if code:
             get_logger().error(f'task {task.name} fail, see\n{log}')
         return task.name, code
-
-    def _as_command(self, task: Any, gpu_ids: Iterable[int], index: int) -> tuple[str, int]:
-        name, code = super()._launch(task, gpu_ids, index)
-        return str(name), int(code)
 
     def _wait_for(self, process: ForkServerProcess) -> int:
         """Starts a process and returns its exit code; negative: the signal that ended it."""

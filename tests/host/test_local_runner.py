@@ -14,26 +14,34 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
+from tests.forked import Fork, start_python
 
-PATIENCE = 240.0
-
-
-def start(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, '-m', 'tests.host.runner_script', str(folder / 'out'), *arguments],
-        cwd=ROOT,
-        env={**os.environ, 'TOOLEVAL_TEST_PID': str(folder / 'pid'), **environment},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+PATIENCE = 1500.0
 
 
-def codes(process: subprocess.Popen[str]) -> list[int]:
-    output, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, errors[-3000:]
-    result: list[int] = json.loads(output.splitlines()[-1])
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    return {**os.environ, 'PYTHONPATH': str(ROOT), 'TOOLEVAL_TEST_PID': str(folder / 'pid'), **more}
+
+
+def start(folder: Path, *arguments: str) -> Fork:
+    words = ('-m', 'tests.host.runner_script', folder / 'out', *arguments)
+    files = {'output': folder / 'codes', 'errors': folder / 'errors'}
+    return start_python(*words, cwd=folder, env=environment(folder), **files)
+
+
+def codes(process: Fork) -> list[int]:
+    assert process.wait(PATIENCE) == 0, process.errors.read_text(encoding='utf-8')[-3000:]
+    result: list[int] = json.loads(process.output.read_text(encoding='utf-8').splitlines()[-1])
+    return result
+
+
+def codes_of_program(folder: Path, *arguments: str, **more: str) -> list[int]:
+    """Of a runner that is no fork, and so starts multiprocessing's own fork server."""
+    command = [sys.executable, '-m', 'tests.host.runner_script', str(folder / 'out'), *arguments]
+    env = environment(folder, **more)
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr[-3000:]
+    result: list[int] = json.loads(done.stdout.splitlines()[-1])
     return result
 
 
@@ -76,7 +84,7 @@ def test_a_crash_leaves_the_others_alone(tmp_path: Path) -> None:
 
 def test_each_task_has_its_gpus_session_and_chance(tmp_path: Path) -> None:
     arguments = ('tell', 'tell', '--gpus', '1', '--workers', '2')
-    assert codes(start(tmp_path, *arguments, CUDA_VISIBLE_DEVICES='3,5')) == [0, 0]
+    assert codes_of_program(tmp_path, *arguments, CUDA_VISIBLE_DEVICES='3,5') == [0, 0]
     first, second = told(tmp_path, '0-tell'), told(tmp_path, '1-tell')
     assert {first['gpus'], second['gpus']} <= {'3', '5'}
     assert first['session'] == first['process'] and second['session'] == second['process']
@@ -94,7 +102,6 @@ def test_tasks_end_with_the_runner(number: signal.Signals, tmp_path: Path) -> No
     wait_until_gone(task)
     wait_until_gone(server)
     assert not (tmp_path / 'out' / 'logs' / 'infer' / '1-right').exists()  # nothing more is started
-    runner.communicate()
 
 
 def test_a_lost_fork_server_costs_its_tasks_only(tmp_path: Path) -> None:
@@ -108,7 +115,8 @@ def test_a_lost_fork_server_costs_its_tasks_only(tmp_path: Path) -> None:
 
 
 def test_torchrun_is_started_as_a_command(tmp_path: Path) -> None:
-    assert codes(start(tmp_path, 'tell', '--gpus', '2', CUDA_VISIBLE_DEVICES='0,1')) == [0]
+    assert codes_of_program(tmp_path, 'tell', '--gpus', '2', CUDA_VISIBLE_DEVICES='0,1') == [0]
     facts = told(tmp_path, '0-tell')
     assert facts['gpus'] == '0,1'
     assert 'torch.distributed.run' in facts['started_by']
+    assert [file.name for file in tmp_path.iterdir()] == ['out']  # nothing is left where it was started

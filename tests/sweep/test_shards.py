@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.infer_task import ToolEvalInferTask
 from opencompass_tooleval.host.partitioner import ToolEvalNumWorkerPartitioner
 from opencompass_tooleval.sweep.shards import check_runs, check_shards, shard_files, shard_pattern, whole_name, whole_of
+from tests.forked import run_opencompass
 
 IDS = [f'r{number}' for number in range(7)]
 PARTS = [IDS[:3], IDS[3:6], IDS[6:]]
@@ -184,9 +183,9 @@ def test_three_jobs_give_what_one_gives(tmp_path: Path) -> None:
         folder = tmp_path / str(split)
         folder.mkdir()
         (folder / 'mine.py').write_text(CONFIG.replace('SPLIT', str(split)))
-        command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out', '--debug']
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        done = run_opencompass('mine.py', '-w', 'out', '--debug', cwd=folder)
         assert done.returncode == 0, done.stdout + done.stderr
+        assert {file.name for file in folder.iterdir()} == {'mine.py', 'out'}  # nothing is left where it was started
         results[split] = {file.name: json.loads(file.read_text()) for file in folder.glob('out/*/results/noisy/*.json')}
         (table,) = folder.glob('out/*/summary/summary_*.csv')
         results[split]['csv'] = table.read_text()

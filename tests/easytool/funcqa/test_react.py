@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +21,7 @@ from opencompass_tooleval.easytool.funcqa.subsets import SUBSETS
 from opencompass_tooleval.easytool.funcqa.trajectory import Trajectory, parse_trajectory
 from tests.conftest import ModelServer, start_server
 from tests.easytool.shared_data import DEMO, real
+from tests.forked import run_opencompass
 
 pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
 from lagent.agents.react import ReActProtocol
@@ -237,9 +236,10 @@ def server() -> Iterator[ModelServer]:
 
 def test_end_to_end_over_a_server(server: ModelServer, tmp_path: Path) -> None:
     (tmp_path / 'mine.py').write_text(CONFIG.replace('URL', server.url))
-    command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out']
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    done = run_opencompass('mine.py', '-w', 'out', cwd=tmp_path)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+    assert {file.name for file in tmp_path.iterdir()} == {'mine.py', 'out'}  # nothing is left where it was started
 
     def read(kind: str, subset: str) -> Any:
         (file,) = tmp_path.glob(f'out/*/{kind}/api/tooleval-funcqa-{subset}-react.json')

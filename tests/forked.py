@@ -1,0 +1,231 @@
+"""Python, and with it ``opencompass``, in a process forked from one that has imported OpenCompass once.
+
+A program of its own imports for 7 s, and so does the process from which ``ToolEvalLocalRunner`` forks its tasks; few
+tests ask for either. A fork is otherwise what a program is: it has its own session, folder, environment and output, is
+killed like one, and runs its tasks in processes of their own. Real programs run in ``test_end_to_end.py``,
+``test_packaging.py``, ``test_tasks.py`` and ``test_kill.py``, and on Slurm every task is one.
+
+This module is also the process that is forked: ``python -m tests.forked``. A line of JSON asks, a line answers.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+ROOT = Path(__file__).resolve().parent.parent
+PATIENCE = 1500.0
+NOWHERE = Path(os.devnull)
+NOT_INHERITED = ('COMPASS_DATA_CACHE', 'TOOLEVAL_ENCODER', 'TOOLEVAL_CACHE', 'HF_HOME', 'HF_HUB_CACHE')
+"""Settings that libraries read while they are imported; a run has those that its test gives it."""
+
+
+class Fork:
+    """A running ``python``; used as :class:`subprocess.Popen` is."""
+
+    def __init__(self, arguments: Sequence[object], cwd: Path, env: Mapping[str, str], output: Path, errors: Path):
+        self.output, self.errors = output, errors
+        self.returncode: int | None = None
+        self.pid: int = _ask(start=[[*map(str, arguments)], str(cwd), dict(env), str(output), str(errors)])
+
+    def poll(self) -> int | None:
+        """The exit status, negative for a signal; None while it runs."""
+        if self.returncode is None:
+            self.returncode = _ask(status=self.pid)
+        return self.returncode
+
+    def wait(self, timeout: float = PATIENCE) -> int:
+        """Waits for its end and returns the exit status."""
+        end = time.monotonic() + timeout
+        while (status := self.poll()) is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired('python', timeout)
+            time.sleep(0.01)
+        return status
+
+    def send_signal(self, number: int) -> None:
+        """Sends a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        self.send_signal(signal.SIGKILL)
+
+
+def start_python(
+    *arguments: object,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    output: Path = NOWHERE,
+    errors: Path | None = None,
+) -> Fork:
+    """Starts ``python`` in a session of its own.
+
+    Args:
+        arguments: ``-m``, a module and its arguments; or ``-c``, code and its arguments.
+        cwd: Its folder, by default this process's.
+        env: Its environment, by default this process's.
+        output: File to which all that it prints is appended; by default nobody reads it.
+        errors: Another file for what it prints as errors.
+    """
+    return Fork(arguments, cwd or Path.cwd(), os.environ if env is None else env, output, errors or output)
+
+
+def run_python(
+    *arguments: object, cwd: Path | None = None, env: Mapping[str, str] | None = None, timeout: float = PATIENCE
+) -> subprocess.CompletedProcess[str]:
+    """Runs ``python`` to its end, as :func:`subprocess.run` does with ``capture_output``."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = Path(folder, 'output'), Path(folder, 'errors')
+        fork = Fork(arguments, cwd or Path.cwd(), os.environ if env is None else env, *files)
+        try:
+            status = fork.wait(timeout)
+        finally:
+            fork.kill()
+        texts = [file.read_text(encoding='utf-8', errors='replace') for file in files]
+    return subprocess.CompletedProcess(['python', *map(str, arguments)], status, *texts)
+
+
+start_opencompass = partial(start_python, '-m', 'opencompass.cli.main')
+run_opencompass = partial(run_python, '-m', 'opencompass.cli.main')
+
+
+_asking = threading.Lock()
+
+
+@cache
+def _server() -> subprocess.Popen[str]:
+    """The process that is forked; it ends with this one."""
+    home = tempfile.TemporaryDirectory()  # with no models in it
+    env = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED} | {'HOME': home.name}
+    command = [sys.executable, '-m', 'tests.forked']
+    process = subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def end() -> None:
+        process.communicate()
+        home.cleanup()
+
+    atexit.register(end)
+    return process
+
+
+def _ask(**question: Any) -> Any:
+    with _asking:
+        process = _server()
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps(question) + '\n')
+        process.stdin.flush()
+        answer = process.stdout.readline()
+    assert answer, f'the process that is forked has ended with status {process.wait()}'
+    return json.loads(answer)
+
+
+# --- the process that is forked ---------------------------------------------------------------------------------------
+
+
+def _serve() -> None:
+    answers = os.fdopen(os.dup(1), 'w')
+    os.dup2(2, 1)  # nothing that is imported may answer
+    import opencompass_tooleval.host.preload  # noqa: F401
+
+    for line in sys.stdin:
+        question = json.loads(line)
+        if 'start' in question:
+            answer: int | None = os.fork()
+            if not answer:
+                answers.close()
+                _run(*question['start'])
+        else:
+            pid, status = os.waitpid(question['status'], os.WNOHANG)
+            answer = os.waitstatus_to_exitcode(status) if pid else None
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+def _run(words: list[str], cwd: str, env: dict[str, str], output: str, errors: str) -> NoReturn:
+    """The life of a fork."""
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number, name in ((1, output), (2, errors)):
+        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    option, what, *_ = words
+    sys.argv = [option, *words[2:]]
+    sys.path.insert(0, cwd)
+    import multiprocessing.util
+
+    import numpy
+
+    numpy.random.seed()
+    multiprocessing.util.spawnv_passfds = _fork_python  # type: ignore[assignment]
+    if option == '-c':
+        _end_with(lambda: exec(what, {'__name__': '__main__'}))
+    _end_with(lambda: runpy.run_module(what, run_name='__main__', alter_sys=True))
+
+
+def _fork_python(path: str, command: Sequence[str], kept: Sequence[int]) -> int:
+    """What ``python -c CODE`` does, with everything imported: multiprocessing starts its fork server by it."""
+    pid = os.fork()
+    if pid:
+        return pid
+    from concurrent.futures import thread
+    from multiprocessing import forkserver
+
+    forkserver._forkserver.__init__()  # type: ignore[misc]  # the lock is held by the one who asks
+    thread._threads_queues.clear()  # that one may be a thread of a pool, whose others are not here
+    for name in os.listdir('/proc/self/fd'):
+        if int(name) > 2 and int(name) not in kept:
+            try:
+                os.close(int(name))
+            except OSError:
+                continue  # that of the listing itself
+    try:
+        exec(command[-1], {})
+    finally:
+        os._exit(0)
+
+
+def _end_with(work: Any) -> NoReturn:
+    """Does the work and ends as Python does."""
+    status = 1
+    try:
+        work()
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if end.code is not None and not isinstance(end.code, int):
+            print(end.code, file=sys.stderr)
+    except KeyboardInterrupt:
+        traceback.print_exc()
+        sys.stdout.flush()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        threading._shutdown()  # type: ignore[attr-defined]  # waits for threads that are no daemons
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+if __name__ == '__main__':
+    _serve()
