@@ -1,6 +1,6 @@
 """Times this package against what OpenCompass has built in: same data, same encoder, same machine, one run.
 
-    python tools/benchmark.py [--only teval|ultratool|funcqa|slurm|sweep|report] [--data DIR] [--plans 553]
+    python tools/benchmark.py [--only teval|ultratool|funcqa|runner|slurm|sweep|report] [--data DIR] [--plans 553]
                               [--requests 200] [--ultratool-predictions FILE] [--json OUT]
 
 T-Eval, three ratios:
@@ -14,6 +14,8 @@ And one share: cold plan scoring over merely encoding the distinct strings once.
 UltraTool, seconds: 1,000 usage answers of GPT-4, read and scored.
 
 FuncQA, one ratio: EasyTool's method on all questions at 50 ms per call, 16 in flight, against one question at a time.
+
+Runner, one ratio: a sweep of 16 tasks on this machine against OpenCompass's LocalRunner (see benchmark_runner.py).
 
 Slurm, ratios: stages of 16 tasks against OpenCompass's runners (minutes; see benchmark_slurm.py).
 
@@ -354,6 +356,13 @@ def measure_ultratool(arguments: argparse.Namespace) -> dict[str, Any]:
     return {'ultratool': seconds}
 
 
+def measure_runner(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measures and prints tasks on this machine."""
+    from benchmark_runner import measure
+
+    return measure()
+
+
 def measure_slurm(arguments: argparse.Namespace) -> dict[str, Any]:
     """Measures and prints Slurm."""
     from benchmark_slurm import measure
@@ -379,6 +388,7 @@ MEASURES = {
     'ultratool': measure_ultratool,
     'funcqa': measure_funcqa,
     'teval': measure_teval,
+    'runner': measure_runner,
     'slurm': measure_slurm,
     'sweep': measure_sweep,
     'report': measure_report,
