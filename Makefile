@@ -4,7 +4,7 @@
 
 SHELL := /bin/sh
 BIN := .venv/bin
-PARALLEL := -n 2 --dist loadscope
+PARALLEL := -n 2 --dist loadscope --no-loadscope-reorder
 STAMP := .venv/.installed
 PYTHON ?=
 PIP_ARGS ?=

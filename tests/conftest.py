@@ -36,6 +36,36 @@ def hear_signals() -> None:
 hear_signals()
 
 ROOT = Path(__file__).resolve().parent.parent
+LONGEST = (
+    'test_end_to_end.py',
+    'slurm/test_client.py',
+    'test_kill.py',
+    'host/test_local_runner.py',
+    'slurm/test_runner.py',
+    'test_packaging.py',
+    'easytool/funcqa/test_pipeline.py',
+    'cli/test_sweep.py',
+    'host/test_tasks.py',
+    'host/test_dead_server.py',
+    'cli/test_copied_configs.py',
+    'easytool/test_variants_pipeline.py',
+    'ultratool/test_pipeline.py',
+    'easytool/restbench/test_pipeline.py',
+    'easytool/toolbench/test_pipeline.py',
+    'teval/test_differential.py',
+    'test_hostile_readers.py',
+    'test_contract.py',
+    'report/test_figures.py',
+    'report/test_browser.py',
+    'test_synthetic.py',
+)
+"""Files whose tests take longest. They come first, so that no processor is left with one of them at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the longest first; ``--no-loadscope-reorder`` keeps the order."""
+    order = {ROOT / 'tests' / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path, len(order)))
 
 
 def load_tool(name: str) -> ModuleType:

@@ -18,6 +18,7 @@ from opencompass_tooleval.teval.subsets import VERSIONS
 from opencompass_tooleval.ultratool.presets import PRESETS as ULTRATOOL_PRESETS
 from opencompass_tooleval.ultratool.records import FOLDERS as ULTRATOOL_LANGUAGES
 from opencompass_tooleval.ultratool.records import TABLE as ULTRATOOL_TABLE
+from tests.forked import run_python
 
 CONFIGS = Path(__file__).resolve().parent.parent / 'opencompass_tooleval' / 'configs'
 ALL = sorted(CONFIGS.rglob('*.py'))
@@ -290,5 +291,5 @@ def test_configs_are_found_from_a_foreign_directory(how: str, tmp_path: Path) ->
         ),
     }[how]
     environment = {**os.environ, 'PATH': f'{Path(sys.executable).parent}{os.pathsep}{os.environ["PATH"]}'}
-    done = subprocess.run([sys.executable, '-c', code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    done = run_python('-c', code, cwd=tmp_path, env=environment)
     assert done.stdout.strip().splitlines()[-1:] == ['8'], done.stdout + done.stderr

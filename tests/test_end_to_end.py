@@ -1,7 +1,8 @@
-"""The real ``opencompass`` command, in processes of its own, each started in a folder outside this repository.
+"""The whole ``opencompass`` command, started in folders outside this repository.
 
-A run is mostly the start of three processes after one another, so all runs that the selected tests need are started
-together, two at a time, and each test waits for its own.
+The runs without a config file, with a kill and with faults have OpenCompass's own runner and tasks, which are programs
+that import for themselves; the first of them starts with the command itself. All runs that the selected tests need are
+started together, two at a time, and each test waits for its own.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import pytest
 
 from opencompass_tooleval.teval.records import TABLE, Step, load_samples
 from tests.conftest import ROOT, ModelServer, start_server
+from tests.forked import Fork, start_opencompass
 
 DEMO = ROOT / 'opencompass_tooleval' / 'demo' / 'teval'
 REAL_ROOT = ROOT.parent / 'shared'
@@ -32,7 +34,7 @@ REAL_STEMS = ('plan_json_v1', 'plan_str_v1', 'review_str_v1')
 REAL_COUNT = 60
 BIN = Path(sys.executable).parent
 SETTINGS = ('COMPASS_DATA_CACHE', 'TOOLEVAL_ENCODER', 'TOOLEVAL_CACHE', 'HF_HOME', 'HF_HUB_CACHE', 'PYTHONPATH')
-PATIENCE = 300
+PATIENCE = 1500
 
 HEAD = """
 from mmengine.config import read_base
@@ -47,6 +49,7 @@ with read_base():
     from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v1_gen import tooleval_teval_en_v1_datasets
     from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
     from opencompass_tooleval.configs.summarizers.tooleval_teval import summarizer
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
 
 by_name = {d['name']: d for d in [*tooleval_teval_en_v1_datasets, *tooleval_teval_en_v2_datasets]}
 tiny = dict(max_out_len=512, max_seq_len=8192, run_cfg=dict(num_gpus=0))
@@ -57,6 +60,8 @@ TAIL = """
 for _d in datasets:
     _d['path'] = DATA_PATHS.get(_d['name'], DATA)
     _d['reader_cfg'] = dict(input_columns=['messages'], output_column='record', test_range=TEST_RANGE)
+"""
+BUILT_IN = """
 infer = dict(
     partitioner=dict(type=NaivePartitioner, n=PER_TASK),
     runner=dict(type=LocalRunner, max_num_workers=1, task=dict(type=OpenICLInferTask)),
@@ -74,11 +79,15 @@ def config(
     data: str = 'tooleval:demo/teval/EN',
     data_paths: dict[str, str] | None = None,
     test_range: str = '',
-    per_task: int = 99,
+    built_in: int = 0,
 ) -> str:
-    """The text of a config: ``models`` is Python, ``stems`` names data sets, ``per_task`` is for inference."""
-    constants = f'DATA, DATA_PATHS, TEST_RANGE, PER_TASK = {data!r}, {data_paths or {}!r}, {test_range!r}, {per_task}\n'
-    return f'{HEAD}models = {models}\ndatasets = [by_name[n] for n in {list(stems)!r}]\n{constants}{TAIL}'
+    """The text of a config: ``models`` is Python, ``stems`` names data sets.
+
+    ``built_in`` asks for OpenCompass's runner and tasks, that many data sets in each of inference.
+    """
+    constants = f'DATA, DATA_PATHS, TEST_RANGE, PER_TASK = {data!r}, {data_paths or {}!r}, {test_range!r}, {built_in}\n'
+    text = f'{HEAD}models = {models}\ndatasets = [by_name[n] for n in {list(stems)!r}]\n{constants}{TAIL}'
+    return text + BUILT_IN if built_in else text
 
 
 @dataclass
@@ -90,17 +99,21 @@ class Run:
         environment: What differs from this process's environment.
         status: Exit status of the last call.
         server: The server that it asked, if there is one.
+        program: Whether the command is a program of its own, and not a fork.
     """
 
     cwd: Path
     environment: dict[str, str]
     status: int | None = None
     server: ModelServer | None = None
+    program: bool = False
 
-    def start(self, *arguments: str | Path) -> subprocess.Popen[bytes]:
+    def start(self, *arguments: str | Path) -> subprocess.Popen[bytes] | Fork:
         """Starts the command; what it says goes to a file."""
         environment = {name: value for name, value in os.environ.items() if name not in SETTINGS}
         environment |= {'HOME': str(self.cwd.parent), 'TOKENIZERS_PARALLELISM': 'false', **self.environment}
+        if not self.program:
+            return start_opencompass(*arguments, cwd=self.cwd, env=environment, output=self.cwd / 'said.txt')
         with (self.cwd / 'said.txt').open('ab') as said:
             return subprocess.Popen(
                 [str(BIN / 'opencompass'), *map(str, arguments)],
@@ -210,6 +223,7 @@ def run_command_line(bench: Bench) -> Run:
     shutil.copytree(DEMO / 'EN', cache / 'data' / 'teval' / 'EN')
     told = subprocess.run([BIN / 'tooleval', 'config-dir'], capture_output=True, text=True, check=True, cwd=cache)
     run = bench.new('command_line', COMPASS_DATA_CACHE=str(cache), TOOLEVAL_ENCODER='offline')
+    run.program = True
     arguments = '--datasets tooleval_teval_en_v2_gen --summarizer tooleval_teval --hf-num-gpus 0 --max-num-workers 2'
     model = ('--hf-path', bench.tiny_model, '--batch-size', '8', '-w', 'out')
     return run.go('--config-dir', told.stdout.strip(), *arguments.split(), *model)
@@ -237,7 +251,8 @@ def run_killed(bench: Bench) -> Run:
     server = start_server(bench.tiny_model, '--fault', f'slow@{KILLED_AT}=3600')
     run = bench.new('killed', server)
     try:
-        text = config(f'[dict(api, openai_api_base={server.url!r})]', WRAPPER_STEMS, test_range=WRAPPER_RANGE)
+        model = f'[dict(api, openai_api_base={server.url!r})]'
+        text = config(model, WRAPPER_STEMS, test_range=WRAPPER_RANGE, built_in=99)
         (run.cwd / 'my_config.py').write_text(text, encoding='utf-8')
         process = run.start('my_config.py', '-w', 'out')
         kill_worker(run.cwd, process, server)
@@ -262,7 +277,7 @@ def run_killed(bench: Bench) -> Run:
         server.stop()
 
 
-def kill_worker(cwd: Path, process: subprocess.Popen[bytes], server: ModelServer) -> None:
+def kill_worker(cwd: Path, process: subprocess.Popen[bytes] | Fork, server: ModelServer) -> None:
     """Waits until the third batch is in flight and all the rest of it is answered, and kills the worker outright."""
     deadline = time.monotonic() + PATIENCE
     while (stats := server.stats())['requests'] < 12 or stats['in_flight'] != 1:
@@ -292,7 +307,7 @@ def run_faulty(bench: Bench) -> Run:
     server = start_server('--canned', 'Answer: A', '--fault', '500@~window seat')
     run = bench.new('faulty', server, TOOLEVAL_ENCODER='offline')
     paths = {'retrieve_str_v2': 'data/nowhere'}
-    text = config(f'[dict(api, openai_api_base={server.url!r})]', FAULTY_STEMS, data_paths=paths, per_task=1)
+    text = config(f'[dict(api, openai_api_base={server.url!r})]', FAULTY_STEMS, data_paths=paths, built_in=1)
     try:
         run.go_config(text)
         (run.cwd / 'story.json').write_text(json.dumps(server.stats()), encoding='utf-8')
@@ -305,8 +320,10 @@ def run_unprepared(bench: Bench, name: str, stem: str, **paths: str) -> Run:
     """A run with the default partitioner that lacks something."""
     server = start_server('--canned', 'Answer: A')
     run = bench.new(name, server)
-    text = config(f'[dict(api, openai_api_base={server.url!r})]', ('review_str_v2', stem), data_paths=paths)
-    text += '\ndel infer\n'
+    text = (
+        config(f'[dict(api, openai_api_base={server.url!r})]', ('review_str_v2', stem), data_paths=paths)
+        + '\ndel infer\n'
+    )
     try:
         run.go_config(text)
         (run.cwd / 'story.json').write_text(json.dumps(server.stats()), encoding='utf-8')

@@ -9,13 +9,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from tests.conftest import ModelServer, start_server
+from tests.forked import Fork, start_opencompass
 
 BATCH = 4
 CONFIG = """
@@ -43,29 +44,32 @@ class Sweep:
     folder: Path
     server: ModelServer
     debug: bool = True
-    said: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.folder.mkdir()
         config = CONFIG.replace('URL', self.server.url).replace('BATCH', str(BATCH))
         (self.folder / 'mine.py').write_text(config)
 
-    def start(self, *more: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out', *more]
-        environment = {**os.environ, 'TOOLEVAL_CACHE': str(self.folder / 'cache'), 'HOME': str(self.folder)}
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, 'TOOLEVAL_CACHE': str(self.folder / 'cache'), 'HOME': str(self.folder)}
+
+    def start(self, *more: str) -> Fork:
+        arguments = ['mine.py', '-w', 'out', *more, *['--debug'] * self.debug]
+        output = self.folder / 'said.txt'
+        return start_opencompass(*arguments, cwd=self.folder, env=self.environment, output=output)
+
+    def start_program(self) -> subprocess.Popen[bytes]:
+        """As users start it: with a fork server that imports for itself."""
+        command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out']
         with (self.folder / 'said.txt').open('ab') as said:
             return subprocess.Popen(
-                [*command, '--debug'] if self.debug else command,
-                cwd=self.folder,
-                env=environment,
-                stdout=said,
-                stderr=said,
-                start_new_session=True,
+                command, cwd=self.folder, env=self.environment, stdout=said, stderr=said, start_new_session=True
             )
 
     def finish(self, *more: str) -> bytes:
         """Runs to the end; returns the table."""
-        status = self.start(*more).wait(300)
+        status = self.start(*more).wait(1500)
         assert status == 0, (self.folder / 'said.txt').read_text(errors='replace')[-5000:]
         tables = sorted(self.folder.glob('out/*/summary/summary_*[0-9].csv'), key=lambda file: file.stat().st_mtime)
         return tables[-1].read_bytes()
@@ -157,13 +161,13 @@ def test_a_task_does_not_outlive_its_runner(server: ModelServer, tmp_path: Path)
     """It would go on asking, and writing into a log that the next run cuts."""
     server.reset(latency=1.0)
     sweep = Sweep(tmp_path / 'sweep', server, debug=False)
-    runner = sweep.start()
+    runner = sweep.start_program()
     while sweep.requests() < BATCH and runner.poll() is None:
         time.sleep(0.1)
     try:
         runner.kill()
         runner.wait()
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + 1500
         while _group_lives(runner.pid) and time.monotonic() < deadline:
             time.sleep(0.2)
         assert not _group_lives(runner.pid)

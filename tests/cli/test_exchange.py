@@ -17,6 +17,7 @@ from opencompass_tooleval.sweep.exporting import COLUMNS, Exporter
 from opencompass_tooleval.sweep.importing import import_predictions
 from opencompass_tooleval.sweep.work_dir import WorkDir
 from tests.cli.conftest import Command, read_lines
+from tests.forked import run_opencompass
 
 CONFIG = """
 from mmengine.config import read_base
@@ -39,8 +40,7 @@ def opencompass(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) 
     folder.mkdir(exist_ok=True)
     (folder / 'mine.py').write_text(CONFIG)
     monkeypatch.setenv('TOOLEVAL_CACHE', str(folder / 'cache'))
-    command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out', '--debug', *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    done = run_opencompass('mine.py', '-w', 'out', '--debug', *arguments, cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import pytest
 
 from tests.cli.conftest import Command, Outcome
 from tests.conftest import ModelServer
+from tests.forked import run_opencompass, start_opencompass
 
 CONFIG = """
 from mmengine.config import read_base
@@ -28,7 +27,6 @@ for row in datasets:
 models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='right', openai_api_base='URL', retry=0, timeout=20,
                max_workers=1, batch_size=2, max_out_len=16, query_per_second=1000, run_cfg=dict(num_gpus=0))]
 """
-OPENCOMPASS = [sys.executable, '-m', 'opencompass.cli.main']
 
 
 def write_config(folder: Path, server: ModelServer, share: float = 1) -> None:
@@ -51,7 +49,7 @@ def test_plan_before_and_after(
     assert model['samples'] > 4 and model['prompt_tokens'] > 50 * model['samples']
     assert model['evaluations'] == 1
 
-    done = subprocess.run([*OPENCOMPASS, 'mine.py', '-w', 'out', '--debug'], capture_output=True, text=True)
+    done = run_opencompass('mine.py', '-w', 'out', '--debug')
     assert done.returncode == 0, done.stdout + done.stderr
     (model,) = json.loads(tooleval('plan', 'mine.py', 'out', '--json', '-').out)['models']
     assert (model['jobs'], model['datasets'], model['done'], model['samples']) == (0, 0, 2, 0)
@@ -67,11 +65,9 @@ def test_status_while_it_runs_and_after_a_kill(
     monkeypatch.chdir(tmp_path)
     write_config(tmp_path, canned_server)
     canned_server.reset(latency=2)
-    process = subprocess.Popen(
-        [*OPENCOMPASS, 'mine.py', '-w', 'out', '--debug'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = start_opencompass('mine.py', '-w', 'out', '--debug')
     try:
-        until = time.monotonic() + 300
+        until = time.monotonic() + 1500
         running: list[dict[str, Any]] = []
         while not running and time.monotonic() < until:
             time.sleep(0.3)
@@ -99,7 +95,7 @@ def test_retry_asks_only_what_has_no_answer(
     monkeypatch.chdir(tmp_path)
     write_config(tmp_path, canned_server)
     canned_server.reset('500@2-4')
-    done = subprocess.run([*OPENCOMPASS, 'mine.py', '-w', 'out', '--debug'], capture_output=True, text=True)
+    done = run_opencompass('mine.py', '-w', 'out', '--debug')
     assert done.returncode == 0, done.stdout + done.stderr
     first = {file.name: json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/api/*.json')}
     assert sum(result['samples']['infra'] for result in first.values()) == 3
@@ -131,7 +127,7 @@ def test_retry_takes_what_fails_for_good(
     monkeypatch.chdir(tmp_path)
     write_config(tmp_path, canned_server, share=0.005)
     canned_server.reset('500@1-1000')
-    done = subprocess.run([*OPENCOMPASS, 'mine.py', '-w', 'out', '--debug'], capture_output=True, text=True)
+    done = run_opencompass('mine.py', '-w', 'out', '--debug')
     assert done.returncode == 1 and 'max_infra_share=0.50% allows' in done.stdout + done.stderr
     assert not list(tmp_path.glob('out/*/results/api/*.json'))
 
@@ -151,7 +147,7 @@ def test_what_failed_is_told_with_its_log(
         CONFIG.replace('URL', canned_server.url).replace('SHARE', '1')
         + "datasets.append(dict(datasets[0], abbr='tooleval-broken', path='/no/such/folder'))\n"
     )
-    subprocess.run([*OPENCOMPASS, 'mine.py', '-w', 'out'], capture_output=True, text=True)
+    run_opencompass('mine.py', '-w', 'out')
     said = tooleval('status', 'out')
     assert said.code == 1
     line = next(line for line in said.out.splitlines() if line.startswith('FAILED'))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from opencompass_tooleval.core.intervals import Pairs, intervals_of
+from tests.forked import run_opencompass
 
 CONFIG = """
 from mmengine.config import read_base
@@ -57,8 +56,7 @@ def opencompass(
     text = CONFIG.replace('TINY', repr(str(tiny))).replace('MODELS', models).replace('BROKEN', broken)
     text = text.replace('NAMES', repr(names))
     (folder / 'mine.py').write_text(text, encoding='utf-8')
-    command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out']
-    return subprocess.run(command, cwd=folder, env={**os.environ}, capture_output=True, text=True)
+    return run_opencompass('mine.py', '-w', 'out', cwd=folder)
 
 
 def one(folder: Path, pattern: str) -> Path:

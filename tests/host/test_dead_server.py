@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 from opencompass_tooleval.sweep.lock import holder_of
 from tests.conftest import start_server
+from tests.forked import start_opencompass
 
 CONFIG = """
 from mmengine.config import read_base
@@ -35,21 +34,19 @@ def test_a_sweep_waits_for_its_server_and_goes_on(tmp_path: Path) -> None:
     server = start_server('--canned', 'Answer: A', '--latency', '1')
     port = server.url.removesuffix('/v1').rpartition(':')[2]
     (tmp_path / 'mine.py').write_text(CONFIG.replace('URL', server.url))
-    command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out']
-    with (tmp_path / 'said.txt').open('wb') as said:
-        sweep = subprocess.Popen(command, cwd=tmp_path, stdout=said, stderr=said)
+    sweep = start_opencompass('mine.py', '-w', 'out', cwd=tmp_path, output=tmp_path / 'said.txt')
     try:
         while server.stats()['requests'] < 2:
             assert sweep.poll() is None, (tmp_path / 'said.txt').read_text()
             time.sleep(0.1)
         server.stop()
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + 1500
         while not _waiting(tmp_path):
             assert sweep.poll() is None and time.monotonic() < deadline, (tmp_path / 'said.txt').read_text()
             time.sleep(0.1)
         assert f'{server.url} has not been reached for' in _waiting(tmp_path)
         server = start_server('--canned', 'Answer: A', '--port', port)
-        assert sweep.wait(300) == 0, (tmp_path / 'said.txt').read_text()
+        assert sweep.wait(1500) == 0, (tmp_path / 'said.txt').read_text()
     finally:
         sweep.kill()
         server.stop()

@@ -10,6 +10,7 @@ from pathlib import Path
 from opencompass_tooleval.embedding.cache import VectorCache
 from opencompass_tooleval.sweep.journal import Journal
 from tests.embedding.test_cache import TEXTS, assert_same
+from tests.forked import run_python
 
 LIMITED = """
 import resource, sys
@@ -98,9 +99,9 @@ task.work_dir = str(folder)
 task.model_cfg, task.dataset_cfg = dict(abbr='model', type='M'), dict(abbr='data', type='D')
 task._save_results({'right': 100.0, 'details': ['x' * 200] * 100})
 """
-    done = run(code, tmp_path)
+    done = run_python('-c', LIMITED + code, tmp_path)
     assert done.returncode == 1 and 'File too large' in done.stderr
     assert not (tmp_path / 'results' / 'model' / 'data.json').exists()
-    whole = run(code.replace('* 100})', '* 2})'), tmp_path)
+    whole = run_python('-c', LIMITED + code.replace('* 100})', '* 2})'), tmp_path)
     assert whole.returncode == 0, whole.stderr
     assert json.loads((tmp_path / 'results' / 'model' / 'data.json').read_text())['right'] == 100.0

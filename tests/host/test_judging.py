@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
-import subprocess
-import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +31,8 @@ from opencompass_tooleval.host.judging import (
 )
 from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.ultratool.judge import LABELS, parse_judgement, prompt_hash
-from tests.conftest import ROOT, ModelServer, start_server
+from tests.conftest import ModelServer, start_server
+from tests.forked import NOWHERE, Fork, start_python
 from tests.ultratool.support import make_record
 
 KEY = 'right'
@@ -313,18 +311,15 @@ JUDGE_SCRIPT = textwrap.dedent(
 )
 
 
-def start_judge(cfg: dict[str, Any], folder: Path, count: int) -> subprocess.Popen[str]:
+def start_judge(cfg: dict[str, Any], folder: Path, count: int, output: Path = NOWHERE) -> Fork:
     """A judge in a process of its own, its config being text as OpenCompass dumps it."""
     cfg = {**cfg, 'type': 'opencompass_tooleval.host.api_model.ToolEvalOpenAI'}
-    command = [sys.executable, '-c', JUDGE_SCRIPT, json.dumps(cfg), str(folder), str(count)]
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+    return start_python('-c', JUDGE_SCRIPT, json.dumps(cfg), folder, count, output=output, errors=NOWHERE)
 
 
-def said(process: subprocess.Popen[str]) -> dict[str, Any]:
-    out, _ = process.communicate(timeout=300)
-    assert process.returncode == 0
-    result: dict[str, Any] = json.loads(out.splitlines()[-1])
+def said(process: Fork) -> dict[str, Any]:
+    assert process.wait(1500) == 0
+    result: dict[str, Any] = json.loads(process.output.read_text(encoding='utf-8').splitlines()[-1])
     return result
 
 
@@ -332,7 +327,7 @@ def test_after_a_kill_only_the_batch_in_flight_is_asked_again(server: ModelServe
     server.reset('slow@9-12=5')
     process = start_judge(server_cfg(server), tmp_path, 20)
     try:
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + 1500
         while len(set(digests(server))) < 12:  # two batches of four are back, the third is on its way
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.02)
@@ -354,11 +349,12 @@ def test_after_a_kill_only_the_batch_in_flight_is_asked_again(server: ModelServe
 
 def test_judges_in_several_processes_share_a_folder(server: ModelServer, tmp_path: Path) -> None:
     server.reset(latency=0.05)
-    processes = [start_judge(server_cfg(server), tmp_path, 24) for _ in range(2)]
+    folder = tmp_path / 'verdicts'
+    processes = [start_judge(server_cfg(server), folder, 24, tmp_path / f'output {i}') for i in range(2)]
     results = [said(process) for process in processes]
     assert all(result['verdicts'] == {str(i): 7.0 for i in range(24)} for result in results)
-    assert server.stats()['requests'] == sum(result['calls'] for result in results) == len(kept(tmp_path))
-    last = Judge(server_cfg(server), tmp_path, read)
+    assert server.stats()['requests'] == sum(result['calls'] for result in results) == len(kept(folder))
+    last = Judge(server_cfg(server), folder, read)
     assert (len(last.judge(items(24))), last.calls) == (24, 0)
     assert {result['settings'] for result in results} == {last.settings}
 

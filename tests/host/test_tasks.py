@@ -17,6 +17,7 @@ from opencompass_tooleval.host.task_process import MODULE, as_module
 from opencompass_tooleval.report.provenance import runs_table
 from opencompass_tooleval.report.read import read
 from opencompass_tooleval.sweep.lock import exclusive, sweep_lock
+from tests.forked import run_opencompass
 
 CONFIG = """
 from mmengine.config import read_base
@@ -89,9 +90,8 @@ def test_what_failed_is_said(run: tuple[subprocess.CompletedProcess[str], Path])
 def test_a_second_sweep_is_refused(run: tuple[subprocess.CompletedProcess[str], Path]) -> None:
     _, folder = run
     (work_dir,) = folder.glob('out/*')
-    command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out', '-r']
     with exclusive(sweep_lock(work_dir)):
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        done = run_opencompass('mine.py', '-w', 'out', '-r', cwd=folder)
     assert done.returncode != 0
     (line,) = [line for line in done.stderr.splitlines() if 'locked' in line]
     assert f'.sweep.lock is locked by process {os.getpid()} on ' in line

@@ -31,7 +31,7 @@ def served(tmp_path: Path) -> Iterator[str]:
     with log.open('wb') as stream:
         process = subprocess.Popen([*command, '--port', str(port)], stdout=stream, stderr=stream)
     try:
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + 1500
         while not _is_up(port):
             assert process.poll() is None and time.monotonic() < deadline, log.read_text()
             time.sleep(0.2)

@@ -37,7 +37,7 @@ class Testbed:
         command = ['squeue', '--noheader', '--array', '--format=%F_%K %T']
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
-    def wait_for(self, *wanted: str, seconds: float = 300) -> list[str]:
+    def wait_for(self, *wanted: str, seconds: float = 1500) -> list[str]:
         """The first queue that holds elements in each of these states; with none, the first that is empty."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.conftest import ROOT
+from tests.forked import Fork, start_opencompass
 from tests.slurm.conftest import SCRIPT, Testbed
 from tests.test_old_names import MOVED
 
-PATIENCE = 300
+PATIENCE = 1500
 SHELL_CONFIG = """
 from opencompass.partitioners import NaivePartitioner
 from opencompass_tooleval.slurm.runner import SlurmArrayRunner
@@ -48,25 +48,24 @@ DEMO = ('teval-review_str_v2', 'ultratool-tool_selection_zh')
 
 
 @contextmanager
-def opencompass(folder: Path, config: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def opencompass(folder: Path, config: str, *arguments: str) -> Iterator[Fork]:
     """A running ``opencompass``, in a process group of its own, as a terminal makes it."""
     folder.mkdir(exist_ok=True)
     (folder / 'mine.py').write_text(config, encoding='utf-8')
-    command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out', *arguments]
     environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
-    with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    output = folder / 'printed.txt'
+    process = start_opencompass('mine.py', '-w', 'out', *arguments, cwd=folder, env=environment, output=output)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def end_of(process: Fork) -> str:
+    """Waits for the end of a run, and returns what it printed."""
+    process.wait(PATIENCE)
+    return process.output.read_text(encoding='utf-8', errors='replace')
 
 
 def test_signals_cancel_what_a_run_started_and_nothing_else(testbed: Testbed, tmp_path: Path) -> None:
@@ -79,14 +78,14 @@ def test_signals_cancel_what_a_run_started_and_nothing_else(testbed: Testbed, tm
             while not (jobs_of_second := jobs() - jobs_of_first):
                 time.sleep(0.1)
             os.killpg(first.pid, signal.SIGINT)  # Ctrl-C reaches all that the terminal runs
-            said, _ = first.communicate(timeout=PATIENCE)
+            said = end_of(first)
             assert (first.returncode, f'cancelling scancel {jobs_of_first.pop()}' in said) == (-signal.SIGINT, True), (
                 said
             )
             while jobs() != jobs_of_second:  # what was cancelled ends within KillWait
                 time.sleep(0.1)
             second.send_signal(signal.SIGTERM)
-            said, _ = second.communicate(timeout=PATIENCE)
+            said = end_of(second)
             assert (second.returncode, 'cancelling scancel' in said) == (128 + signal.SIGTERM, True), said
             testbed.wait_for(seconds=PATIENCE)
     assert not list(tmp_path.glob('*/out/*/tmp/slurm/*'))
@@ -105,7 +104,7 @@ def test_after_a_kill_a_resumed_run_cancels_what_was_left(testbed: Testbed, tmp_
         while len(runs.read_text()) < 12 and resumed.poll() is None:
             time.sleep(0.1)
         (work / 'go').touch()
-        said, _ = resumed.communicate(timeout=PATIENCE)
+        said = end_of(resumed)
     assert f'scancel {left}; waiting for their end' in said and ' fail (' not in said, said
     assert (resumed.returncode, len(runs.read_text())) == (0, 12), said
     assert not list(work.glob('out/*/tmp/slurm/*'))
@@ -118,7 +117,7 @@ def test_the_demo_gives_what_it_gives_on_one_machine(testbed: Testbed, tmp_path:
         opencompass(tmp_path / 'local', DEMO_CONFIG.replace('WHERE', 'local')) as local,
     ):
         for name, process in (('slurm', slurm), ('local', local)):
-            said, _ = process.communicate(timeout=PATIENCE)
+            said = end_of(process)
             assert process.returncode == 0, said
             (run,) = (tmp_path / name / 'out').iterdir()
             found = [*run.glob('predictions/*/*'), *run.glob('results/*/*')]
@@ -136,7 +135,7 @@ def test_a_work_directory_with_the_old_names_is_resumed_and_scored_again(testbed
         return {str(file.relative_to(run)): file.read_bytes() for file in of}
 
     with opencompass(tmp_path / 'work', DEMO_CONFIG.replace('WHERE', 'slurm')) as first:
-        said, _ = first.communicate(timeout=PATIENCE)
+        said = end_of(first)
         assert first.returncode == 0, said
     (run,) = (tmp_path / 'work' / 'out').iterdir()
     made = text([*run.glob('predictions/*/*'), *run.glob('results/*/*')])
@@ -150,7 +149,7 @@ def test_a_work_directory_with_the_old_names_is_resumed_and_scored_again(testbed
     for result in run.glob('results/*/*'):
         result.unlink()
     with opencompass(tmp_path / 'work', config, '-r', run.name) as resumed:
-        said, _ = resumed.communicate(timeout=PATIENCE)
+        said = end_of(resumed)
         assert resumed.returncode == 0, said
     assert text([*run.glob('predictions/*/*'), *run.glob('results/*/*')]) == made
 

@@ -53,7 +53,7 @@ def aside() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def until(condition: Callable[[], bool], seconds: float = 300) -> None:
+def until(condition: Callable[[], bool], seconds: float = 1500) -> None:
     """Waits for it: on a busy machine Slurm says RUNNING long before the command begins."""
     end = time.monotonic() + seconds
     while not condition():

@@ -42,22 +42,50 @@ def offline_similarity() -> EncoderSimilarity:
     return EncoderSimilarity(locate_encoder('offline'))
 
 
+class RememberingEncoder:
+    """A sentence encoder that is asked once about each list of texts, where the reference asks in each comparison.
+
+    Lists stay whole: a vector differs in its last digits with the texts that are encoded beside it, which decides
+    between matchings that tie.
+    """
+
+    def __init__(self, path: str) -> None:
+        from sentence_transformers import SentenceTransformer
+
+        self._model = SentenceTransformer(path)
+        self._vectors: dict[tuple[str, ...], Any] = {}
+
+    def encode(self, texts: Any, **options: Any) -> Any:
+        """As :meth:`SentenceTransformer.encode`, which also takes what is no list of texts."""
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            return self._model.encode(texts, **options)
+        if tuple(texts) not in self._vectors:
+            self._vectors[tuple(texts)] = self._model.encode(texts, **options)
+        return self._vectors[tuple(texts)]
+
+
+@cache
+def remembering_encoder() -> RememberingEncoder:
+    """The one of all references."""
+    return RememberingEncoder(str(locate_encoder('offline').path))
+
+
 @cache
 def reference(kind: str) -> Any:
     """OpenCompass's own evaluator with the same encoder."""
     from opencompass.datasets.teval import evaluators
 
-    encoder = str(locate_encoder('offline').path)
-    if kind == 'plan':
-        return evaluators.PlanningEvaluator('', bert_score_model=encoder)
     if kind == 'review':
         return evaluators.ReviewEvaluator('')
     if kind == 'instruct':
         return evaluators.InstructEvaluator('')
-    prompt_type = 'json' if kind == 'call' else 'str'
-    return evaluators.ReasonRetrieveUnderstandEvaluator(
-        '', bert_score_model=encoder, default_prompt_type=prompt_type, eval_type=kind
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (evaluators.planning_evaluator, evaluators.reason_retrieve_understand_evaluator):
+            patch.setattr(module, 'SentenceTransformer', lambda path: remembering_encoder())
+        if kind == 'plan':
+            return evaluators.PlanningEvaluator('')
+        prompt_type = 'json' if kind == 'call' else 'str'
+        return evaluators.ReasonRetrieveUnderstandEvaluator('', default_prompt_type=prompt_type, eval_type=kind)
 
 
 def reference_sample(kind: str, raw: dict[str, Any], answer: str) -> Any:

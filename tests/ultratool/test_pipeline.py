@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.forked import run_opencompass
 
 SHARED = Path(__file__).resolve().parents[3] / 'shared'
 ANSWERS = SHARED / 'data' / 'ultratool_predictions' / 'Chinese-dataset'
@@ -73,8 +74,7 @@ def opencompass(folder: Path, config: str, judgements: str, tasks: tuple[str, ..
     text = config.replace('JUDGEMENTS', repr(judgements)).replace('ANSWERS', str(ANSWERS)).replace('TASKS', str(tasks))
     (folder / 'mine.py').write_text(text)
     environment = {**os.environ, 'COMPASS_DATA_CACHE': str(SHARED)}
-    command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out']
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    return run_opencompass('mine.py', '-w', 'out', cwd=folder, env=environment)
 
 
 def result_of(folder: Path, model: str, task: str) -> dict[str, Any]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +16,12 @@ from opencompass_tooleval.easytool.funcqa.records import TABLE, load_records
 from opencompass_tooleval.easytool.funcqa.trajectory import Trajectory, parse_trajectory
 from tests.conftest import ModelServer, start_server
 from tests.easytool.shared_data import DEMO
+from tests.forked import Fork, start_opencompass
 
 SCRIPT = Path(__file__).resolve().parent / 'funcqa_script.py'
 METHODS = ('zero_shot', 'cot', 'easytool')
 COUNTS = {'one_hop': 13, 'multi_hop': 7}
-PATIENCE = 300
+PATIENCE = 1500
 
 CONFIG = """
 from mmengine.config import read_base
@@ -51,16 +50,20 @@ class Bench:
 
     folder: Path
 
-    def command(self, models: str, left_out: tuple[str, ...] = (), *arguments: str) -> list[str]:
-        """Writes the config, and returns the command that runs it."""
+    def start(self, models: str, left_out: tuple[str, ...] = (), *arguments: str) -> Fork:
+        """Writes the config, and starts a run of it."""
         text = CONFIG.replace('MODELS', models).replace('LEFT_OUT', repr(list(left_out)))
         (self.folder / 'mine.py').write_text(text, encoding='utf-8')
-        return [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out', *arguments]
+        printed = self.folder / 'printed.txt'
+        return start_opencompass('mine.py', '-w', 'out', '--debug', *arguments, cwd=self.folder, output=printed)
 
-    def run(self, command: list[str]) -> None:
-        """Runs a command to its end."""
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=PATIENCE)
-        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    def run(self, *arguments: Any) -> None:
+        """Runs a config to its end."""
+        assert self.start(*arguments).wait(PATIENCE) == 0, self.printed()
+
+    def printed(self) -> str:
+        """The end of what the runs printed."""
+        return (self.folder / 'printed.txt').read_text(encoding='utf-8', errors='replace')[-3000:]
 
     def file(self, kind: str, model: str, subset: str, method: str) -> Any:
         """What the predictions or results file of one data set holds."""
@@ -88,7 +91,7 @@ def bench(asked: dict[str, ModelServer], tiny_model: Path, tmp_path_factory: pyt
     tiny = f"dict(type=HuggingFacewithChatTemplate, abbr='tiny', path={str(tiny_model)!r}, batch_size=8, **settings)"
     made = Bench(tmp_path_factory.mktemp('funcqa'))
     try:
-        made.run(made.command(f'[{models}, {tiny}]', (), '--debug'))
+        made.run(f'[{models}, {tiny}]')
         yield made
     finally:
         for server in asked.values():
@@ -187,23 +190,21 @@ def test_a_killed_run_asks_only_what_is_missing(tmp_path: Path) -> None:
     left_out = tuple(f'tooleval-funcqa-{s}-{m}' for s in COUNTS for m in METHODS if (s, m) != ('multi_hop', 'easytool'))
     model = f"[dict(api, abbr='api', openai_api_base={server.url!r}, retry=0, max_workers=4, batch_size=4)]"
     model = model.replace('dict(api,', '{**api, **dict(').replace(')]', ')}]')
-    command = bench.command(model, left_out, '--debug', '-m', 'infer')
     try:
-        with (tmp_path / 'said.txt').open('wb') as said:
-            process = subprocess.Popen(command, cwd=tmp_path, stdout=said, stderr=said, start_new_session=True)
-            deadline = time.monotonic() + PATIENCE
-            while (stats := server.stats())['requests'] < 32 or stats['in_flight'] > 1:
-                assert process.poll() is None, (tmp_path / 'said.txt').read_text()[-3000:]
-                assert time.monotonic() < deadline, 'the 32nd request never came'
-                time.sleep(0.05)
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        process = bench.start(model, left_out, '-m', 'infer')
+        deadline = time.monotonic() + PATIENCE
+        while (stats := server.stats())['requests'] < 32 or stats['in_flight'] > 1:
+            assert process.poll() is None, bench.printed()
+            assert time.monotonic() < deadline, 'the 32nd request never came'
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
         (journal,) = tmp_path.glob('out/*/predictions/api/tmp_*.jsonl')
         kept = len(journal.read_text(encoding='ascii').splitlines())
         first = [request['digest'] for request in server.stats()['asked']]
         assert 0 < kept < len(first) and not list(tmp_path.glob('out/*/predictions/api/*.json'))
         server.reset()
-        bench.run(bench.command(model, left_out, '--debug', '-r'))
+        bench.run(model, left_out, '-r')
         second = [request['digest'] for request in server.stats()['asked']]
         assert bench.file('results', 'api', 'multi_hop', 'easytool')['accuracy'] == 100.0
         rounds = sum(len(item.rounds) for item in bench.trajectories('api', 'multi_hop', 'easytool'))

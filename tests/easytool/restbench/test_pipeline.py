@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from opencompass_tooleval.easytool.sources import load_docs
 from opencompass_tooleval.easytool.template import template_instruction
 from tests.easytool.restbench.support import DEMO, SHARED, loaded
 from tests.easytool.shared_data import real
+from tests.forked import run_opencompass
 
 CONFIG = """
 from mmengine.config import read_base
@@ -81,10 +80,8 @@ def answers(folder: Path, name: str, variant: str, given: list[str]) -> None:
 
 def run(folder: Path, imports: str, **environment: str) -> str:
     (folder / 'mine.py').write_text(CONFIG.replace('IMPORTS', imports))
-    # In debug mode one process does it all: importing the framework for each task takes most of the time.
-    command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out', '--debug']
     env = {**os.environ, **environment}
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    done = run_opencompass('mine.py', '-w', 'out', '--debug', cwd=folder, env=env)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 

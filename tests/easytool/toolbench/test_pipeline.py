@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from opencompass_tooleval.easytool.toolbench.success import load_judgements
 from tests.conftest import ModelServer, start_server
 from tests.easytool.shared_data import DATA, real
 from tests.easytool.toolbench.support import DEMO, write_rows
+from tests.forked import run_opencompass
 
 CONFIG = """
 from mmengine.config import read_base
@@ -58,10 +57,8 @@ REPLAY = "models.append(dict(type=ReplayModel, abbr='replay', path='{dataset}.js
 
 def run(folder: Path, text: str, **environment: str) -> str:
     (folder / 'mine.py').write_text(text)
-    # In debug mode one process does it all: importing the framework for each task takes most of the time.
-    command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out', '--debug']
     env = {**os.environ, 'TOOLEVAL_CACHE': str(folder / 'cache'), **environment}
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    done = run_opencompass('mine.py', '-w', 'out', '--debug', cwd=folder, env=env)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 
