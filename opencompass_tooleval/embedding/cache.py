@@ -4,7 +4,7 @@ A cache is a folder of shards. A shard is written once, under a temporary name, 
 all of it or nothing, and no lock is needed. Two processes that encode the same text write it twice, which is harmless.
 
 A shard is a JSON header line ``{"count": n, "dimension": d, "index": digest}``, n keys of 32 hex digits, n CRC-32 of
-the vectors, and n x d little-endian float32. Whatever does not fit its header is ignored, said, and recomputed.
+the vectors, and n x d little-endian float32. What does not fit its header is ignored with a warning, and recomputed.
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ class VectorCache:
 
     def load(self, texts: Iterable[str]) -> dict[str, Vector]:
         """Returns the vectors of those ``texts`` that the cache holds intact."""
-        wanted = {text_key(text).encode(): text for text in texts}
-        found: dict[str, Vector] = {}
-        if self.folder is None or not wanted:
-            return found
-        ask = np.array(sorted(wanted), dtype=f'S{_KEY}')
+        text_of_key = {text_key(text).encode(): text for text in texts}
+        vectors: dict[str, Vector] = {}
+        if self.folder is None or not text_of_key:
+            return vectors
+        ask = np.array(sorted(text_of_key), dtype=f'S{_KEY}')
         for shard in sorted(self.folder.glob('*.shard')):
             try:
-                found.update(self._read(shard, ask, wanted))
+                vectors.update(self._read(shard, ask, text_of_key))
             except (OSError, ValueError, KeyError, TypeError) as error:
                 logger.warning('ignoring the damaged embedding cache file %s (%s); it is recomputed', shard, error)
-        return found
+        return vectors
 
     @staticmethod
-    def _read(shard: Path, ask: NDArray[np.bytes_], wanted: Mapping[bytes, str]) -> dict[str, Vector]:
+    def _read(shard: Path, ask: NDArray[np.bytes_], text_of_key: Mapping[bytes, str]) -> dict[str, Vector]:
         with shard.open('rb') as stream:
             header = json.loads(stream.readline(200))
             count, dimension = header['count'], header['dimension']
@@ -90,7 +90,7 @@ class VectorCache:
         for row in rows:
             vector = np.array(vectors[row], dtype=np.float32)
             if zlib.crc32(vector.tobytes()) == sums[row]:
-                intact[wanted[bytes(keys[row])]] = vector
+                intact[text_of_key[bytes(keys[row])]] = vector
             else:
                 damaged += 1
         if damaged:

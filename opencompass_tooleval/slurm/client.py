@@ -157,8 +157,8 @@ class Slurm:
         except subprocess.TimeoutExpired as error:
             raise _PassingError(f'{command[0]} timed out') from error
         if done.returncode:
-            said = done.stderr.strip() or f'exit status {done.returncode}'
-            raise (_PassingError if is_passing(said) else SlurmError)(f'{command[0]}: {said}')
+            message = done.stderr.strip() or f'exit status {done.returncode}'
+            raise (_PassingError if is_passing(message) else SlurmError)(f'{command[0]}: {message}')
         return done.stdout
 
     def _patiently(

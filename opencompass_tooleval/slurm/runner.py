@@ -124,8 +124,8 @@ class SlurmArrayRunner(BaseRunner):
                 bar.update()
                 if element.code:
                     why = ', '.join(filter(None, [element.state, f'code {element.code}', f'{element.failures} times']))
-                    said = last_error(element.log) or 'its log names no error'
-                    get_logger().error(f'task {names[element.number]} fail ({why}): {said}\nsee {element.log}')
+                    error = last_error(element.log) or 'its log names no error'
+                    get_logger().error(f'task {names[element.number]} fail ({why}): {error}\nsee {element.log}')
 
             Stage(
                 folder=folder,

@@ -152,54 +152,54 @@ def array_indices(indices: Iterable[int]) -> str:
     return ','.join(f'{run[0]}-{run[-1]}' if len(run) > 1 else str(run[0]) for run in ends)
 
 
-def read_job_id(said: str) -> str:
+def read_job_id(output: str) -> str:
     """The job of ``sbatch --parsable``: ``7``, or ``7;cluster``.
 
     Raises:
         ValueError: It says something else.
     """
-    job_id = said.strip().partition('\n')[0].partition(';')[0]
+    job_id = output.strip().partition('\n')[0].partition(';')[0]
     if not job_id.isdigit():
-        raise ValueError(f'sbatch --parsable said {said!r}, not a job id')
+        raise ValueError(f'sbatch --parsable printed {output!r}, not a job id')
     return job_id
 
 
-def read_states(said: str) -> dict[tuple[str, int], State]:
+def read_states(output: str) -> dict[tuple[str, int], State]:
     """States of elements by job and index, from ``squeue --noheader --array --format=STATE_FORMAT``."""
-    rows = (line.split(maxsplit=3) for line in said.splitlines())
+    rows = (line.split(maxsplit=3) for line in output.splitlines())
     return {(row[0], int(row[1])): State(*row[2:]) for row in rows if len(row) > 2 and row[1].isdigit()}
 
 
-def read_jobs(said: str) -> set[tuple[str, str]]:
+def read_jobs(output: str) -> set[tuple[str, str]]:
     """Id and name of jobs that are not over, from ``squeue --noheader --format=JOB_FORMAT``."""
-    rows = (line.split(maxsplit=2) for line in said.splitlines())
+    rows = (line.split(maxsplit=2) for line in output.splitlines())
     return {(row[0], row[2]) for row in rows if len(row) > 2 and not State(row[1]).is_over}
 
 
-def read_array_limit(said: str) -> int:
+def read_array_limit(output: str) -> int:
     """Elements that an array may have, from ``scontrol show config``; indices are below it.
 
     Raises:
-        ValueError: It is not said, or the cluster has job arrays switched off.
+        ValueError: It is not in there, or the cluster has job arrays switched off.
     """
-    found = re.search(r'^[ \t]*MaxArraySize[ \t]*=[ \t]*(\d{1,12})', said, re.MULTILINE)
-    if found is None:
+    largest_array = re.search(r'^[ \t]*MaxArraySize[ \t]*=[ \t]*(\d{1,12})', output, re.MULTILINE)
+    if largest_array is None:
         raise ValueError('scontrol show config names no MaxArraySize')
-    tasks = re.search(r'^[ \t]*SchedulerParameters[ \t]*=.*\bmax_array_tasks=(\d{1,12})', said, re.MULTILINE)
-    limit = min(int(number[1]) for number in (found, tasks) if number)
+    tasks = re.search(r'^[ \t]*SchedulerParameters[ \t]*=.*\bmax_array_tasks=(\d{1,12})', output, re.MULTILINE)
+    limit = min(int(number[1]) for number in (largest_array, tasks) if number)
     if limit < 1:
         raise ValueError('this cluster allows no job arrays (MaxArraySize=0)')
     return limit
 
 
-def is_passing(said: str) -> bool:
+def is_passing(output: str) -> bool:
     """Whether an error of a Slurm command is one that passes: its controller is busy, restarting or out of reach."""
-    return bool(_PASSING.search(said))
+    return bool(_PASSING.search(output))
 
 
-def is_forgotten(said: str) -> bool:
+def is_forgotten(output: str) -> bool:
     """Whether ``squeue`` means that the jobs have ended so long ago that Slurm forgot them."""
-    return 'Invalid job id' in said
+    return 'Invalid job id' in output
 
 
 def file_pattern(path: str) -> str:

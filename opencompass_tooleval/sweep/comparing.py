@@ -49,13 +49,15 @@ class Side:
             DataError: There are none; the message says what there is.
         """
         pairs = list(work.pairs())
-        mine = [dataset for name, dataset in pairs if name == model]
-        if not mine:
-            known = ', '.join(sorted({name for name, _ in pairs})) or 'none'
-            raise DataError(work.path, f'there is no result of a model {model!r}; the models here: {known}')
-        chosen = frozenset(dataset for dataset in mine if fnmatchcase(dataset, pattern))
+        own_datasets = [dataset for name, dataset in pairs if name == model]
+        if not own_datasets:
+            models = ', '.join(sorted({name for name, _ in pairs})) or 'none'
+            raise DataError(work.path, f'there is no result of a model {model!r}; the models here: {models}')
+        chosen = frozenset(dataset for dataset in own_datasets if fnmatchcase(dataset, pattern))
         if not chosen:
-            raise DataError(work.path, f'no data set of {model} matches {pattern!r}; there are: {", ".join(mine)}')
+            raise DataError(
+                work.path, f'no data set of {model} matches {pattern!r}; there are: {", ".join(own_datasets)}'
+            )
         return cls(work, model, chosen)
 
     def result(self, dataset: str) -> Result | None:
@@ -122,7 +124,7 @@ class _Comparer:
     """Takes data sets one after the other, and keeps of each what the tables need."""
 
     def __init__(self, samples: int, seed: int) -> None:
-        self.found = Comparison()
+        self.comparison = Comparison()
         self._samples, self._seed = samples, seed
         self._rows: dict[Score, Row] = {}
         self._pairs: dict[Score, Pairs] = {}
@@ -131,22 +133,22 @@ class _Comparer:
     def add(self, dataset: str, first: Result, second: Result) -> list[Difference]:
         """Compares the results of a data set; returns the samples that differ, in the data's order."""
         metrics = [metric for metric in metrics_of(first) if metric in metrics_of(second)]
-        known = {(dataset, metric): pairs for metric in metrics if (pairs := pairs_of(first, second, metric))}
-        self._pairs |= known
-        self._means |= resample(known, self._samples, self._seed)
+        paired = {(dataset, metric): pairs for metric in metrics if (pairs := pairs_of(first, second, metric))}
+        self._pairs |= paired
+        self._means |= resample(paired, self._samples, self._seed)
         unpaired: dict[str, list[str]] = {}
         for metric in metrics:
             score = dataset, metric
-            if score not in known:
+            if score not in paired:
                 unpaired.setdefault(why_unpaired(first, second, metric), []).append(metric)
             row = self._row(score, {score: 1.0}, (first[metric], second[metric]))
             error_a, error_b = _error(first, metric, row.error_a), _error(second, metric, row.error_b)
             self._rows[score] = replace(row, error_a=error_a, error_b=error_b)
-            self.found.datasets.append(self._rows[score])
-        self.found.notes += [f'{dataset}: no interval of {_some(those)}: {why}' for why, those in unpaired.items()]
+            self.comparison.datasets.append(self._rows[score])
+        self.comparison.notes += [f'{dataset}: no interval of {_some(those)}: {why}' for why, those in unpaired.items()]
         different = differences(first, second)
-        self.found.records[dataset] = len(_ids(first) & _ids(second))
-        self.found.differing[dataset] = [
+        self.comparison.records[dataset] = len(_ids(first) & _ids(second))
+        self.comparison.differing[dataset] = [
             sample_row(dataset, one, 'values', 'reason') for one in sorted(different, key=lambda one: -one.size)
         ]
         return different
@@ -156,7 +158,9 @@ class _Comparer:
         unpaired = [f'{dataset} {metric}' for dataset, metric in column if (dataset, metric) not in self._means]
         if unpaired:
             if name not in column:
-                self.found.notes.append(f'{name[0]} {name[1]}: no interval, for want of that of {_some(unpaired)}')
+                self.comparison.notes.append(
+                    f'{name[0]} {name[1]}: no interval, since there is none of {_some(unpaired)}'
+                )
             return Row(*name, a, None, b, None, b - a)
         drawn = compare_column(column, self._pairs, self._means)
         interval = drawn.interval
@@ -179,11 +183,11 @@ class _Comparer:
             missing = {dataset for dataset, metric in column if (dataset, metric) not in self._rows}
             lacking.setdefault(name[0], set()).update(missing)
             if not missing:
-                self.found.tables.append(self._column(name, column))
-        for table in dict.fromkeys(row.name for row in self.found.tables):
+                self.comparison.tables.append(self._column(name, column))
+        for table in dict.fromkeys(row.name for row in self.comparison.tables):
             if lacking[table]:
-                said = f'some columns are left out, since not both models have {_some(sorted(lacking[table]))}'
-                self.found.notes.append(f'{table}: {said}')
+                what = f'some columns are left out, since not both models have {_some(sorted(lacking[table]))}'
+                self.comparison.notes.append(f'{table}: {what}')
 
 
 def _error(result: Result, metric: str, drawn: float | None) -> float | None:
@@ -212,9 +216,9 @@ def _notes(dataset: str, results: Sequence[Result], models: Sequence[str]) -> It
     if first != second:
         both, either = len(first & second), len(first | second)
         yield f'{dataset}: {both} of {either} records are in both; the difference is over these'
-    known = [_part(result, 'provenance') for result in results]
-    for key in dict.fromkeys([*known[0], *known[1]]):
-        a, b = (provenance.get(key) for provenance in known)
+    provenances = [_part(result, 'provenance') for result in results]
+    for key in dict.fromkeys([*provenances[0], *provenances[1]]):
+        a, b = (provenance.get(key) for provenance in provenances)
         if a != b and key not in _NOT_SETTINGS:
             yield f'{dataset}: {key} is {a!r} of one and {b!r} of the other; the scores may not compare'
     for model, result in zip(models, results, strict=True):
@@ -246,10 +250,10 @@ def compare(
     a, b = sides
     both = sorted(a.datasets & b.datasets)
     if not both:
-        said = ' and '.join(f'{side.model} has {_some(sorted(side.datasets))}' for side in sides)
-        raise DataError(a.work.path, f'the models share no data set: {said}')
+        what = ' and '.join(f'{side.model} has {_some(sorted(side.datasets))}' for side in sides)
+        raise DataError(a.work.path, f'the models share no data set: {what}')
     comparer = _Comparer(samples, seed)
-    notes = comparer.found.notes
+    notes = comparer.comparison.notes
     for side, other in ((a, b), (b, a)):
         only = sorted(side.datasets - other.datasets)
         notes += [f'{dataset}: only {side.model} has a result' for dataset in only]
@@ -262,4 +266,4 @@ def compare(
         sink(dataset, comparer.add(dataset, first, second))
         notes += _notes(dataset, (first, second), (a.model, b.model))
     comparer.add_tables()
-    return comparer.found
+    return comparer.comparison

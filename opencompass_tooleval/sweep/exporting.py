@@ -154,16 +154,16 @@ class Exporter:
 
     def __init__(self, work: WorkDir, models: Sequence[str] = ('*',), datasets: Sequence[str] = ('*',)) -> None:
         self._work = work
-        found = sorted({*work.pairs(), *_answered(work)})
+        pairs = sorted({*work.pairs(), *_answered(work)})
         self._pairs = [
             (model, dataset)
-            for model, dataset in found
+            for model, dataset in pairs
             if any(fnmatchcase(model, pattern) for pattern in models)
             and any(fnmatchcase(dataset, pattern) for pattern in datasets)
         ]
         if not self._pairs:
-            there = ', '.join(f'{model} x {dataset}' for model, dataset in found[:5]) or 'nothing'
-            raise DataError(work.path, f'nothing to export; there is {there}{", ..." if len(found) > 5 else ""}')
+            there = ', '.join(f'{model} x {dataset}' for model, dataset in pairs[:5]) or 'nothing'
+            raise DataError(work.path, f'nothing to export; there is {there}{", ..." if len(pairs) > 5 else ""}')
 
     def export(
         self,

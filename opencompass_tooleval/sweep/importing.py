@@ -87,8 +87,8 @@ def _stored_rows(file: Path) -> Iterator[dict[str, Any]]:
     count = 0
     try:
         with parquet.ParquetFile(file) as table:
-            wanted = [name for name in (*COLUMNS['predictions'], PROMPT) if name in table.schema_arrow.names]
-            for batch in table.iter_batches(_BATCH, columns=wanted):
+            columns = [name for name in (*COLUMNS['predictions'], PROMPT) if name in table.schema_arrow.names]
+            for batch in table.iter_batches(_BATCH, columns=columns):
                 yield from batch.to_pylist()
                 count += len(batch)
     except (pyarrow.ArrowException, OSError, ValueError) as error:

@@ -87,9 +87,9 @@ def accepting(config: Path) -> Again:
     return Again(content, {(model, dataset) for model in models for dataset in datasets})
 
 
-def in_config(unanswered: Sequence[Unanswered], known: set[tuple[str, str]]) -> list[Unanswered]:
+def in_config(unanswered: Sequence[Unanswered], pairs: set[tuple[str, str]]) -> list[Unanswered]:
     """The same, each under the data set of the config that it is, or is a shard of."""
-    datasets = {dataset for _, dataset in known}
+    datasets = {dataset for _, dataset in pairs}
     return [replace(one, dataset=whole_name(one.file.stem, datasets)) for one in unanswered]
 
 

@@ -73,11 +73,11 @@ def check_shards(files: Sequence[Path], record_ids: Sequence[str]) -> None:
     """
     start = 0
     for file in files:
-        found = [str(row.get('record_id')) for row in read_predictions(file)]
-        expected = list(record_ids[start : start + len(found)])
-        if found != expected:
-            missing = [record for record in expected if record not in set(found)]
-            foreign = [record for record in found if record not in set(expected)]
+        actual = [str(row.get('record_id')) for row in read_predictions(file)]
+        expected = list(record_ids[start : start + len(actual)])
+        if actual != expected:
+            missing = [record for record in expected if record not in set(actual)]
+            foreign = [record for record in actual if record not in set(expected)]
             what = f"this shard should begin with the data set's record {start}"
             if missing or foreign:
                 what += f'; {len(missing)} records are missing ({", ".join(missing[:_SHOWN])}) and '
@@ -85,7 +85,7 @@ def check_shards(files: Sequence[Path], record_ids: Sequence[str]) -> None:
             else:
                 what += '; its records are in another order'
             raise DataError(file, what, cure=CURE)
-        start += len(found)
+        start += len(actual)
     if start != len(record_ids):
         what = f'the shards end here with {start} of {len(record_ids)} records'
         raise DataError(files[-1], what, cure='opencompass ... -r')

@@ -141,12 +141,12 @@ def look(work: WorkDir, model: str, dataset: str) -> Cell:
         return Cell(model, dataset, State.FAILED if error else State.ANSWERED, count, count, None, error, log)
     finished = sum(len(read_predictions(file)) for file in numbered_shards(whole).values())
     works = [_work(file) for file in sorted(set(_unfinished(whole)))]
-    answered = finished + sum(one.answered for one in works)
-    said = [one.samples for one in works]
-    samples_all = finished + sum(filter(None, said)) if works and all(said) else None
-    if any(one.running for one in works):
-        rates = [one.rate for one in works if one.rate]
-        waiting = next((shorten(one.waiting) for one in works if one.waiting), '')
+    answered = finished + sum(file.answered for file in works)
+    sample_counts = [file.samples for file in works]
+    samples_all = finished + sum(filter(None, sample_counts)) if works and all(sample_counts) else None
+    if any(file.running for file in works):
+        rates = [file.rate for file in works if file.rate]
+        waiting = next((shorten(file.waiting) for file in works if file.waiting), '')
         return Cell(model, dataset, State.RUNNING, answered, samples_all, sum(rates) or None, waiting=waiting)
     error, log = _failure(work, model, dataset, 'eval' if finished and not works else 'infer')
     if error:

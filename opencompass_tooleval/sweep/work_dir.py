@@ -160,8 +160,8 @@ def _last_words(lines: Sequence[str]) -> str:
     after = lines[logged + 1 :]
     caught = logged >= 0 and 'FAILED ' in lines[logged]
     raised = not caught and any('Traceback (most recent call last)' in line for line in after)
-    said = (line for line in reversed(after) if _STOPPED.search(line) or (raised and _RAISED.match(line)))
-    return next(said, '').strip()
+    reasons = (line for line in reversed(after) if _STOPPED.search(line) or (raised and _RAISED.match(line)))
+    return next(reasons, '').strip()
 
 
 def last_error(log: Path, dataset: str = '', ended: bool = True) -> str:
@@ -169,9 +169,9 @@ def last_error(log: Path, dataset: str = '', ended: bool = True) -> str:
 
     Args:
         log: The log of a task.
-        dataset: The data set whose error it shall be: one that failed by name, or what ended the task. Without it, any
-            line with an error will do.
-        ended: Whether the task has ended, for all that is known; if not, only an error by name counts.
+        dataset: The data set whose error is meant: one that failed by name, or what ended the task. Without it, any
+            line with an error counts.
+        ended: Whether the task has ended, as far as can be told; if not, only an error by name counts.
     """
     if not log.is_file():
         return ''

@@ -1,7 +1,7 @@
 """T-Eval's files -> typed records. Every quirk of the data ends here.
 
 A file is one JSON object, id -> record. ``origin_prompt`` is a list of messages or the same as JSON text, the gold
-answer of a call is a dict or its JSON or Python text, and the format is said in ``meta`` or in ``meta_data``.
+answer of a call is a dict or its JSON or Python text, and the format stands in ``meta`` or in ``meta_data``.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ PARTS = {
 """Kind -> the parts of a call that its gold must have and its answer is asked for."""
 
 
-def _said_format(raw: Mapping[str, Any], field: str, key: str, default: str) -> Any:
+def _stated_format(raw: Mapping[str, Any], field: str, key: str, default: str) -> Any:
     meta = raw.get(field, {})
     if not isinstance(meta, dict):
         raise _Fault(f'field {field!r} is no object')
@@ -257,14 +257,14 @@ def _said_format(raw: Mapping[str, Any], field: str, key: str, default: str) -> 
 
 def _format(raw: Mapping[str, Any], subset: Subset) -> str:
     if subset.kind == 'plan':
-        said = _said_format(raw, 'meta', 'prompt_type', subset.format)
+        kind = _stated_format(raw, 'meta', 'prompt_type', subset.format)
         allowed: tuple[str, ...] = (subset.format,)
     else:
-        said = _said_format(raw, 'meta_data', 'response_format', subset.format)
+        kind = _stated_format(raw, 'meta_data', 'response_format', subset.format)
         allowed = ('json', 'string') if subset.kind == 'instruct' else (subset.format, 'string')
-    if said not in allowed:
-        raise _Fault(f'format {said!r} does not belong to {subset.name}')
-    return 'str' if said == 'string' and subset.kind != 'instruct' else str(said)
+    if kind not in allowed:
+        raise _Fault(f'format {kind!r} does not belong to {subset.name}')
+    return 'str' if kind == 'string' and subset.kind != 'instruct' else str(kind)
 
 
 def _template(raw: Mapping[str, Any], answer_format: str) -> Mapping[str, str]:

@@ -134,8 +134,8 @@ def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Simila
         return values, parsed.reason
     gold = cast(CallGold, record.gold)
     values['parse_rate'] = 1.0
-    for part, (predicted, wanted) in _compared(record, parsed, protocol).items():
-        values[part] = min(1.0, float(similarity.matrix([predicted], [wanted])[0, 0]))
+    for part, (predicted, expected) in _compared(record, parsed, protocol).items():
+        values[part] = min(1.0, float(similarity.matrix([predicted], [expected])[0, 0]))
     if 'name' in parsed.value:
         name = parsed.value['name']
         right = name == gold.name if record.format == 'json' else retrieved(name, gold.name, protocol.strict)

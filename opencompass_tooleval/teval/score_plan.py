@@ -31,12 +31,12 @@ def _first_api(text: str, apis: Sequence[str], strict: bool) -> str | None:
     Of two that begin at the same place the official code takes the one that is listed first, even where it is only the
     beginning of the other (``Map.get`` in ``Map.get_route``); strict takes the longer.
     """
-    found = [
+    occurrences = [
         (place, -len(name) if strict else 0, order)
         for order, name in enumerate(apis)
         if (place := text.find(name)) >= 0
     ]
-    return apis[min(found)[2]] if found else None
+    return apis[min(occurrences)[2]] if occurrences else None
 
 
 def _read_lines(record: Record, text: str, protocol: Protocol) -> Parsed:

@@ -107,11 +107,11 @@ def gold_arguments(call: Call, tool: Tool, *, published: bool = False) -> dict[s
         tool: The definition of its tool.
         published: Values as the published file has them, cut and quoted, instead of the plan's.
     """
-    known = properties(tool)
+    documented = properties(tool)
     return {
         argument.name: published_value(argument) if published else argument.value
         for argument in call.arguments
-        if argument.name in known
+        if argument.name in documented
     }
 
 

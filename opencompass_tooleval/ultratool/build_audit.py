@@ -25,41 +25,44 @@ Hits = Iterator[tuple[str, int]]
 
 _HAN = re.compile('[\u4e00-\u9fff]')
 _REREAD = ('json', '\n', 'true', 'false', 'null', 'None', '，', '\\_')
-_QUESTIONS: dict[str, tuple[str, ...]] = {
-    'planning': ('row that differs from the plan',),
-    'tool_usage_awareness': (
-        'row that differs from the plan',
-        'leaf step that the plan marks as a parent: not asked',
-        'parent step that is asked',
-    ),
-    'tool_creation': (
-        'withheld tool among the tools to look at',
-        'tool to look at that could do a withheld step, by our criterion',
-        'gold tool that differs from the toolset of the plan',
-        'later step that calls a withheld tool: not asked',
-    ),
-    'tool_usage': (
-        'value cut at a comma (repaired)',
-        'value that kept its double quotes (repaired)',
-        'step whose call was left out, with its tool',
-        'gold tool not in the toolset',
-        'gold argument not in the properties of its tool',
-        'argument of the plan that its tool does not have: left out',
-        'argument of the plan that is left out otherwise',
-        'step without any argument',
-        'required argument that is missing',
-        'empty value',
-        'value in Chinese script in an English file',
-        'number or integer whose value is words',
-        'boolean, written true or false',
-        'value that the published reading alters in a right answer',
-    ),
+_FAULTS: dict[str, dict[str, str]] = {
+    'planning': {'differs': 'row that differs from the plan'},
+    'tool_usage_awareness': {
+        'differs': 'row that differs from the plan',
+        'leaf_as_parent': 'leaf step that the plan marks as a parent: not asked',
+        'parent_as_leaf': 'parent step that is asked',
+    },
+    'tool_creation': {
+        'withheld_shown': 'withheld tool among the tools to look at',
+        'serves': 'tool to look at that could do a withheld step, by our criterion',
+        'tool_differs': 'gold tool that differs from the toolset of the plan',
+        'later_call': 'later step that calls a withheld tool: not asked',
+    },
+    'tool_usage': {
+        'cut': 'value cut at a comma (repaired)',
+        'quoted': 'value that kept its double quotes (repaired)',
+        'no_call': 'step whose call was left out, with its tool',
+        'no_tool': 'gold tool not in the toolset',
+        'no_property': 'gold argument not in the properties of its tool',
+        'foreign': 'argument of the plan that its tool does not have: left out',
+        'lost': 'argument of the plan that is left out otherwise',
+        'bare': 'step without any argument',
+        'required': 'required argument that is missing',
+        'empty': 'empty value',
+        'chinese': 'value in Chinese script in an English file',
+        'words': 'number or integer whose value is words',
+        'boolean': 'boolean, written true or false',
+        'altered': 'value that the published reading alters in a right answer',
+    },
 }
-_ANY_TASK = (
-    'gold step that is not in the input',
-    'step that is asked, without gold',
-    'two gold steps of one number',
-)
+"""Task -> key of a fault -> what it is."""
+
+_FAULTS_OF_STEPS = {
+    'outside': 'gold step that is not in the input',
+    'unanswered': 'step that is asked, without gold',
+    'twice': 'two gold steps of one number',
+}
+"""Faults of every task but planning."""
 
 
 @dataclass(frozen=True)
@@ -80,50 +83,47 @@ class Finding:
 
 
 def _plan_hits(task: str, rows: Rows, samples: Sequence[PlanSample]) -> Hits:
-    differs, *awareness = _QUESTIONS[task]
     rebuild = planning_row if task == 'planning' else usage_awareness_row
     for number, (raw, sample) in enumerate(zip(rows, samples, strict=True)):
         if {key: raw.get(key) for key in ('input', 'reference')} != rebuild(sample):
-            yield differs, number
-        if not awareness:
+            yield 'differs', number
+        if task == 'planning':
             continue
         numbers = [step.text.split(None, 1)[0].rstrip('.') for step in sample.steps]
         for step, own in zip(sample.steps, numbers, strict=True):
             has_children = any(other.startswith(f'{own}.') for other in numbers)
             if step.is_parent != has_children:
-                yield awareness[0] if step.is_parent else awareness[1], number
+                yield 'leaf_as_parent' if step.is_parent else 'parent_as_leaf', number
 
 
 def _creation_hits(rows: Rows, samples: Sequence[PlanSample]) -> Hits:
-    inside, serves, differs, later = _QUESTIONS['tool_creation']
     withheld = published_withheld(rows)
     for number, (raw, sample) in enumerate(zip(rows, samples, strict=True)):
         gold = [item['tool'] for item in raw['reference']]
         for shown in raw['toolset']:
             if shown['name'] in withheld[number]:
-                yield inside, number
+                yield 'withheld_shown', number
             elif any(same_function(shown, tool) for tool in gold):
-                yield serves, number
-        yield from ((differs, number) for tool in gold if tool not in sample.tools)
+                yield 'serves', number
+        yield from (('tool_differs', number) for tool in gold if tool not in sample.tools)
         asked = {item['step'] for item in raw['reference']}
         for position, call in sample.calls.items():
             if call.tool in withheld[number] and sample.steps[position].text not in asked:
-                yield later, number
+                yield 'later_call', number
 
 
 def _value_hits(value: str, schema: Any, english: bool) -> Iterator[str]:
-    *_, empty, script, words, boolean, altered = _QUESTIONS['tool_usage']
     kind = schema.get('type') if isinstance(schema, Mapping) else None
     if not value:
-        yield empty
+        yield 'empty'
     if english and _HAN.search(value):
-        yield script
+        yield 'chinese'
     if kind in ('integer', 'number') and value and not value.startswith('<') and not _is_number(value):
-        yield words
+        yield 'words'
     if value in ('true', 'false'):
-        yield boolean
+        yield 'boolean'
     if any(mark in value for mark in _REREAD):
-        yield altered
+        yield 'altered'
 
 
 def _is_number(value: str) -> bool:
@@ -135,46 +135,45 @@ def _is_number(value: str) -> bool:
 
 
 def _usage_hits(rows: Rows, samples: Sequence[PlanSample]) -> Hits:
-    cut, quoted, no_call, no_tool, no_property, foreign, lost, bare, required, *_ = _QUESTIONS['tool_usage']
     for erratum in find_errata(rows, samples):
-        yield cut if erratum.kind == 'cut' else quoted, erratum.row
+        yield 'cut' if erratum.kind == 'cut' else 'quoted', erratum.row
     english = sum(bool(_HAN.search(sample.question)) for sample in samples) < len(samples) / 2
     for number, (raw, sample) in enumerate(zip(rows, samples, strict=True)):
         tools = {tool['name']: tool for tool in raw['toolset']}
         gold = {(item['step'], item['tool']): item['param'] for item in raw['reference']}
         for position, call in sample.calls.items():
-            found = gold.get((sample.steps[position].text, call.tool))
-            if found is None:
-                yield no_call, number
+            values = gold.get((sample.steps[position].text, call.tool))
+            if values is None:
+                yield 'no_call', number
                 continue
-            known = gold_arguments(call, sample.tool(call.tool))
-            yield from ((foreign, number) for argument in call.arguments if argument.name not in known)
-            yield from ((lost, number) for name in known if name not in found)
+            documented = gold_arguments(call, sample.tool(call.tool))
+            yield from (('foreign', number) for argument in call.arguments if argument.name not in documented)
+            yield from (('lost', number) for name in documented if name not in values)
         for (_, name), param in gold.items():
             tool = tools.get(name)
             if tool is None:
-                yield no_tool, number
+                yield 'no_tool', number
                 continue
             if not param:
-                yield bare, number
-            yield from ((required, number) for key in tool.get('arguments', {}).get('required', ()) if key not in param)
+                yield 'bare', number
+            required = tool.get('arguments', {}).get('required', ())
+            yield from (('required', number) for key in required if key not in param)
             for key, value in param.items():
                 if key not in properties(tool):
-                    yield no_property, number
+                    yield 'no_property', number
                 for hit in _value_hits(str(value), properties(tool).get(key), english):
                     yield hit, number
 
 
 def _step_hits(rows: Rows) -> Hits:
-    outside, unanswered, twice = _ANY_TASK
     for number, raw in enumerate(rows):
         given = {item['step'] for item in raw['input']}
         asked = {item['step'] for item in raw['input'] if 'tool' in item}
         gold = [item['step'] for item in raw['reference']]
-        yield from ((outside, number) for step in gold if step not in given)
-        yield from ((unanswered, number) for step in asked - set(gold))
+        yield from (('outside', number) for step in gold if step not in given)
+        yield from (('unanswered', number) for step in asked - set(gold))
         numbers = [step.split(None, 1)[0] for step in gold]
-        yield from ((twice, number) for _ in range(len(numbers) - len(set(numbers))))
+        yield from (('twice', number) for _ in range(len(numbers) - len(set(numbers))))
 
 
 def _hits(task: str, rows: Rows, samples: Sequence[PlanSample]) -> Hits:
@@ -206,10 +205,12 @@ def audit(files: Mapping[str, Rows], samples: Sequence[PlanSample], *, examples:
     for task, rows in files.items():
         if len(rows) != len(samples):
             raise ValueError(f'{task} has {len(rows)} rows and test.json {len(samples)}')
-        hits = list(_hits(task, rows, samples))
-        for what in (*_QUESTIONS.get(task, ()), *(_ANY_TASK if task != 'planning' else ())):
-            found = [row for hit, row in hits if hit == what]
-            findings.append(Finding(task, what, len(found), tuple(dict.fromkeys(found))[:examples]))
+        faults = _FAULTS.get(task, {}) | (_FAULTS_OF_STEPS if task != 'planning' else {})
+        rows_with: dict[str, list[int]] = {fault: [] for fault in faults}
+        for fault, row in _hits(task, rows, samples):
+            rows_with[fault].append(row)
+        for fault, numbers in rows_with.items():
+            findings.append(Finding(task, faults[fault], len(numbers), tuple(dict.fromkeys(numbers))[:examples]))
     return findings
 
 

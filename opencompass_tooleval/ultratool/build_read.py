@@ -62,8 +62,8 @@ class PlanSample:
 
 def properties(tool: Tool) -> Mapping[str, Any]:
     """Name -> schema of a tool's arguments; a tool without any may lack the key."""
-    found = tool.get('arguments', {}).get('properties', {})
-    return found if isinstance(found, Mapping) else {}
+    schemas = tool.get('arguments', {}).get('properties', {})
+    return schemas if isinstance(schemas, Mapping) else {}
 
 
 class _Fault(ValueError):

@@ -121,8 +121,8 @@ def _borders(body: str, properties: Collection[str]) -> Iterator[re.Match[str]]:
     A name opens no second argument, so that ``f(a='x', b='y', a='z')`` gives ``b`` the value ``'y', a='z'``: a value
     that quotes a call is likelier than a call that says a thing twice.
     """
-    known = '|'.join(re.escape(name) for name in sorted(properties, key=len, reverse=True))
-    names = f'{known}|{_NAME}' if known else _NAME
+    documented = '|'.join(re.escape(name) for name in sorted(properties, key=len, reverse=True))
+    names = f'{documented}|{_NAME}' if documented else _NAME
     pattern = re.compile(rf'(?:^|[,，、;；])\s*(?P<quote>[\'"]?)(?P<name>{names})(?P=quote)\s*=(?!=)')
     previous: re.Match[str] | None = None
     seen: set[str] = set()

@@ -176,12 +176,12 @@ def _reasons(items: Iterable[Mapping[Any, Any]]) -> dict[str, str]:
     reasons: dict[str, str] = {}
     for item in items:
         fields = {_plain(str(label)): content for label, content in item.items()}
-        said = next((fields[name] for name in fields if name in _REASON_LABELS), None)
+        reason = next((fields[name] for name in fields if name in _REASON_LABELS), None)
         scored = [
             name for name, content in fields.items() if name not in _REASON_LABELS and _number(content) is not None
         ]
-        if said and len(scored) == 1:
-            reasons.setdefault(scored[0], bounded_text(said))
+        if reason and len(scored) == 1:
+            reasons.setdefault(scored[0], bounded_text(reason))
     return reasons
 
 

@@ -114,7 +114,7 @@ class _Published:
         record_id = self._by_content.setdefault(content, str(len(self._by_content)))
         if record_id not in self._gold_steps:
             texts = [item.get('step') for item in reference or () if isinstance(item, dict)]
-            self._gold_steps[record_id] = [found for text in texts if (found := step_number(text))]
+            self._gold_steps[record_id] = [step for text in texts if (step := step_number(text))]
         return record_id
 
     def _digest(self, record_id: str, step: str, data: Any) -> str:

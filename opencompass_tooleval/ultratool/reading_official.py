@@ -56,13 +56,13 @@ def _last_list(text: str) -> str:
 
     What ``re.findall(r'\\[\\{.*?\\}\\]', text)[-1]`` finds, in linear time.
     """
-    found, start = '', text.find('[{')
+    last_match, start = '', text.find('[{')
     while start >= 0:
         end = text.find('}]', start + 2)
         if end < 0:
             break
-        found, start = text[start : end + 2], text.find('[{', end + 2)
-    return found or text[: text.find(']') + 1]
+        last_match, start = text[start : end + 2], text.find('[{', end + 2)
+    return last_match or text[: text.find(']') + 1]
 
 
 def cut(text: str, reading: str, lists: str) -> str:

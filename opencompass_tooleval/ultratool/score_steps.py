@@ -196,11 +196,11 @@ def item_of(
 def other_steps(record: Record, items: Sequence[Any], protocol: Protocol) -> Iterator[OtherStep]:
     """Predicted items that are the first of no gold step."""
     plan = {step.number for step in record.steps}
-    wanted = {step.number for step in record.reference}
+    unanswered = {step.number for step in record.reference}
     for item in items:
         number = number_of(item, protocol)
-        if number in wanted:
-            wanted.discard(number)
+        if number in unanswered:
+            unanswered.discard(number)
         else:
             yield OtherStep(number, REDUNDANT_STEP if number in plan else WRONG_STEP)
 

@@ -45,10 +45,10 @@ def _arguments(record: Record, step: Step, param: Mapping[Any, Any]) -> Iterator
             continue
         alike = similarity(param[name], value)
         yield ArgumentScore(name, OK if alike == 1 else ARGS_WRONG, alike, param[name], value)
-    known = next((tool.properties for tool in record.toolset if tool.name == step.tool), None)
+    documented = next((tool.properties for tool in record.toolset if tool.name == step.tool), None)
     for name, value in param.items():
         if name not in gold:
-            extra = known is None or name in known
+            extra = documented is None or name in documented
             yield ArgumentScore(str(name), ARGS_EXTRA if extra else ARGS_HALLUCINATED, None, value)
 
 

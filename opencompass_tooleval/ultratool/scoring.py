@@ -43,8 +43,8 @@ def _gold(record: Record) -> Any:
     """The gold plan, or number of a step -> what it should have: flag, name, arguments or tool."""
     if record.subset.kind == 'planning':
         return record.plan
-    wanted = {'awareness': lambda step: int(step.tool), 'usage': lambda step: step.param}
-    return {step.number: wanted.get(record.subset.kind, lambda step: step.tool)(step) for step in record.reference}
+    gold_of = {'awareness': lambda step: int(step.tool), 'usage': lambda step: step.param}
+    return {step.number: gold_of.get(record.subset.kind, lambda step: step.tool)(step) for step in record.reference}
 
 
 def _answered(record: Record, parsed: Parsed, outcome: Outcome, protocol: Protocol) -> Any:
@@ -156,11 +156,11 @@ def score_judgements(
         ValueError: A judgement is of none of the records.
     """
     grouped = _by_record(judgements, None if records is None else [record.id for record in records])
-    known = {record.id: record for record in records or ()}
+    record_of = {record.id: record for record in records or ()}
     scores = []
-    for record_id, mine in grouped.items():
-        record = known.get(record_id)
-        outcome = score_judged.score(subset, score_judged.complete(record, mine) if record else mine, protocol)
+    for record_id, judged in grouped.items():
+        record = record_of.get(record_id)
+        outcome = score_judged.score(subset, score_judged.complete(record, judged) if record else judged, protocol)
         values = {metric: outcome.values.get(metric) for metric in subset.metrics}
         scores.append(
             StepsScore(
@@ -224,8 +224,8 @@ def breakdown(scores: Sequence[StepsScore], metrics: Sequence[str]) -> dict[str,
     for score in scores:
         by_domain.setdefault(score.domain or NO_DOMAIN, []).append(score)
     domains = {
-        domain: {'samples': len(mine), **aggregate_scores(mine, metrics).metrics}
-        for domain, mine in sorted(by_domain.items())
+        domain: {'samples': len(scores_of_domain), **aggregate_scores(scores_of_domain, metrics).metrics}
+        for domain, scores_of_domain in sorted(by_domain.items())
     }
     return {
         'steps': sum(len(score.steps) for score in scores),
