@@ -14,11 +14,11 @@ from rich.console import Console
 from opencompass_tooleval.cli.commands import Command, command_group
 from opencompass_tooleval.cli.options import DetailsOption, JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
-from opencompass_tooleval.core.benchmark import Benchmark, Scored, all_benchmarks, find_benchmark
+from opencompass_tooleval.core.benchmark import Benchmark, ScoredAnswers, all_benchmarks, find_benchmark
 from opencompass_tooleval.sweep.right_subset import warn_if_unread
 
 
-def _result(benchmark: Benchmark, subset: str, scored: Scored) -> dict[str, Any]:
+def _result(benchmark: Benchmark, subset: str, scored: ScoredAnswers) -> dict[str, Any]:
     return {
         'benchmark': benchmark.name,
         'subset': subset,
@@ -31,14 +31,14 @@ def _result(benchmark: Benchmark, subset: str, scored: Scored) -> dict[str, Any]
     }
 
 
-def _notes(scored: Scored) -> Iterator[str]:
+def _notes(scored: ScoredAnswers) -> Iterator[str]:
     yield from scored.notes
     if scored.expected not in (None, len(scored.scores)):
         count = f'{len(scored.scores)} {scored.unit} of {scored.expected}'
         yield f'{count}: not comparable with the paper'
 
 
-def _print(benchmark: Benchmark, result: dict[str, Any], scored: Scored) -> None:
+def _print(benchmark: Benchmark, result: dict[str, Any], scored: ScoredAnswers) -> None:
     console = Console()
     title = f'{benchmark.title} {scored.title}, {len(scored.scores)} {scored.unit}'
     print_metrics(title, result, console)
@@ -74,7 +74,7 @@ def score_recorded(
         OSError: An output cannot be written.
     """
     check_outputs(json_out, details)
-    scored: Scored = resolve_name(benchmark.score)(subset, predictions, **options)
+    scored: ScoredAnswers = resolve_name(benchmark.score)(subset, predictions, **options)
     if predictions:
         warn_if_unread(scored.scores, predictions, subset)
     result = _result(benchmark, subset, scored)
@@ -86,7 +86,7 @@ def score_recorded(
         notes.print(f'NOTE {note}', markup=False, soft_wrap=True)
 
 
-def _own_options(function: Callable[..., Scored]) -> Iterator[Parameter]:
+def _own_options(function: Callable[..., ScoredAnswers]) -> Iterator[Parameter]:
     """The keyword parameters of a room's function as options: ``Annotated[type, 'help'] = default``."""
     for parameter in signature(function, eval_str=True).parameters.values():
         if parameter.kind is Parameter.KEYWORD_ONLY:

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from pkgutil import resolve_name
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from opencompass_tooleval.core.aggregate import Aggregate
-from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.variants import VariantKind
+if TYPE_CHECKING:  # numpy would make `tooleval list` slow
+    from opencompass_tooleval.core.aggregate import Aggregate
+    from opencompass_tooleval.core.result import SampleScore
+    from opencompass_tooleval.core.variants import VariantKind
 
 _PACKAGE = __name__.partition('.')[0]
 
@@ -113,8 +114,8 @@ class Benchmark:
         paper: Where it is published.
         subsets: Names of all subsets.
         files: All data files.
-        score: Names the function behind ``tooleval score``: ``(subset, predictions, *, own options) -> Scored``. Its
-            keyword parameters are the benchmark's own options: ``Annotated[type, 'help'] = default``.
+        score: Names the function behind ``tooleval score``: ``(subset, predictions, *, own options) ->
+            ScoredAnswers``. Its keyword parameters are the benchmark's own options, as ``Annotated[type, 'help']``.
         configured: Names the function behind ``tooleval prompts``: ``(subset, *, ...) -> ConfiguredDataset``; of
             ``language``, ``version``, ``method``, ``data`` and ``instructions`` it takes those that the benchmark has.
         origin: Where the files come from, as a sentence.
@@ -147,8 +148,8 @@ class Benchmark:
 
     @property
     def prepare(self) -> str:
-        """The command that brings its files."""
-        return f'tooleval prepare {self.name}' + ('' if self.fetch else ' --from DIR')
+        """The command that brings its files, or says how to get them."""
+        return f'tooleval prepare {self.name}'
 
 
 def find_benchmark(name: str) -> Benchmark:
@@ -175,7 +176,7 @@ def find_variant(name: str) -> VariantKind:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredAnswers:
     """Recorded answers, scored: what ``tooleval score`` writes and prints.
 
     Attributes:

@@ -6,11 +6,12 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.subset_names import named_subsets
-from opencompass_tooleval.sweep.recorded import RecordedAnswers
+from opencompass_tooleval.sweep.recorded import RecordedAnswers, load_recorded
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +46,24 @@ def check_name(
             raise DataError(path, f'{what} these are answers to {", ".join(sorted(held))}, not to {subset}')
         is_named = is_named or bool(held)
     return is_named
+
+
+def load_answers(predictions: Path, subset: str, subsets: Collection[str], ids: Sequence[str]) -> list[Answer]:
+    """Reads recorded answers to a subset, one per record.
+
+    Args:
+        predictions: Their file.
+        subset: What they are to be scored as.
+        subsets: All subsets of the benchmark.
+        ids: The records, in the data's order.
+
+    Raises:
+        DataError: A record has no answer, an answer belongs to none, or they are named after another subset.
+    """
+    recorded = load_recorded(predictions)
+    recorded.check_complete(ids)
+    check_name(predictions, subset, subsets, recorded=recorded)
+    return [recorded.answer(record_id, position) for position, record_id in enumerate(ids)]
 
 
 def check_prompts(

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import track
 
 from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.benchmark import Scored
+from opencompass_tooleval.core.benchmark import ScoredAnswers
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import EncoderSimilarity
@@ -60,7 +60,7 @@ def score(
     encoder: Annotated[
         str | None, "'offline', a folder or a hub id; by default $TOOLEVAL_ENCODER or the official one."
     ] = None,
-) -> Scored:
+) -> ScoredAnswers:
     """Scores recorded answers: a file, or a folder of one file per record.
 
     Raises:
@@ -83,7 +83,7 @@ def score(
     similarity = EncoderSimilarity(files, default_cache()) if files else None
     scores = score_answers([sample.record for sample in samples], answers, rules, similarity, _progress)
     foreign = files is not None and not is_official(files.name, language)
-    return Scored(
+    return ScoredAnswers(
         scores,
         aggregate(scores, row.metrics),
         f'{subset} {language}, {rules.name}',

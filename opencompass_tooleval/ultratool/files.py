@@ -36,7 +36,7 @@ def _read_example(language: str, files: Sequence[Path]) -> Content:
         build_prompt(path.stem, language, example, example)
     except ValueError as error:  # JSON and UTF-8 errors are
         raise DataError(path, f'the one-shot example is damaged ({error})', cure=CURE_MISSING) from error
-    return Content({'rows': 1})
+    return Content({'example': 1})
 
 
 def _read_annotated(files: Sequence[Path]) -> Content:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 from opencompass_tooleval.core.answer import clean
-from opencompass_tooleval.core.benchmark import Scored
+from opencompass_tooleval.core.benchmark import ScoredAnswers
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.recorded_row import read_recorded_row
 from opencompass_tooleval.sweep.judgement_files import judged_answers
@@ -185,7 +185,7 @@ def score(
     ] = None,
     scoring: Annotated[Literal['official', 'strict'], 'As published, or with its quirks mended.'] = 'official',
     gold: Annotated[Literal['official', 'repaired'], 'Which gold the data holds.'] = 'official',
-) -> Scored:
+) -> ScoredAnswers:
     """Scores recorded answers or judgements of one subset, such as ``tool_usage``.
 
     Raises:
@@ -204,7 +204,7 @@ def score(
     is_judged, has_judge = row.kind in JUDGED_KINDS, judgements is not None
     notes = ['nobody judged the answers: they were only read. Say --judgements FILE'] if is_judged > has_judge else []
     notes += ['the records are rebuilt: not comparable with the paper'] if rebuilt else []
-    return Scored(
+    return ScoredAnswers(
         scores,
         aggregate_scores(scores, row.metrics),
         f'{subset} {language} {rules.scoring}',

@@ -137,6 +137,14 @@ def test_imports_nothing_heavy(arguments: tuple[object, ...]) -> None:
     assert done.stderr.splitlines()[-1] == '[]'
 
 
+@pytest.mark.parametrize('command', ['--help', 'list'])
+def test_what_is_asked_first_imports_no_numbers(command: str) -> None:
+    code = f"import sys; sys.argv = ['tooleval', '{command}']; from opencompass_tooleval.cli.main import app"
+    code += "; app(standalone_mode=False); print('numpy' in sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=600)
+    assert (done.returncode, done.stderr) == (0, 'False\n')
+
+
 def test_score_without_an_encoder_imports_nothing_heavy(tmp_path: Path) -> None:
     path = write_json(tmp_path / 'answers.json', gold_answers('review_str_v2'))
     data = demo_file('review_str_v2')

@@ -14,7 +14,14 @@ from opencompass.registry import LOAD_DATASET
 
 from opencompass_tooleval.cli.doctor import Level, check_data
 from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.benchmark import BENCHMARKS, Benchmark, ConfiguredDataset, Content, DataFiles, Scored
+from opencompass_tooleval.core.benchmark import (
+    BENCHMARKS,
+    Benchmark,
+    ConfiguredDataset,
+    Content,
+    DataFiles,
+    ScoredAnswers,
+)
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.host.data_path import candidate_paths, resolve_data_path
@@ -33,7 +40,7 @@ def score(
     *,
     data: Annotated[Path, 'The riddles.'],
     case: Annotated[Literal['any', 'as written'], 'Of letters.'] = 'any',
-) -> Scored:
+) -> ScoredAnswers:
     riddles, recorded = json.loads(data.read_text()), load_recorded(predictions)
     recorded.check_complete(list(riddles))
     scores = []
@@ -43,7 +50,7 @@ def score(
         scores.append(
             SampleScore(name, {'solved': float(right)}, 'ok' if right else 'answer:wrong', said, 'text', gold)
         )
-    return Scored(scores, aggregate(scores, ('solved',)), subset, {'case': case, 'version': '1'}, expected=3)
+    return ScoredAnswers(scores, aggregate(scores, ('solved',)), subset, {'case': case, 'version': '1'}, expected=3)
 
 
 def configured(subset: str) -> ConfiguredDataset:

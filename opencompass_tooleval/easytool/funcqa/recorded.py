@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.benchmark import Scored
+from opencompass_tooleval.core.benchmark import ScoredAnswers
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.easytool.funcqa import VERSION
-from opencompass_tooleval.easytool.funcqa.files import DATA_PATH
+from opencompass_tooleval.easytool.funcqa.files import BENCHMARK, DATA_PATH
 from opencompass_tooleval.easytool.funcqa.logs import LoggedQuestion, count_labels, load_log
-from opencompass_tooleval.easytool.funcqa.records import CURE, TABLE, Record, find_subset, load_records
+from opencompass_tooleval.easytool.funcqa.records import CURE, Record, find_subset, load_records
 from opencompass_tooleval.easytool.funcqa.scoring import (
     ACCURACY,
     QuestionScore,
@@ -21,8 +21,7 @@ from opencompass_tooleval.easytool.funcqa.scoring import (
     score_trajectory,
 )
 from opencompass_tooleval.host.data_path import resolve_data_path
-from opencompass_tooleval.sweep.recorded import load_recorded
-from opencompass_tooleval.sweep.right_subset import check_name
+from opencompass_tooleval.sweep.right_subset import load_answers
 
 _PUBLISHED_ERROR = 2.34
 """Table 6, ChatGPT with EasyTool, over both subsets."""
@@ -43,10 +42,7 @@ def _about_log(log: Mapping[str, Any], labels: Mapping[str, Any] | None) -> Iter
 
 
 def _score_recorded(records: Sequence[Record], predictions: Path, subset: str) -> list[QuestionScore]:
-    recorded = load_recorded(predictions)
-    recorded.check_complete([record.id for record in records])
-    check_name(predictions, subset, [row.name for row in TABLE], recorded=recorded)
-    answers = [recorded.answer(record.id, position) for position, record in enumerate(records)]
+    answers = load_answers(predictions, subset, BENCHMARK.subsets, [record.id for record in records])
     try:
         return score_predictions(records, answers)
     except ValueError as error:
@@ -74,7 +70,7 @@ def score(
     gold: Annotated[
         Literal['official', 'repaired'], 'repaired mends the wrong answers of the published data.'
     ] = 'official',
-) -> Scored:
+) -> ScoredAnswers:
     """Scores trajectories: a predictions file, other recorded answers that hold their JSON, or a log of the authors.
 
     Raises:
@@ -93,7 +89,7 @@ def score(
         lines = list(_about_log(of_log['log'], of_log['labels']))
     counted = breakdown(scores)
     what = ', '.join(counted['methods']) if logged is None else "the authors' log"
-    return Scored(
+    return ScoredAnswers(
         scores,
         aggregate(scores, row.metrics),
         f'{subset}, {what}, {gold} gold',

@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.benchmark import Scored
+from opencompass_tooleval.core.benchmark import ScoredAnswers
 from opencompass_tooleval.easytool.restbench import VERSION
 from opencompass_tooleval.easytool.restbench.errata import count_kinds
-from opencompass_tooleval.easytool.restbench.files import DATA_PATH
+from opencompass_tooleval.easytool.restbench.files import BENCHMARK, DATA_PATH
 from opencompass_tooleval.easytool.restbench.logs import logged_paths, read_log
-from opencompass_tooleval.easytool.restbench.records import CURE, TABLE, find_subset, load_records
+from opencompass_tooleval.easytool.restbench.records import CURE, find_subset, load_records
 from opencompass_tooleval.easytool.restbench.scoring import breakdown, score_answers
 from opencompass_tooleval.easytool.restbench.tools import generate_command, open_toolbox
 from opencompass_tooleval.host.data_path import resolve_data_path
-from opencompass_tooleval.sweep.recorded import load_recorded
-from opencompass_tooleval.sweep.right_subset import check_name
+from opencompass_tooleval.sweep.right_subset import load_answers
 
 
 def score(
@@ -31,7 +30,7 @@ def score(
         Literal['names', 'easytool'], "How answers name tools; easytool: by the number of EasyTool's own prompt."
     ] = 'names',
     instructions: Annotated[Path | None, 'For easytool: the instructions; by default as the data.'] = None,
-) -> Scored:
+) -> ScoredAnswers:
     """Scores recorded answers, or a log, which has names whatever the method.
 
     Raises:
@@ -51,13 +50,10 @@ def score(
     if log:
         answers = logged_paths(predictions, log, records)
     else:
-        recorded = load_recorded(predictions)
-        recorded.check_complete([record.id for record in records])
-        check_name(predictions, subset, [other.name for other in TABLE], recorded=recorded)
-        answers = [recorded.answer(record.id, position) for position, record in enumerate(records)]
+        answers = load_answers(predictions, subset, BENCHMARK.subsets, [record.id for record in records])
     scores = score_answers(records, answers)
     more = {'errata': count_kinds(errata), **breakdown(scores)}
-    return Scored(
+    return ScoredAnswers(
         scores,
         aggregate(scores, row.metrics),
         f'{subset}, {gold} gold',

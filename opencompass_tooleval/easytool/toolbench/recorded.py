@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.answer import Answer, clean
-from opencompass_tooleval.core.benchmark import Scored
+from opencompass_tooleval.core.benchmark import ScoredAnswers
 from opencompass_tooleval.easytool.toolbench import VERSION, score_runs, success
 from opencompass_tooleval.easytool.toolbench.build import Shown, load_queries, make_choices, make_requests, open_tools
-from opencompass_tooleval.easytool.toolbench.records import TABLE, Subset, find_file, find_subset
+from opencompass_tooleval.easytool.toolbench.files import BENCHMARK
+from opencompass_tooleval.easytool.toolbench.records import Subset, find_file, find_subset
 from opencompass_tooleval.easytool.toolbench.score_calls import breakdown, score_requests, total
 from opencompass_tooleval.easytool.toolbench.score_selection import score_choices
 from opencompass_tooleval.easytool.toolbench.trajectories import load_runs
@@ -19,21 +20,15 @@ from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
 from opencompass_tooleval.sweep.judgement_files import judged_answers
-from opencompass_tooleval.sweep.recorded import load_recorded
-from opencompass_tooleval.sweep.right_subset import check_name
+from opencompass_tooleval.sweep.right_subset import load_answers
 
 TRAJECTORIES = 'trajectories'
 """What stored runs say without a judge; no data set of OpenCompass."""
 
 
-def _answers(predictions: Path, subset: Subset, ids: Sequence[str]) -> list[Answer]:
-    recorded = load_recorded(predictions)
-    recorded.check_complete(ids)
-    check_name(predictions, subset.name, [row.name for row in TABLE], recorded=recorded)
-    return [recorded.answer(record_id, position) for position, record_id in enumerate(ids)]
-
-
-def _score_success(predictions: Path, data: Path | None, judgements: Path | None, metrics: Sequence[str]) -> Scored:
+def _score_success(
+    predictions: Path, data: Path | None, judgements: Path | None, metrics: Sequence[str]
+) -> ScoredAnswers:
     if judgements is None:
         raise ValueError('success is scored from judgements: say --judgements FILE')
     trajectories = success.load_trajectories(predictions, load_queries(data) if data else None)
@@ -43,51 +38,60 @@ def _score_success(predictions: Path, data: Path | None, judgements: Path | None
         verdicts = success.with_answers(verdicts, judged_answers(judgements, [one.id for one in trajectories]))
     mend = f'{judgements} has to judge the very answers of {predictions}'
     scores = success.score_trajectories(trajectories, finals, verdicts, mend)
-    return Scored(scores, aggregate(scores, metrics), 'success', {'version': VERSION}, {'judge': judgements.name})
+    return ScoredAnswers(
+        scores, aggregate(scores, metrics), 'success', {'version': VERSION}, {'judge': judgements.name}
+    )
 
 
-def _score_selection(predictions: Path, subset: Subset, tools: Shown, encoder: str | None, method: str) -> Scored:
+def _score_selection(
+    predictions: Path, subset: Subset, tools: Shown, encoder: str | None, method: str
+) -> ScoredAnswers:
     files = locate_encoder(choose_encoder(encoder, 'EN'))
     choices = make_choices(tools, subset.candidates, 0, shared_encoder(files, default_cache()))
     if method == 'easytool':
         choices = list(map(tools.numbered, choices))
-    scores = score_choices(choices, _answers(predictions, subset, [choice.id for choice in choices]))
+    scores = score_choices(
+        choices, load_answers(predictions, subset.name, BENCHMARK.subsets, [choice.id for choice in choices])
+    )
     more = {'candidates_encoder': files.name, 'method': method}
     expected = find_file(subset.data).records
-    return Scored(scores, aggregate(scores, subset.metrics), subset.name, {'version': VERSION}, more, expected=expected)
-
-
-def _score_calls(predictions: Path, subset: Subset, tools: Shown) -> Scored:
-    requests = make_requests(tools)
-    scores = score_requests(requests, _answers(predictions, subset, [request.id for request in requests]))
-    more, expected = breakdown(scores), find_file(subset.data).records
-    return Scored(scores, total(scores, subset.metrics), subset.name, {'version': VERSION}, more, expected=expected)
-
-
-def _about_runs(more: Mapping[str, Any]) -> Iterator[str]:
-    yield (
-        f'{more["calls"]} calls, {more["mean_calls"]:.2f} per run; {more["mean_steps"]:.2f} steps per run as the file '
-        f'counts them; methods: {", ".join(more["methods"])}'
+    return ScoredAnswers(
+        scores, aggregate(scores, subset.metrics), subset.name, {'version': VERSION}, more, expected=expected
     )
 
 
-def _score_runs(predictions: Path) -> Scored:
+def _score_calls(predictions: Path, subset: Subset, tools: Shown) -> ScoredAnswers:
+    requests = make_requests(tools)
+    scores = score_requests(
+        requests, load_answers(predictions, subset.name, BENCHMARK.subsets, [request.id for request in requests])
+    )
+    more, expected = breakdown(scores), find_file(subset.data).records
+    return ScoredAnswers(
+        scores, total(scores, subset.metrics), subset.name, {'version': VERSION}, more, expected=expected
+    )
+
+
+def _score_runs(predictions: Path) -> ScoredAnswers:
     runs = load_runs(predictions)
     scores = score_runs.score_runs(runs)
     more = {'methods': sorted({run.method for run in runs}), **score_runs.breakdown(scores)}
     unscored = more['unscored_calls']
+    about = (
+        f'{more["calls"]} calls, {more["mean_calls"]:.2f} per run; {more["mean_steps"]:.2f} steps per run as the file '
+        f'counts them; methods: {", ".join(more["methods"])}'
+    )
     note = (
         f'the tools of {unscored} calls were retrieved, and the file does not say which ones were chosen from: name '
         'and parameter errors are not known'
     )
-    return Scored(
+    return ScoredAnswers(
         scores,
         score_runs.total(scores),
         TRAJECTORIES,
         {'version': VERSION},
         more,
         counts=('codes', 'error_responses'),
-        lines=list(_about_runs(more)),
+        lines=[about],
         notes=[note] if unscored else [],
     )
 
@@ -106,7 +110,7 @@ def score(
         "For selection: how answers name tools; easytool: by the number of EasyTool's own prompt.",
     ] = 'names',
     instructions: Annotated[Path | None, 'For easytool: the instructions that were shown.'] = None,
-) -> Scored:
+) -> ScoredAnswers:
     """Scores recorded answers; for ``success`` and ``trajectories`` stored trajectories, such as ToolEval's .json.gz.
 
     Raises:
