@@ -20,6 +20,9 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.api.failure import Failure, failure_of_status
+from opencompass_tooleval.api.redaction import redact
+from opencompass_tooleval.api.reply import read_reply
 from opencompass_tooleval.core.answer import MAX_CHARS, clean, cut_at, strip_reasoning, unfence
 from opencompass_tooleval.core.damage import damage
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
@@ -55,9 +58,6 @@ from opencompass_tooleval.easytool.toolbench.trajectories import load_runs
 from opencompass_tooleval.easytool.validate import check_example
 from opencompass_tooleval.easytool.validate_description import check_description
 from opencompass_tooleval.easytool.value_types import expected
-from opencompass_tooleval.host.api_failure import Failure, failure_of_status
-from opencompass_tooleval.host.api_reply import read_reply
-from opencompass_tooleval.host.redaction import redact
 from opencompass_tooleval.report.figure import Table
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.provenance import runs_table
@@ -348,7 +348,7 @@ READERS: Mapping[str, Reader] = {
     },
     'FuncQA, check': Reader(replies.read_check),
     'FuncQA, any number': Reader(lambda text: funcqa_scoring.find_right(text, 7)),
-    'reply of a server': Reader(_server, ('host/api_reply.py', 'host/api_failure.py', 'host/redaction.py')),
+    'reply of a server': Reader(_server, ('api/reply.py', 'api/failure.py', 'api/redaction.py')),
     'description against the documentation': Reader(
         lambda text: [check_description(_doc('a map'), text), check_description(_doc(text), 'a map'), is_refusal(text)],
         ('core/refusal.py', 'easytool/validate_description.py'),

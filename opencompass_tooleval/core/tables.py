@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.intervals import Score
+from opencompass_tooleval.core.intervals import Score as Score
 
 
 def columns_of(groups: Iterable[Mapping[str, Any]]) -> dict[Score, dict[Score, float]]:

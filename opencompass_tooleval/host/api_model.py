@@ -16,13 +16,13 @@ from opencompass.models.base_api import BaseAPIModel
 from opencompass.models.openai_api import OAI_REASONING_MODEL_LIST, OpenAISDK
 from opencompass.registry import MODELS
 
+from opencompass_tooleval.api.failure import MAX_WAIT, Failure, failure_of_status
+from opencompass_tooleval.api.outage import Outage
+from opencompass_tooleval.api.redaction import excerpt, redact, remember_headers, remember_keys
+from opencompass_tooleval.api.reply import read_reply
+from opencompass_tooleval.api.transport import BoundedClient, UnreadableReplyError, run_within
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.host.api_failure import MAX_WAIT, Failure, failure_of_status
-from opencompass_tooleval.host.api_reply import read_reply
-from opencompass_tooleval.host.api_transport import BoundedClient, UnreadableReplyError, run_within
-from opencompass_tooleval.host.asking import AskingEndedError
-from opencompass_tooleval.host.outage import Outage
-from opencompass_tooleval.host.redaction import excerpt, redact, remember_headers, remember_keys
+from opencompass_tooleval.host.model_calls import AskingEndedError
 
 _SECONDS_TO_CONNECT = 60.0
 _CONNECTIONS = 4096

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 from pathlib import Path
+from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 
@@ -50,3 +52,11 @@ def resolve_data_path(path: str, cure: str) -> Path:
             return candidate
     looked = ', '.join(str(candidate.resolve()) for candidate in candidates)
     raise DataError(path, f'not found; looked at {looked} ({ENV} moves the first)', cure=cure)
+
+
+def instructions_provenance(instructions: str | None) -> dict[str, Any]:
+    """What a result says of the instructions it was got with: file and SHA-256; nothing without any."""
+    if instructions is None:
+        return {}
+    content = resolve_data_path(instructions, 'tooleval easytool generate').read_bytes()
+    return {'instructions': instructions, 'instructions_sha256': hashlib.sha256(content).hexdigest()}

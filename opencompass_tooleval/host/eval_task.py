@@ -15,10 +15,7 @@ from opencompass.utils import get_infer_output_path
 
 from opencompass_tooleval.core.answer import CUT
 from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
-from opencompass_tooleval.host.going_on import Failures
-from opencompass_tooleval.host.literal_keys import warn_of_literal_keys
-from opencompass_tooleval.host.task_process import as_module, shell_word
-from opencompass_tooleval.sweep.lock import hold_sweep
+from opencompass_tooleval.host.task import CommandOfTask, Failures
 from opencompass_tooleval.sweep.shards import check_shards, read_predictions, shard_files
 from opencompass_tooleval.sweep.whole_file import write_whole
 
@@ -34,26 +31,15 @@ def to_json(result: Mapping[str, Any]) -> str:
 
 
 @TASKS.register_module()
-class ToolEvalEvalTask(OpenICLEvalTask):
+class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
     """OpenCompass's :class:`OpenICLEvalTask`, whose later data sets survive a failing one; it fails at its end.
 
     A result is on disk whole or not at all, so that a killed evaluation can be resumed; and shards of a data set must
     hold its records, each once and in order.
     """
 
-    def get_command(self, cfg_path: str, template: str) -> str:
-        """The command that runs this task.
-
-        It is asked for by the process that starts the tasks, which thereby keeps other sweeps out of the directory,
-        and is told of keys in its config.
-
-        Raises:
-            SystemExit: Another sweep is at work there.
-        """
-        hold_sweep(Path(self.work_dir))
-        warn_of_literal_keys(self.cfg['models'], self.cfg['datasets'])
-        command = super().get_command(shell_word(cfg_path), '{task_cmd}')
-        return template.format(task_cmd=as_module(command, openicl_eval.__file__, 'eval'))
+    stage = 'eval'
+    script = openicl_eval.__file__
 
     def run(self) -> None:
         """Evaluates every data set.

@@ -18,11 +18,9 @@ from opencompass.utils import (
     model_abbr_from_cfg,
 )
 
-from opencompass_tooleval.host.going_on import Failures
-from opencompass_tooleval.host.literal_keys import warn_of_literal_keys
-from opencompass_tooleval.host.outage import Outage
-from opencompass_tooleval.host.task_process import as_module, shell_word
-from opencompass_tooleval.sweep.lock import exclusive, hold_sweep, lock_path
+from opencompass_tooleval.api.outage import Outage
+from opencompass_tooleval.host.task import CommandOfTask, Failures
+from opencompass_tooleval.sweep.lock import exclusive, lock_path
 from opencompass_tooleval.sweep.shards import check_runs
 
 
@@ -43,26 +41,15 @@ def warn_of_scoring(pairs: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]
 
 
 @TASKS.register_module()
-class ToolEvalInferTask(OpenICLInferTask):
+class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
     """OpenCompass's :class:`OpenICLInferTask`, whose later data sets survive a failing one.
 
     One data set over the limit of infrastructure failures would otherwise take down all that share its task. The task
     still fails at its end. A data set that another process is asking about is refused.
     """
 
-    def get_command(self, cfg_path: str, template: str) -> str:
-        """The command that runs this task.
-
-        It is asked for by the process that starts the tasks, which thereby keeps other sweeps out of the directory,
-        and is told of keys in its config.
-
-        Raises:
-            SystemExit: Another sweep is at work there.
-        """
-        hold_sweep(Path(self.work_dir))
-        warn_of_literal_keys(self.cfg['models'], self.cfg['datasets'])
-        command = super().get_command(shell_word(cfg_path), '{task_cmd}')
-        return template.format(task_cmd=as_module(command, openicl_infer.__file__, 'infer'))
+    stage = 'infer'
+    script = openicl_infer.__file__
 
     def run(self, cur_model: Any = None, cur_model_abbr: str | None = None) -> None:
         """Runs the data sets one by one, each model loaded once.

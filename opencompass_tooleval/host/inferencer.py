@@ -16,9 +16,15 @@ from opencompass.utils import get_logger
 from tqdm import tqdm
 
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.host.asking import TRUNCATED, AskingEndedError, ask, keep_conversations, prompt_length
 from opencompass_tooleval.host.conversation import Conversation
-from opencompass_tooleval.host.sampling import sampling_options
+from opencompass_tooleval.host.model_calls import (
+    TRUNCATED,
+    AskingEndedError,
+    ask,
+    keep_conversations,
+    prompt_length,
+    sampling_options,
+)
 from opencompass_tooleval.sweep.journal import Journal, Row, write_json
 from opencompass_tooleval.sweep.recorded import RECORDED_SHAPE
 

@@ -20,8 +20,8 @@ from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.verdicts import Unread
-from opencompass_tooleval.host.asking import AskingEndedError
 from opencompass_tooleval.host.conversation import Conversation
+from opencompass_tooleval.host.model_calls import AskingEndedError
 from opencompass_tooleval.sweep.journal import Journal
 
 Verdict = TypeVar('Verdict')

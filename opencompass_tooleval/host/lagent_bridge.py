@@ -24,8 +24,8 @@ from opencompass_tooleval.core.answer import MAX_CHARS, cut_at, strip_reasoning
 from opencompass_tooleval.core.messages import Message, normalise
 from opencompass_tooleval.core.reading import parse_enclosed
 from opencompass_tooleval.core.rounds import Rounds, Turn
-from opencompass_tooleval.host.asking import ask
 from opencompass_tooleval.host.conversation import Conversation
+from opencompass_tooleval.host.model_calls import ask
 
 try:
     from lagent.actions import ActionExecutor, BaseAction

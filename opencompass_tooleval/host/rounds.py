@@ -14,8 +14,8 @@ from opencompass_tooleval.core.answer import CUT, Answer
 from opencompass_tooleval.core.messages import normalise
 from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.rounds import Rounds, Turn
-from opencompass_tooleval.host.asking import AskingEndedError, ask, token_length
 from opencompass_tooleval.host.conversation import Conversation
+from opencompass_tooleval.host.model_calls import AskingEndedError, ask, token_length
 from opencompass_tooleval.sweep.journal import Journal
 
 T = TypeVar('T')

@@ -16,9 +16,8 @@ from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import EncoderFiles, choose_encoder, locate_encoder
-from opencompass_tooleval.host.data_path import resolve_data_path
+from opencompass_tooleval.host.data_path import instructions_provenance, resolve_data_path
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
-from opencompass_tooleval.host.instructions import instructions_provenance
 from opencompass_tooleval.teval import VERSION
 from opencompass_tooleval.teval.answers import postprocess_clean, postprocess_v1, postprocess_v2
 from opencompass_tooleval.teval.prompts import gold_answer

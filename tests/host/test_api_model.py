@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from opencompass.utils.prompt import PromptList
 
+from opencompass_tooleval.api.failure import MAX_WAIT
+from opencompass_tooleval.api.redaction import EXCERPT_CHARS
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.host import api_model
-from opencompass_tooleval.host.api_failure import MAX_WAIT
 from opencompass_tooleval.host.api_model import ToolEvalOpenAI
-from opencompass_tooleval.host.asking import AskingEndedError
-from opencompass_tooleval.host.redaction import EXCERPT_CHARS
+from opencompass_tooleval.host.model_calls import AskingEndedError
 from tests.conftest import ModelServer
 
 ANSWER = 'Answer: A'

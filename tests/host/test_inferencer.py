@@ -15,9 +15,9 @@ from opencompass.models.base import BaseModel
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.host.asking import AskingEndedError, token_length
 from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.host.inferencer import InfraFailureError, ToolEvalGenInferencer
+from opencompass_tooleval.host.model_calls import AskingEndedError, token_length
 
 
 class RowsDataset(BaseDataset):

@@ -18,7 +18,6 @@ from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.verdicts import UnjudgedError, Unread
 from opencompass_tooleval.host import judging
 from opencompass_tooleval.host.api_model import ToolEvalOpenAI
-from opencompass_tooleval.host.asking import AskingEndedError
 from opencompass_tooleval.host.fixed_models import _FixedModel
 from opencompass_tooleval.host.judging import (
     TRIES,
@@ -29,6 +28,7 @@ from opencompass_tooleval.host.judging import (
     judge_settings,
     settings_hash,
 )
+from opencompass_tooleval.host.model_calls import AskingEndedError
 from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.ultratool.judge import LABELS, parse_judgement, prompt_hash
 from tests.conftest import ModelServer, start_server

@@ -10,7 +10,7 @@ from opencompass.models.vllm_with_tf_above_v4_33 import VLLMwithChatTemplate
 
 from opencompass_tooleval.host.api_model import ToolEvalOpenAI
 from opencompass_tooleval.host.fixed_models import OracleModel
-from opencompass_tooleval.host.sampling import sampling_options
+from opencompass_tooleval.host.model_calls import sampling_options
 
 SAMPLED = {'temperature': 0.7}
 

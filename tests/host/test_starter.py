@@ -9,11 +9,11 @@ import sys
 import time
 from pathlib import Path
 
-from opencompass_tooleval.host.starter import _ancestors
+from opencompass_tooleval.host.task_process import _ancestors
 
 TASK = """
 import os, sys, time
-from opencompass_tooleval.host.starter import end_with
+from opencompass_tooleval.host.task_process import end_with
 end_with(int(sys.argv[1]))
 print(os.getpid(), flush=True)
 time.sleep(120)

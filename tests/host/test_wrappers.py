@@ -14,9 +14,9 @@ import pytest
 from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate, OpenAISDK
 
 from opencompass_tooleval.host.api_model import ToolEvalOpenAI
-from opencompass_tooleval.host.asking import ask, exceeds_context, token_length
 from opencompass_tooleval.host.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.host.fixed_models import OracleModel
+from opencompass_tooleval.host.model_calls import ask, exceeds_context, token_length
 from opencompass_tooleval.teval.adapter import ToolEvalTEvalDataset
 from opencompass_tooleval.teval.records import SUFFIXES, TABLE, CallGold, Sample, file_stem, load_samples
 from tests.conftest import ROOT

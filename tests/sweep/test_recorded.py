@@ -10,9 +10,9 @@ import pytest
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.host.asking import ask
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.fixed_models import ReplayModel
+from opencompass_tooleval.host.model_calls import ask
 from opencompass_tooleval.sweep.recorded import RecordedAnswers, load_recorded
 
 ROWS = [{'record_id': 'b', 'prediction': 'two\u2028'}, {'record_id': 'a', 'prediction': 'one'}]

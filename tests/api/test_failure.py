@@ -7,7 +7,7 @@ from email.utils import formatdate
 
 import pytest
 
-from opencompass_tooleval.host.api_failure import MAX_WAIT, failure_of_status, retry_after
+from opencompass_tooleval.api.failure import MAX_WAIT, failure_of_status, retry_after
 
 
 @pytest.mark.parametrize(

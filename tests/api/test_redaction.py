@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencompass_tooleval.host.redaction import EXCERPT_CHARS, excerpt, redact, remember_headers, remember_keys
+from opencompass_tooleval.api.redaction import EXCERPT_CHARS, excerpt, redact, remember_headers, remember_keys
 
 
 def test_keys_of_configs_and_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

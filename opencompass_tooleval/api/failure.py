@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 
-from opencompass_tooleval.host.redaction import excerpt
+from opencompass_tooleval.api.redaction import excerpt
 
 MAX_WAIT = 60.0
 """Longest pause between two tries, in seconds."""

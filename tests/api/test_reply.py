@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.host.api_failure import Failure
-from opencompass_tooleval.host.api_reply import read_reply
+from opencompass_tooleval.api.failure import Failure
+from opencompass_tooleval.api.reply import read_reply
 
 JSON, EVENTS = 'application/json', 'text/event-stream; charset=utf-8'
 

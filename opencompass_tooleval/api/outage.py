@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from opencompass_tooleval.host.api_failure import MAX_WAIT, Failure
+from opencompass_tooleval.api.failure import MAX_WAIT, Failure
 
 
 class Outage:

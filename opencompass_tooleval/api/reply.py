@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from opencompass_tooleval.api.failure import Failure, failure_of_status
+from opencompass_tooleval.api.redaction import excerpt
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.host.api_failure import Failure, failure_of_status
-from opencompass_tooleval.host.redaction import excerpt
 
 _THOUGHTS = ('reasoning_content', 'reasoning')
 """Keys of a message: DeepSeek, SGLang and vLLM up to 0.15; vLLM from 0.16 on and OpenRouter, which may send both."""

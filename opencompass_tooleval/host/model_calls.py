@@ -1,16 +1,131 @@
-"""One batch to one model, and why a prompt got no answer."""
+"""One batch to one model: turns kept apart, sampling as it takes it, and why a prompt got no answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from itertools import pairwise
+from secrets import token_hex
 from typing import Any
 
 import torch
-from opencompass.models import base_api
+from opencompass.models import (
+    HuggingFaceBaseModel,
+    HuggingFacewithChatTemplate,
+    TurboMindModelwithChatTemplate,
+    VLLMwithChatTemplate,
+    base_api,
+)
 
 from opencompass_tooleval.core.answer import CUT, Answer
 from opencompass_tooleval.host.conversation import Conversation
-from opencompass_tooleval.host.turns import turns_apart
+
+_MARK = token_hex(16)
+"""Begins a turn that the wrapper will merge into the one before; drawn anew in each process, so that no data has it."""
+
+_MERGING = (HuggingFacewithChatTemplate, VLLMwithChatTemplate, TurboMindModelwithChatTemplate)
+_RENDER = 'apply_chat_template'
+
+
+def _merges(model: Any) -> bool:
+    """Whether a wrapper merges neighbours and then asks its tokenizer for the text."""
+    is_chat = isinstance(model, _MERGING) and not isinstance(model, HuggingFaceBaseModel)
+    return is_chat and not getattr(model, 'fastchat_template', None)
+
+
+def _has_neighbours(prompt: Conversation) -> bool:
+    return any(before['role'] == after['role'] for before, after in pairwise(prompt))
+
+
+def _marked(prompt: Conversation) -> Conversation:
+    marked = deepcopy(prompt)
+    for before, after in pairwise(marked):
+        if before['role'] == after['role']:
+            after['prompt'] = _MARK + after['prompt']
+    return marked
+
+
+def _split(messages: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    return [{**message, 'content': text} for message in messages for text in message['content'].split(f'\n{_MARK}')]
+
+
+@contextmanager
+def turns_apart(model: Any, prompts: Sequence[Conversation]) -> Iterator[Sequence[Conversation]]:
+    """Gives prompts as this model has to get them while the block runs, for their turns to stay apart.
+
+    Wrappers for servers leave turns as they are, and a base model has none.
+
+    Raises:
+        ValueError: The model's chat template takes no two turns of one role.
+    """
+    if not _merges(model) or not any(map(_has_neighbours, prompts)):
+        yield prompts
+        return
+    tokenizer = model.tokenizer
+    render, earlier = getattr(tokenizer, _RENDER), vars(tokenizer).get(_RENDER)
+
+    def render_apart(messages: Sequence[dict[str, str]], *args: Any, **kwargs: Any) -> Any:
+        from jinja2 import TemplateError
+
+        try:
+            return render(_split(messages), *args, **kwargs)
+        except TemplateError as error:
+            raise ValueError(
+                f'the chat template of {model.path} takes no two turns of one role ({error}): '
+                "leave out system_role='user'"
+            ) from error
+
+    setattr(tokenizer, _RENDER, render_apart)
+    try:
+        yield [_marked(prompt) for prompt in prompts]
+    finally:
+        if earlier is None:
+            delattr(tokenizer, _RENDER)
+        else:
+            setattr(tokenizer, _RENDER, earlier)
+
+
+def _own_temperature(model: Any) -> float | None:
+    """The temperature that the model's config sets: API models have it themselves, local ones in generation_kwargs."""
+    temperature = getattr(model, 'temperature', None)
+    if temperature is None:
+        settings = getattr(model, 'generation_kwargs', None)
+        temperature = settings.get('temperature') if isinstance(settings, Mapping) else None
+    return None if temperature is None else float(temperature)
+
+
+def sampling_options(model: Any, temperature: float | None) -> dict[str, Any]:
+    """More arguments for a model's ``generate``, so that it samples at ``temperature``.
+
+    Args:
+        model: Any model of OpenCompass.
+        temperature: 0 is greedy; None leaves it to the model.
+
+    Raises:
+        ValueError: The model's config sets another temperature, or its class takes none.
+    """
+    if temperature is None:
+        return {}
+    own = _own_temperature(model)
+    if own is not None and own != temperature:
+        raise ValueError(
+            f"the model's config sets temperature {own:g}, the data set {temperature:g}: take one of them out"
+        )
+    accepted = inspect.signature(model.generate).parameters
+    if 'min_out_len' in accepted and 'temperature' not in accepted:  # HF: temperature 0 is an error there
+        return {'do_sample': True, 'temperature': temperature} if temperature else {'do_sample': False}
+    if 'temperature' in accepted:
+        return {'temperature': temperature, **({'do_sample': temperature > 0} if 'do_sample' in accepted else {})}
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values()):
+        return {'temperature': temperature}  # vLLM
+    if temperature:
+        raise ValueError(
+            f"{type(model).__name__} takes no temperature: set it in the model's config, as its class has it"
+        )
+    return {}
+
 
 TRUNCATED = 'infra:truncated'
 STOP = 'stop'
