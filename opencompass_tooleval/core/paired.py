@@ -48,17 +48,46 @@ def _of_sample(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
 _READINGS: tuple[Reading, ...] = (_of_steps, _of_sample)
 
 
-def _record_values(result: Result, metric: str, reading: Reading) -> dict[str, tuple[float, int]] | None:
-    """Record id -> mean of its values, and how many they are; None if the score is not the mean of all of them."""
+RecordValues = dict[str, tuple[float, int]]
+"""Record id -> mean of its values, and how many they are."""
+
+
+def _record_values(result: Result, metric: str, reading: Reading) -> RecordValues | None:
+    """The values of all records; None if the score is not the mean of all of them."""
     values: dict[str, list[float]] = {}
     for detail in details_of(result):
         values.setdefault(str(detail['id']), []).extend(reading(detail, metric))
-    known = {record: mine for record, mine in values.items() if mine}
+    known = {record: own for record, own in values.items() if own}
     count = sum(map(len, known.values()))
-    total = math.fsum(value for mine in known.values() for value in mine)
+    total = math.fsum(value for own in known.values() for value in own)
     if not count or not math.isclose(100 * total / count, result[metric], rel_tol=1e-9, abs_tol=1e-6):
         return None
-    return {record: (math.fsum(mine) / len(mine), len(mine)) for record, mine in known.items()}
+    return {record: (math.fsum(own) / len(own), len(own)) for record, own in known.items()}
+
+
+def record_values(result: Result, metric: str) -> tuple[RecordValues | None, ...]:
+    """A score's values by record: over the steps of samples, and over samples; None for what it is no mean of.
+
+    It is all that :func:`pair_up` needs of a result: the result itself need not be kept.
+    """
+    return tuple(_record_values(result, metric, reading) for reading in _READINGS)
+
+
+def pair_up(first: Iterable[RecordValues | None], second: Iterable[RecordValues | None]) -> Pairs | None:
+    """What :func:`pairs_of` gives, from :func:`record_values` of both."""
+    for before, after in zip(first, second, strict=True):
+        if not before or not after:
+            continue
+        shared = [record for record in before if record in after]
+        if len(shared) >= _FEWEST:
+            return Pairs(
+                tuple(shared),
+                tuple(100 * before[record][0] for record in shared),
+                tuple(100 * after[record][0] for record in shared),
+                tuple(float(before[record][1]) for record in shared),
+                tuple(float(after[record][1]) for record in shared),
+            )
+    return None
 
 
 def pairs_of(first: Result, second: Result, metric: str) -> Pairs | None:
@@ -73,20 +102,7 @@ def pairs_of(first: Result, second: Result, metric: str) -> Pairs | None:
         second: Another of the same data set.
         metric: One of :func:`metrics_of` both.
     """
-    for reading in _READINGS:
-        before, after = (_record_values(result, metric, reading) for result in (first, second))
-        if not before or not after:
-            continue
-        shared = [record for record in before if record in after]
-        if len(shared) >= _FEWEST:
-            return Pairs(
-                tuple(shared),
-                tuple(100 * before[record][0] for record in shared),
-                tuple(100 * after[record][0] for record in shared),
-                tuple(float(before[record][1]) for record in shared),
-                tuple(float(after[record][1]) for record in shared),
-            )
-    return None
+    return pair_up(record_values(first, metric), record_values(second, metric))
 
 
 def why_unpaired(first: Result, second: Result, metric: str) -> str:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from opencompass_tooleval.core.benchmark import BENCHMARKS, find_benchmark
 from opencompass_tooleval.core.intervals import Score
 from opencompass_tooleval.core.paired import metrics_of
 from opencompass_tooleval.core.tables import column_error, errors_of
+from opencompass_tooleval.core.words import Words, words_of_metric
 from opencompass_tooleval.report.figure import Number, Table, shown
 from opencompass_tooleval.report.marks import marks_of
+from opencompass_tooleval.report.names import FAMILIES, family_of, is_variant, title_of
 from opencompass_tooleval.report.published import Published, published_on
 from opencompass_tooleval.report.read import Material, Scored
 
 Columns = Mapping[Score, Mapping[Score, float]]
+OVERVIEW = 'overview'
+HALVES = ('_json', '_str', '_strict')
+"""What columns end in that a page shows on demand: an ability's formats, and stricter readings."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +60,22 @@ class Board:
         title: Its heading.
         columns: What the cells are.
         rows: Measured models, then published ones.
+        shares: Column -> what it is made of.
     """
 
     name: str
     title: str
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
+    shares: Mapping[str, Mapping[Score, float]] = field(default_factory=dict)
+
+    def words(self, column: str) -> Words:
+        """What a column is called; of a table of data sets, the data set comes first."""
+        dataset, _, metric = column.rpartition(' ')
+        if self.name == OVERVIEW or not dataset:
+            return words_of_metric(column) if self.name != OVERVIEW else Words(column, '')
+        name, sentence = words_of_metric(metric)
+        return Words(f'{title_of(dataset).removeprefix(self.title).strip()}: {name}', sentence)
 
     def marks(self, columns: Sequence[str] = ()) -> list[str]:
         """Every reason once, in order, of some columns or of all; a cell refers to them by number."""
@@ -111,24 +126,17 @@ def _board(name: str, title: str, shares: Mapping[str, Mapping[Score, float]], m
     known = material.by_pair()
     rows = [Row(model, tuple(cell_of(model, mine, known) for mine in shares.values())) for model in material.models]
     rows = [row for row in rows if any(cell.value is not None or cell.marks for cell in row.cells)]
+    if name != OVERVIEW:
+        # By the main column, which comes first; what is missing comes last.
+        sign = 1 if lower_is_better(next(iter(shares))) else -1
+        rows.sort(key=lambda row: (row.cells[0].value is None, sign * (row.cells[0].value or 0)))
     columns = tuple(shares)
-    return Board(name, title, columns, (*_mark_best(rows, columns), *_published(published_on(name), columns)))
+    published = _published(published_on(name), columns)
+    return Board(name, title, columns, (*_mark_best(rows, columns), *published), shares)
 
 
-def title_of(name: str) -> str:
-    """``tooleval-teval_v2_zh-easytool`` as a heading."""
-    text = name.removeprefix('tooleval-').replace('_', ' ')
-    name = text.replace('-', ' ').partition(' ')[0]
-    if name not in BENCHMARKS:
-        return text
-    benchmark, rest = find_benchmark(name), text.removeprefix(name)
-    if rest.startswith('-'):  # tables by method
-        return f'{benchmark.title}, {rest[1:]}'
-    return benchmark.title + rest.replace('-easytool', ' with EasyTool instructions')
-
-
-def _place(column: str) -> tuple[bool, bool]:
-    return column != 'overall', column.endswith(('_json', '_str'))
+def _place(column: str) -> tuple[bool, bool, bool]:
+    return column != 'overall', column.endswith(('_json', '_str')), column == 'review'
 
 
 def boards(material: Material, columns: Columns) -> list[Board]:
@@ -149,30 +157,55 @@ def boards(material: Material, columns: Columns) -> list[Board]:
     groups = {
         name: mine
         for name, mine in groups.items()
-        if not (name.endswith('-easytool') and 'funcqa' not in name)
-        or any(
-            dataset in present and dataset.endswith('-easytool') for shares in mine.values() for dataset, _ in shares
-        )
+        if not is_variant(name)
+        or any(dataset in present and is_variant(dataset) for shares in mine.values() for dataset, _ in shares)
     }
     grouped = {dataset for mine in groups.values() for shares in mine.values() for dataset, _ in shares}
-    alone = {
-        f'{entry.dataset} {metric}': {(entry.dataset, metric): 1.0}
-        for entry in sorted(material.scored, key=lambda entry: entry.dataset)
-        if entry.dataset not in grouped
-        for metric in metrics_of(entry.result)
-    }
-    overview = {title_of(name): mine['overall'] for name, mine in groups.items() if 'overall' in mine}
-    firsts: dict[str, str] = {}
-    for column in alone:
-        firsts.setdefault(column.rpartition(' ')[0], column)
-    overview |= {column.removeprefix('tooleval-'): alone[column] for column in firsts.values()}
+    alone: dict[str, dict[str, Mapping[Score, float]]] = {}
+    for entry in sorted(material.scored, key=lambda entry: entry.dataset):
+        for metric in metrics_of(entry.result) if entry.dataset not in grouped else ():
+            column = f'{entry.dataset} {metric}'.removeprefix('tooleval-')
+            alone.setdefault(family_of(entry.dataset), {})[column] = {(entry.dataset, metric): 1.0}
+    overview = _overview(groups, alone, material)
     found = [_board(name, title_of(name), mine, material) for name, mine in groups.items()]
-    if alone:
-        short = {column.removeprefix('tooleval-'): shares for column, shares in alone.items()}
-        found.append(_board('others', 'Other data sets', short, material))
-    if len(found) > 1 and overview:
-        found.insert(0, _board('overview', 'Overview', overview, material))
+    found += [_board(family, FAMILIES[family], mine, material) for family, mine in alone.items()]
+    if overview:
+        found.insert(0, _board(OVERVIEW, 'Overview', overview, material))
+    found.sort(key=lambda board: (board.name != OVERVIEW, list(FAMILIES).index(family_of(board.name))))
     return [board for board in found if any(not row.source for row in board.rows)]
+
+
+def _main_columns(columns: Mapping[str, Mapping[Score, float]], material: Material) -> list[str]:
+    """What stands for a table: its overall score if a model has it, else all abilities that one has."""
+    done = material.by_pair()
+    whole = [
+        name
+        for name, shares in columns.items()
+        if any(all((model, dataset) in done for dataset, _ in shares) for model in material.models)
+    ]
+    plain = [name for name in whole if not name.endswith(HALVES) and not lower_is_better(name)]
+    return ['overall'] if 'overall' in whole else plain or whole
+
+
+def _overview(
+    groups: Mapping[str, Mapping[str, Mapping[Score, float]]],
+    alone: Mapping[str, Mapping[str, Mapping[Score, float]]],
+    material: Material,
+) -> dict[str, Mapping[Score, float]]:
+    """The scores that stand for the tables, and the first one of each data set in none, benchmark by benchmark."""
+    rows: list[tuple[str, str, Mapping[Score, float]]] = []
+    for name, columns in groups.items():
+        for column in _main_columns(columns, material):
+            ending = '' if column == 'overall' else f', {words_of_metric(column).name.lower()}'
+            rows.append((family_of(name), title_of(name) + ending, columns[column]))
+    seen = set()
+    for family, columns in alone.items():
+        for shares in columns.values():
+            ((dataset, _),) = shares
+            if dataset not in seen:
+                seen.add(dataset)
+                rows.append((family, title_of(dataset), shares))
+    return {said: shares for _, said, shares in sorted(rows, key=lambda row: list(FAMILIES).index(row[0]))}
 
 
 def board_table(board: Board) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from plotly.offline import get_plotlyjs
 from opencompass_tooleval import __version__
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.report.board import Board, board_table, boards, printed_table
+from opencompass_tooleval.core.words import words_of_reason
+from opencompass_tooleval.report.board import HALVES, Board, board_table, boards, printed_table
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.easytool_figures import (
     comparisons,
@@ -26,9 +27,12 @@ from opencompass_tooleval.report.easytool_figures import (
 )
 from opencompass_tooleval.report.figure import Figure, Table, as_table, shown
 from opencompass_tooleval.report.files import save_table
+from opencompass_tooleval.report.names import title_of
+from opencompass_tooleval.report.overview import Overview, overview
+from opencompass_tooleval.report.pages import Page, pages_of
 from opencompass_tooleval.report.provenance import missing_table, provenance_table, runs_table
 from opencompass_tooleval.report.read import Material, read
-from opencompass_tooleval.report.reasons import fragment, reason_figures
+from opencompass_tooleval.report.reasons import reason_figures
 from opencompass_tooleval.report.samples import SampleFiles
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.teval_figures import teval_figures
@@ -40,15 +44,6 @@ MARKER = '.tooleval-report'
 FRESH = '.unfinished'
 """Where a report is built, inside of its folder: what is beside that need not be ours to write."""
 STATIC = Path(__file__).parent / 'static'
-SECTIONS = {'teval': 'T-Eval', 'ultratool': 'UltraTool', 'easytool': 'EasyTool', 'reasons': 'Why points are lost'}
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Figures of one heading; the reader chooses one of them."""
-
-    title: str
-    figures: tuple[Figure, ...]
 
 
 @dataclass(frozen=True)
@@ -57,26 +52,17 @@ class Report:
 
     Attributes:
         material: What was measured.
-        boards: The leaderboard.
+        boards: All tables, the overview first.
         figures: All charts, none of them empty.
-        easytool: Comparisons and published tables of EasyTool.
+        overview: The first page.
+        pages: One per benchmark.
     """
 
     material: Material
     boards: tuple[Board, ...]
     figures: tuple[Figure, ...]
-    easytool: tuple[Table, ...]
-
-    def sections(self) -> dict[str, list[Panel]]:
-        """Section -> panels, in order."""
-        found: dict[str, dict[str, list[Figure]]] = {}
-        for figure in self.figures:
-            found.setdefault(figure.section, {}).setdefault(figure.title, []).append(figure)
-        return {
-            name: [Panel(title, tuple(figures)) for title, figures in found[name].items()]
-            for name in SECTIONS
-            if name in found
-        }
+    overview: Overview
+    pages: tuple[Page, ...]
 
 
 def _retrievals(material: Material) -> Iterator[dict[str, Any]]:
@@ -157,7 +143,9 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     easytool = [easytool_table(compared, tokens)] if compared else []
     if any(figure.section == 'easytool' for figure in figures):
         easytool += easytool_published()
-    report = Report(material, tables, tuple(figures), tuple(easytool))
+    first = overview(tables, material.models, samples.digest, spent)
+    pages = pages_of(material, tables, figures, easytool)
+    report = Report(material, tables, tuple(figures), first, pages)
     about_runs = (runs_table(material), provenance_table(material, spent), missing_table(material, samples.damaged))
     _write_files(report, about_runs, out / 'files', formats)
     _write_pages(report, about_runs, out, formats)
@@ -165,7 +153,8 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
 
 def _write_files(report: Report, about_runs: Sequence[Table], folder: Path, formats: Sequence[str]) -> None:
     folder.mkdir()
-    for table in (*report.easytool, *about_runs, *map(as_table, report.figures)):
+    of_pages = (table for page in report.pages for table in page.tables)
+    for table in (*of_pages, *about_runs, *map(as_table, report.figures)):
         save_table(table, folder)
     for board in report.boards:
         save_table(board_table(board), folder, latex=printed_table(board))
@@ -184,14 +173,37 @@ def _write_pages(report: Report, about_runs: Sequence[Table], out: Path, formats
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {'shown': shown, 'as_table': as_table, 'fragment': fragment, 'version': __version__}
-    environment.globals['chart_formats'] = tuple(formats)
-    context = {'report': report, 'sections': SECTIONS, 'about_runs': about_runs}
-    for page in ('index', 'samples', 'provenance'):
-        text = environment.get_template(f'{page}.html.j2').render(context, page=page)
-        (out / f'{page}.html').write_text(text, encoding='utf-8', errors='replace')
-    charts = {figure.name: to_plotly(figure) | {'links': figure.links} for figure in report.figures}
+    half_columns = {column for board in report.boards for column in board.columns if column.endswith(HALVES)}
+    environment.globals |= {
+        'shown': shown,
+        'as_table': as_table,
+        'title_of': title_of,
+        'words_of_reason': words_of_reason,
+        'version': __version__,
+        'half_columns': half_columns,
+        'chart_formats': tuple(formats),
+    }
+    context = {
+        'material': report.material,
+        'overview': report.overview,
+        'benchmarks': [(page.name, page.title.partition(':')[0]) for page in report.pages],
+        'about_runs': about_runs,
+    }
+    for name in ('index', 'samples', 'provenance'):
+        _write_page(environment, name, name, out, context)
+    for page in report.pages:
+        _write_page(environment, 'benchmark', page.name, out, context | {'benchmark': page})
+    charts = {
+        figure.name: to_plotly(figure) | {'links': figure.links}
+        for figure in report.figures
+        if figure.section != 'reasons'
+    }
     (out / 'figures.js').write_text(to_script('tooleval.figures', charts), encoding='ascii')
     (out / 'plotly.js').write_text(get_plotlyjs(), encoding='utf-8')
     for file in STATIC.iterdir():
         shutil.copyfile(file, out / file.name)
+
+
+def _write_page(environment: Environment, template: str, name: str, out: Path, context: Mapping[str, Any]) -> None:
+    text = environment.get_template(f'{template}.html.j2').render(context, page=name)
+    (out / f'{name}.html').write_text(text, encoding='utf-8', errors='replace')

@@ -9,7 +9,9 @@ from typing import Any
 from opencompass_tooleval.core.benchmark import find_variant
 from opencompass_tooleval.core.intervals import RESAMPLES
 from opencompass_tooleval.core.variants import Comparison, compare
+from opencompass_tooleval.core.words import words_of_metric
 from opencompass_tooleval.report.figure import Figure, Series, Table
+from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.published import published
 from opencompass_tooleval.report.read import Material
 
@@ -47,20 +49,11 @@ def easytool_table(found: Sequence[tuple[str, Comparison]], tokens: Mapping[tupl
 def easytool_figures(
     found: Sequence[tuple[str, Comparison]], tokens: Mapping[tuple[str, str], float], material: Material
 ) -> Iterator[Figure]:
-    """Scores, differences, tokens and the number of candidates; see :func:`easytool_table`."""
+    """Differences, tokens and the number of candidates; see :func:`easytool_table`."""
     for number, model in enumerate(dict.fromkeys(model for model, _ in found)):
         firsts = {one.dataset: one for who, one in reversed(found) if who == model}  # the first metric of each
         names = tuple(sorted(firsts))
-        labels = tuple(f'{name.removeprefix("tooleval-")} {firsts[name].metric}' for name in names)
-        both = (
-            Series('documentation', tuple(firsts[name].original for name in names)),
-            Series('instructions', tuple(firsts[name].variant for name in names)),
-        )
-        title = 'Documentation beside instructions'
-        note = "The first metric of each data set; the table has all, and the differences' intervals."
-        yield Figure(
-            f'easytool-scores-{number}', 'easytool', title, 'bars', labels, both, '', 'score', note, choice=model
-        )
+        labels = tuple(f'{title_of(name)}, {words_of_metric(firsts[name].metric).name}' for name in names)
         known = [firsts[name] for name in names]
         deltas = tuple(one.delta for one in known)
         errors = tuple(
@@ -70,11 +63,12 @@ def easytool_figures(
             f'easytool-differences-{number}',
             'easytool',
             'What instructions gain',
-            'bars',
+            'differences',
             labels,
             (Series('difference', deltas, errors=errors),),
-            y_title='points',
-            note=f'Bars reach over the 95% interval (paired bootstrap, {RESAMPLES} resamples).',
+            x_title='points gained with instructions',
+            note='The first metric of each data set; the table has all. '
+            f'Bars reach over the 95% interval (paired bootstrap, {RESAMPLES} resamples).',
             choice=model,
             top=None,
         )
@@ -84,7 +78,7 @@ def easytool_figures(
 
 def _tokens(number: int, model: str, names: Sequence[str], tokens: Mapping[tuple[str, str], float]) -> Figure:
     both = [name for name in names if (model, name) in tokens and (model, name + EASYTOOL.suffix) in tokens]
-    labels = tuple(name.removeprefix('tooleval-') for name in both)
+    labels = tuple(title_of(name) for name in both)
     series = (
         Series('documentation', tuple(tokens[model, name] for name in both)),
         Series('instructions', tuple(tokens[model, name + EASYTOOL.suffix] for name in both)),

@@ -31,7 +31,7 @@ class Series:
     published: bool = False
 
 
-Kind = Literal['radar', 'bars', 'stacked', 'heat', 'points', 'lines']
+Kind = Literal['radar', 'bars', 'stacked', 'heat', 'points', 'lines', 'differences']
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class Figure:
         choice: Where several figures share a title: what tells this one apart, such as a model.
         links: Series and label -> fragment of the sample browser.
         top: Upper end of the axis; None to fit.
+        board: The table that it stands beside; '' for none.
     """
 
     name: str
@@ -65,10 +66,16 @@ class Figure:
     choice: str = ''
     links: tuple[tuple[str, ...], ...] = ()
     top: float | None = 100
+    board: str = ''
 
     def is_empty(self) -> bool:
         """Whether there is nothing to draw."""
         return not any(value is not None for series in self.series for value in series.values)
+
+    @property
+    def height(self) -> int:
+        """Of the chart in a page, in pixels: a row per difference, else all alike."""
+        return max(160, 26 * len(self.labels) + 80) if self.kind == 'differences' else 320
 
     def names_of(self, series: Series) -> tuple[str, ...]:
         """Of points: what each of a series is called; none if it is the series' name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,10 +59,10 @@ def save(figure: Figure, folder: Path, formats: Sequence[str]) -> None:
     with matplotlib.rc_context(_SETTINGS):
         canvas = Canvas(figsize=(width, 4.5), layout='constrained')
         axes = canvas.add_subplot(projection='polar' if figure.kind == 'radar' else None)
-        {'radar': _radar, 'heat': _heat, 'points': _lines, 'lines': _lines}.get(figure.kind, _bars)(axes, figure)
+        _DRAWN_BY.get(figure.kind, _bars)(axes, figure)
         title = f'{figure.title}: {figure.choice}' if figure.choice else figure.title
         axes.set_title(plain(title) if len(title) <= CUT else '\n'.join(map(_short, title.split(': '))))
-        if figure.kind != 'heat':
+        if figure.kind not in ('heat', 'differences'):
             canvas.legend(loc='outside lower center', ncols=4, fontsize=7)
         for ending in formats:
             canvas.savefig(folder / f'{figure.name}.{ending}', dpi=150, metadata=_NO_DATE.get(ending))
@@ -126,3 +126,22 @@ def _bars(axes: Axes, figure: Figure) -> None:
     axes.set_ylabel(_short(figure.y_title))
     if figure.top is not None:
         axes.set_ylim(0, figure.top)
+
+
+def _differences(axes: Axes, figure: Figure) -> None:
+    for series in figure.series:
+        errors = list(zip(*(error or (math.nan, math.nan) for error in series.errors), strict=True)) or None
+        axes.errorbar(_numbers(series.values), range(len(figure.labels)), xerr=errors, fmt='o', color=COLOURS[0])
+    axes.axvline(0, color='#888888', linewidth=0.8)
+    axes.set_yticks(range(len(figure.labels)), _plain_names(figure.labels))
+    axes.invert_yaxis()
+    axes.set_xlabel(_short(figure.x_title))
+
+
+_DRAWN_BY: dict[str, Callable[[Axes, Figure], None]] = {
+    'radar': _radar,
+    'heat': _heat,
+    'points': _lines,
+    'lines': _lines,
+    'differences': _differences,
+}

@@ -14,10 +14,22 @@ SHOWN = 11
 OTHERS = 'other reasons'
 
 
-def fragment(model: str, dataset: str, reason: str = '') -> str:
-    """Where in the sample browser the samples are."""
-    wanted = {'model': model, 'dataset': dataset, 'reason': reason}
-    return urlencode({key: value for key, value in wanted.items() if value}, errors='replace')
+def fragment(
+    model: str, dataset: str, reason: str = '', other: str = '', differ: bool = False, sample: int | None = None
+) -> str:
+    """Where in the sample browser the samples are.
+
+    Args:
+        model: Whose.
+        dataset: Of what.
+        reason: Only those with it.
+        other: Beside another model's.
+        differ: Only where the two differ.
+        sample: The one that is opened.
+    """
+    fields = {'model': model, 'other': other, 'dataset': dataset, 'reason': reason, 'differ': '1' if differ else ''}
+    fields['sample'] = '' if sample is None else str(sample)
+    return urlencode({key: value for key, value in fields.items() if value}, errors='replace')
 
 
 def reason_figures(material: Material) -> Iterator[Figure]:

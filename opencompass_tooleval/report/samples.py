@@ -20,12 +20,17 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.paired import details_of
 from opencompass_tooleval.core.runs import with_runs
+from opencompass_tooleval.core.words import words_of_metric, words_of_reason
+from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.read import Material, Missing, Scored
 from opencompass_tooleval.report.script import to_script
+from opencompass_tooleval.report.standing import Digest
 from opencompass_tooleval.sweep.prompt_tokens import estimate_tokens
 
 SIZE = 100
+EXCERPT = 90
+"""Characters of a task or an answer in the list of samples."""
 LONGEST = 100_000
 """Characters of a text; what is longer is cut, and says so."""
 _SHOWN = {'id', 'values', 'reason', 'parsed', 'rung', 'gold', 'domain'}
@@ -57,6 +62,53 @@ def messages_of(prompt: Any) -> tuple[Message, ...]:
         else ('', as_text(turn))
         for turn in turns
     )
+
+
+def first_words(text: str) -> str:
+    """The beginning of a text, in one line."""
+    words = ' '.join(text[: 4 * EXCERPT].split())
+    return words if len(words) <= EXCERPT else f'{words[:EXCERPT]}…'
+
+
+def tasks_of(asked: Sequence[Sequence[Message]]) -> list[str]:
+    """The first words of what each sample asks for: of the last message that is not the same in all of them.
+
+    What the messages of all samples begin with is left out: instructions tell nobody which sample it is.
+    """
+    for back in range(1, 1 + max(map(len, asked), default=0)):
+        texts = [messages[-back][1] if len(messages) >= back else '' for messages in asked]
+        if len(set(texts)) > 1 or len(texts) == 1:
+            first, last = min(texts), max(texts)
+            same = next((i for i, signs in enumerate(zip(first, last, strict=False)) if len(set(signs)) > 1), 0)
+            start = first.rfind(' ', 0, same) + 1  # not within a word
+            return [first_words(text[start : start + 4 * EXCERPT]) for text in texts]
+    return [''] * len(asked)
+
+
+def trace_of(prediction: str) -> dict[str, Any] | None:
+    """The rounds and calls of a dialogue that is kept as JSON: ``{'rounds': [{'asked', 'answer'}], 'calls': [...]}``.
+
+    None if it is no such text.
+    """
+    if not prediction.startswith('{'):
+        return None
+    try:
+        raw = load_json(prediction, bounded=True)
+    except ValueError:
+        return None
+    rounds, calls = (raw.get('rounds'), raw.get('calls')) if isinstance(raw, dict) else (None, None)
+    if not (isinstance(rounds, list) and isinstance(calls, list)):
+        return None
+    if not all(isinstance(part, dict) for part in (*rounds, *calls)):
+        return None
+    return {
+        'rounds': [[as_text(turn.get('asked', '')), as_text(turn.get('answer', ''))] for turn in rounds],
+        'calls': [
+            [as_text(call.get('name', '')), call.get('parameters'), call.get('result'), as_text(call.get('error', ''))]
+            for call in calls
+        ],
+        'answer': as_text(raw.get('answer', '')),
+    }
 
 
 def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -124,13 +176,17 @@ class SampleFiles:
     """Writes the files below ``folder``, data set by data set.
 
     Attributes:
+        digest: Of all samples, for the first page.
         damaged: Results whose predictions cannot be read; their samples are shown without them.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.digest = Digest()
         self.damaged: list[Missing] = []
         self._pairs: list[dict[str, Any]] = []
+        self._reasons: dict[str, None] = {}
+        self._metrics: dict[str, None] = {}
         self._prompts: dict[str, _Prompts] = {}
 
     def write_all(self, material: Material) -> dict[tuple[str, str], Spent]:
@@ -147,7 +203,10 @@ class SampleFiles:
                     cost = self._write(entry, number)
                     if cost is not None:
                         spent[entry.model, dataset] = cost
-        self._save('index.js', to_script('tooleval.manifest', {'size': SIZE, 'pairs': self._pairs}))
+        words = {reason: words_of_reason(reason) for reason in self._reasons}
+        metrics = {metric: words_of_metric(metric) for metric in self._metrics}
+        manifest = {'size': SIZE, 'pairs': self._pairs, 'reasons': words, 'metrics': metrics}
+        self._save('index.js', to_script('tooleval.manifest', manifest))
         return spent
 
     def _save(self, name: str, script: str) -> None:
@@ -176,11 +235,17 @@ class SampleFiles:
             prompt_tokens += shared.count(asked[i])
         folder = f'p{number}'
         index = index_of(details)
-        self._save(f'{folder}/index.js', to_script('tooleval.index', folder, index))
+        self.digest.add(entry.model, entry.dataset, result, index)
+        excerpts = [first_words(row['trace']['answer'] if 'trace' in row else row['answer']) for row in rows]
+        told = index | {'tasks': tasks_of(asked), 'answers': excerpts}
+        self._save(f'{folder}/index.js', to_script('tooleval.index', folder, told))
         for start in range(0, len(rows), SIZE):
             name = f'{folder}/{start // SIZE}'
             self._save(f'{name}.js', to_script('tooleval.chunk', name, rows[start : start + SIZE]))
-        counts = {'samples': len(rows), 'reasons': index['reasons']}
+        lost = round(sum(self.digest.lost[entry.model, entry.dataset].values()), 4)
+        counts = {'samples': len(rows), 'lost': lost, 'title': title_of(entry.dataset)}
+        self._reasons |= dict.fromkeys(index['reasons'])
+        self._metrics |= dict.fromkeys(index['metrics'])
         pair = {'model': entry.model, 'dataset': entry.dataset, 'folder': folder, 'prompts': shared.folder}
         self._pairs.append({**pair, **counts})
         return Spent(
@@ -230,6 +295,8 @@ def _row(detail: Mapping[str, Any], prediction: Mapping[str, Any], judged: Seque
         'rung': detail.get('rung'),
         'gold': detail.get('gold'),
     }
+    if trace := trace_of(row['answer']):
+        row['trace'] = trace
     more = {key: value for key, value in detail.items() if key not in _SHOWN and value not in (None, [], {})}
     if judged:
         more['judgements'] = list(judged)

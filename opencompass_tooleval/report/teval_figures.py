@@ -31,7 +31,7 @@ def _radar(board: Board) -> Figure:
             series.append(Series(row.model, values, published=bool(row.source)))
     name, title = f'{board.name}-abilities', f'{board.title}: six abilities'
     note = as_note(board.marks([ability for ability in ABILITIES if ability in at]))
-    return Figure(name, 'teval', title, 'radar', ABILITIES, tuple(series), note=note)
+    return Figure(name, 'teval', title, 'radar', ABILITIES, tuple(series), note=note, board=board.name)
 
 
 def _gaps(board: Board) -> Iterator[Figure]:
@@ -53,4 +53,5 @@ def _gaps(board: Board) -> Iterator[Figure]:
             y_title='score',
             note='Bars reach one standard error up and down. Review has one format only.',
             choice=row.model,
+            board=board.name,
         )

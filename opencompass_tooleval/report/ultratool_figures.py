@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opencompass_tooleval.core.words import words_of_metric
 from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.figure import Figure, Number, Series
 from opencompass_tooleval.report.marks import as_note, marks_note
+from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.published import published
 from opencompass_tooleval.report.read import Material
 
@@ -56,7 +58,17 @@ def _nine(board: Board) -> Figure:
     )
     title = f'{board.title}: the nine columns'
     note = as_note(board.marks(columns))
-    return Figure(f'{board.name}-columns', 'ultratool', title, 'bars', columns, series, y_title='score', note=note)
+    return Figure(
+        f'{board.name}-columns',
+        'ultratool',
+        title,
+        'bars',
+        columns,
+        series,
+        y_title='score',
+        note=note,
+        board=board.name,
+    )
 
 
 def _dimensions(language: str, material: Material) -> Iterator[Figure]:
@@ -74,11 +86,22 @@ def _dimensions(language: str, material: Material) -> Iterator[Figure]:
                 Series(f'{model} (published)', tuple(table.rows[model][name] for name in dimensions), published=True)
                 for model in FIGURE_5
             ]
-            title = f"UltraTool {language}: the judge's dimensions"
+            title = f"{title_of(f'tooleval-ultratool_{language}')}: the judge's dimensions"
             note = f'Published: {table.source}, judged by GPT-4. '
             note += marks_note(known[model, dataset] for model in material.models if (model, dataset) in known)
             name = f'ultratool-{language}-{task}'
-            yield Figure(name, 'ultratool', title, 'radar', dimensions, tuple(series), note=note.strip(), choice=task)
+            beside = f'tooleval-ultratool_{language}'
+            yield Figure(
+                name,
+                'ultratool',
+                title,
+                'radar',
+                dimensions,
+                tuple(series),
+                note=note.strip(),
+                choice=words_of_metric(task.removeprefix('tool_')).name,
+                board=beside,
+            )
 
 
 def _domains(language: str, material: Material) -> Figure:
@@ -102,8 +125,17 @@ def _domains(language: str, material: Material) -> Figure:
         for model, mine in tasks.items()
     )
     note = 'Mean over the tasks that have the domain: Overall of planning and creation, and the local metrics.'
-    title = f'UltraTool {language}: domains'
-    return Figure(f'ultratool-{language}-domains', 'ultratool', title, 'heat', domains, series, note=note)
+    title = f'{title_of(f"tooleval-ultratool_{language}")}: domains'
+    return Figure(
+        f'ultratool-{language}-domains',
+        'ultratool',
+        title,
+        'heat',
+        domains,
+        series,
+        note=note,
+        board=f'tooleval-ultratool_{language}',
+    )
 
 
 def _json_rate(language: str, board: Board, material: Material) -> Figure:
@@ -127,7 +159,7 @@ def _json_rate(language: str, board: Board, material: Material) -> Figure:
     return Figure(
         f'ultratool-{language}-json-rate',
         'ultratool',
-        f'UltraTool {language}: JSON rate against Overall',
+        f'{board.title}: JSON rate against Overall',
         'points',
         tuple(labels),
         tuple(series),
@@ -135,6 +167,7 @@ def _json_rate(language: str, board: Board, material: Material) -> Figure:
         y_title='Overall',
         note=f'Published: {table.source}, and Table 2. {as_note(board.marks(["overall"]))}'.strip(),
         top=None,
+        board=board.name,
     )
 
 

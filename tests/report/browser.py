@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import axe_core_python
 import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
@@ -13,6 +14,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
+AXE = Path(axe_core_python.__file__).parent / 'axe.min.js'
 CHROMIUM, DRIVER = shutil.which('chromium'), shutil.which('chromedriver')
 needs_chromium = pytest.mark.skipif(
     not (CHROMIUM and DRIVER), reason='Chromium or its driver is not installed: tools/install_chromium.sh'
@@ -79,8 +81,22 @@ class Browser:
         WebDriverWait(self.driver, 300, 0.05).until(lambda driver: driver.execute_script(f'return {script}'))
 
     def choose(self, name: str, text: str) -> None:
-        """Chooses from a list of the sample browser."""
-        Select(self.all(f'[name={name}]')[0]).select_by_visible_text(text)
+        """Chooses from a list of the sample browser, by what is shown or by its value."""
+        self.driver.execute_script("document.querySelector('#filters .more').open = true")
+        box = Select(self.all(f'[name={name}]')[0])
+        values = [option.get_attribute('value') for option in box.options]
+        (box.select_by_value if text in values else box.select_by_visible_text)(text)
+
+    def faults(self) -> list[str]:
+        """What axe-core finds against WCAG 2, levels A and AA, on the page."""
+        self.driver.execute_script(AXE.read_text(encoding='utf-8'))
+        found: list[str] = self.driver.execute_async_script(
+            """const done = arguments[arguments.length - 1];
+            const told = (one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html).join(' | ')}`;
+            axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})
+                .then((found) => done(found.violations.map(told)))"""
+        )
+        return found
 
     def faint(self) -> list[str]:
         """Texts on the page that are hard to read."""

@@ -69,7 +69,8 @@ def plain_run(folder: Path) -> Path:
         ]
         add(folder, model, 'tooleval-teval-review_str_v2', result_of(details))
         funcqa = {'benchmark': 'funcqa', 'subset': 'one_hop'}
-        add(folder, model, 'tooleval-funcqa-one_hop-cot', result_of(details[:9], accuracy=50.0, provenance=funcqa))
+        answers = [{**one, 'values': {'accuracy': one['values']['review_quality']}} for one in details[:9]]
+        add(folder, model, 'tooleval-funcqa-one_hop-cot', result_of(answers, provenance=funcqa))
     return folder
 
 

@@ -501,7 +501,7 @@ def test_board_files_carry_errors_and_notes() -> None:
     better = scored('n', 'd', x=2.0, standard_errors={'x': 0.25})
     printed = printed_table(board_of(boards(material(entry, better), {}), 'others'))
     assert printed.columns == ('model', 'd x')
-    assert printed.rows == (('m', '1.00 ± 0.50 †'), ('n', '2.00 ± 0.25 ★'))
+    assert printed.rows == (('n', '2.00 ± 0.25 ★'), ('m', '1.00 ± 0.50 †')), 'the best comes first'
     assert r'n & 2.00 $\pm$ 0.25 $\star$ \\' in to_latex(printed)
 
 

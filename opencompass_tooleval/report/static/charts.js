@@ -4,7 +4,7 @@
 
 const tooleval = { charts: {}, figures(charts) { tooleval.charts = charts; } };
 
-const PAPER = { autosize: false, width: 650, height: 420 }; // fits on A4 with margins
+const PAPER = { autosize: false, width: 650, height: 320 }; // fits on A4 with margins
 
 function colours(onPaper) {
   const style = getComputedStyle(document.body);
@@ -52,11 +52,10 @@ async function draw(figure, onPaper = false) {
   const box = figure.querySelector('.chart');
   const fresh = structuredClone(chart);
   Plotly.react(box, fresh.data, { ...merge(colours(onPaper), fresh.layout), ...(onPaper ? PAPER : { autosize: true }) }, {
-    displaylogo: false,
+    displayModeBar: false, // no zoom, and no button that sends a chart somewhere
     responsive: true,
-    showSendToCloud: false, // nothing leaves the page
+    scrollZoom: false,
     plotlyServerURL: '',
-    modeBarButtonsToRemove: ['lasso2d', 'select2d'],
   });
   box.removeAllListeners?.('plotly_click');
   if (chart.links.length) {
@@ -76,14 +75,6 @@ function start() {
     }
   }, { rootMargin: '200px' });
   for (const figure of figures) seen.observe(figure);
-  for (const choice of document.querySelectorAll('select.choice')) {
-    choice.addEventListener('change', () => {
-      for (const figure of choice.closest('.panel').querySelectorAll('figure')) {
-        figure.hidden = figure.dataset.figure !== choice.value;
-        if (!figure.hidden) draw(figure);
-      }
-    });
-  }
   const redraw = () => figures.filter((figure) => figure.dataset.drawn).forEach((figure) => draw(figure));
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
   addEventListener('beforeprint', () => figures.forEach((figure) => draw(figure, true)));

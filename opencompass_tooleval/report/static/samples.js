@@ -8,8 +8,10 @@ const LATE = ['reason', 'domain', 'metric']; // their choices are known once the
 const tooleval = {
   pairs: [],
   size: 100,
+  reasons: {},
+  metrics: {},
   loaded: new Map(),
-  manifest(found) { tooleval.pairs = found.pairs; tooleval.size = found.size; },
+  manifest(found) { Object.assign(tooleval, found); },
   index(folder, found) { tooleval.loaded.set(`${folder}/index`, found); },
   chunk(name, found) { tooleval.loaded.set(name, found); },
 };
@@ -23,6 +25,7 @@ let page = 0;
 let opened = null; // number of the sample that is shown
 let asked = 0; // the latest view: an older one that is still loading gives up
 let sought = 0; // the latest sample, likewise
+let view = null; // what the list shows: the keys walk through it
 
 function load(name) {
   if (tooleval.loaded.has(name)) return Promise.resolve(tooleval.loaded.get(name));
@@ -45,10 +48,17 @@ function load(name) {
 const pairOf = (model, dataset) => tooleval.pairs.find((pair) => pair.model === model && pair.dataset === dataset);
 const chunkOf = (pair, i) => load(`${pair.folder}/${Math.floor(i / tooleval.size)}`);
 
-function options(name, values, all) {
+const LOST = 'lost'; // in place of a reason: whatever is not right
+const wordsOf = (table, code) => (Object.hasOwn(table, code) ? table[code] : [code, '']);
+const reasonName = (reason) => (reason === LOST ? 'all that was lost' : wordsOf(tooleval.reasons, reason)[0]);
+const tipOf = (code, [name, sentence]) => `${sentence || name} (${code})`;
+const titleOf = (dataset) => tooleval.pairs.find((pair) => pair.dataset === dataset)?.title ?? dataset;
+
+function options(name, values, all, shown = (value) => value) {
   const select = form.elements[name];
   const kept = select.value;
-  select.replaceChildren(...(all === undefined ? [] : [new Option(all, '')]), ...values.map((value) => new Option(value, value)));
+  const made = values.map((value) => new Option(shown(value), value));
+  select.replaceChildren(...(all === undefined ? [] : [new Option(all, '')]), ...made);
   select.value = values.includes(kept) || (all !== undefined && !kept) ? kept : select.options[0]?.value ?? '';
 }
 
@@ -83,13 +93,13 @@ function differ(a, i, b, j) {
   return a.metrics.some((metric, m) => a.values[m][i] !== b.values[b.metrics.indexOf(metric)]?.[j]);
 }
 
-async function searched(pair, rows, text, talk, view) {
+async function searched(pair, rows, text, talk, turn) {
   const wanted = text.toLowerCase();
   const found = [];
   const index = tooleval.loaded.get(`${pair.folder}/index`);
   for (const i of rows) {
     const chunk = await chunkOf(pair, i);
-    if (view !== asked) return [];
+    if (turn !== asked) return [];
     const row = chunk[i % tooleval.size];
     const said = [index.ids[i], row.answer, ...(talk ? (await conversation(pair, i, row)).map(([, turn]) => turn) : [])];
     if (said.some((one) => one.toLowerCase().includes(wanted))) found.push(i);
@@ -108,8 +118,10 @@ function remember() {
   history.replaceState(null, '', `#${new URLSearchParams(kept.filter(([, value]) => value !== ''))}`);
 }
 
+const fits = (reason, wanted) => (wanted === LOST ? reason !== 'ok' : reason === wanted);
+
 async function show() {
-  const view = ++asked;
+  const turn = ++asked;
   const now = state();
   const pair = pairOf(now.model, now.dataset);
   const other = now.other && pairOf(now.other, now.dataset);
@@ -122,49 +134,89 @@ async function show() {
   status.textContent = 'Loading…';
   const index = await load(`${pair.folder}/index`);
   const beside = other ? await load(`${other.folder}/index`) : null;
-  if (view !== asked) return;
-  options('reason', index.reasons, 'all reasons');
+  if (turn !== asked) return;
+  options('reason', [...index.reasons, LOST], 'all reasons', reasonName);
   options('domain', index.domains.filter(Boolean), 'all domains');
-  options('metric', index.metrics, mainLabel(index));
+  options('metric', index.metrics, mainLabel(index), (metric) => wordsOf(tooleval.metrics, metric)[0]);
   const filter = state();
   const scoreOf = scorer(index, filter.metric);
   const twin = beside ? matches(index, beside) : [];
   let rows = index.ids.map((_, i) => i).filter((i) => {
     const score = scoreOf(i);
-    return (!filter.reason || index.reasons[index.reason[i]] === filter.reason)
+    return (!filter.reason || fits(index.reasons[index.reason[i]], filter.reason))
       && (!filter.domain || index.domains[index.domain[i]] === filter.domain)
       && (filter.from === '' || (score !== null && score >= Number(filter.from)))
       && (filter.to === '' || (score !== null && score <= Number(filter.to)))
       && (!beside || !filter.differ || (twin[i] !== undefined && differ(index, i, beside, twin[i])));
   });
-  if (filter.text) rows = await searched(pair, rows, filter.text, filter.talk, view);
-  if (view !== asked) return;
+  if (filter.text) rows = await searched(pair, rows, filter.text, filter.talk, turn);
+  if (turn !== asked) return;
   status.textContent = `${rows.length} of ${index.ids.length} samples`;
+  showChips(index);
   fill(pair, index, rows, other, beside, twin);
+}
+
+function reasonLabel(reason) {
+  const label = element('span', { className: `reason ${reason === 'ok' ? 'fine' : ''}`, textContent: reasonName(reason) });
+  label.dataset.tip = tipOf(reason, wordsOf(tooleval.reasons, reason));
+  return label;
+}
+
+function scoreCell(cell, score) {
+  cell.textContent = shownScore(score);
+  cell.className = 'score';
+  if (score !== null) cell.style.setProperty('--part', `${score}%`);
+}
+
+// Every reason of the data set with its count; the first one is all that was lost.
+function showChips(index) {
+  const counts = index.reasons.map((reason, r) => [reason, index.reason.filter((number) => number === r).length]);
+  const lost = counts.filter(([reason]) => reason !== 'ok').reduce((sum, [, count]) => sum + count, 0);
+  const chosen = form.elements.reason.value;
+  const wanted = [['', index.ids.length], ...(lost ? [[LOST, lost]] : []), ...counts.sort(([, a], [, b]) => b - a)];
+  document.getElementById('chips').replaceChildren(...wanted.map(([reason, count]) => {
+    const chip = element('button', { type: 'button', textContent: `${reason ? reasonName(reason) : 'all'} ${count}` });
+    chip.setAttribute('aria-pressed', String(reason === chosen));
+    if (reason && reason !== LOST) chip.dataset.tip = tipOf(reason, wordsOf(tooleval.reasons, reason));
+    chip.addEventListener('click', () => {
+      form.elements.reason.value = reason;
+      form.elements.reason.dispatchEvent(new Event('change', { bubbles: true }));
+    });
+    return chip;
+  }));
+}
+
+function markOpened() {
+  for (const row of list.tBodies[0]?.rows ?? []) row.classList.toggle('opened', Number(row.dataset.sample) === opened);
 }
 
 function fill(pair, index, rows, other, beside, twin) {
   page = Math.max(0, Math.min(page, Math.ceil(rows.length / PAGE) - 1));
+  view = { pair, index, rows, other, beside, twin };
   list.replaceChildren();
   const { metric } = state();
   const [scoreOf, otherScoreOf] = [scorer(index, metric), beside && scorer(beside, metric)];
-  const titles = ['record', 'reason', 'score', ...(beside ? [`${other.model}: reason`, 'its score'] : [])];
+  const titles = ['record', 'task', 'answer', 'reason', 'score', ...(beside ? [`${other.model}: reason`, 'its score'] : [])];
   const head = list.createTHead().insertRow();
   for (const title of titles) head.append(element('th', { scope: 'col', textContent: title }));
   const body = list.createTBody();
   for (const i of rows.slice(page * PAGE, (page + 1) * PAGE)) {
     const row = body.insertRow();
+    row.dataset.sample = i;
     const open = element('button', { type: 'button', textContent: index.ids[i] });
-    open.addEventListener('click', told(() => openSample(pair, i, other, twin[i])));
+    open.addEventListener('click', told(() => openSample(i)));
     row.insertCell().append(open);
-    row.insertCell().textContent = index.reasons[index.reason[i]];
-    row.insertCell().textContent = shownScore(scoreOf(i));
+    row.insertCell().textContent = index.tasks[i];
+    row.insertCell().textContent = index.answers[i];
+    row.insertCell().append(reasonLabel(index.reasons[index.reason[i]]));
+    scoreCell(row.insertCell(), scoreOf(i));
     if (beside) {
       const j = twin[i];
-      row.insertCell().textContent = j === undefined ? 'not there' : beside.reasons[beside.reason[j]];
-      row.insertCell().textContent = j === undefined ? '' : shownScore(otherScoreOf(j));
+      row.insertCell().append(j === undefined ? 'not there' : reasonLabel(beside.reasons[beside.reason[j]]));
+      scoreCell(row.insertCell(), j === undefined ? null : otherScoreOf(j));
     }
   }
+  markOpened();
   const pages = Math.max(1, Math.ceil(rows.length / PAGE));
   const turn = (by, text) => {
     const button = element('button', { type: 'button', textContent: text, disabled: page + by < 0 || page + by >= pages });
@@ -187,62 +239,101 @@ async function conversation(pair, i, row) {
   return asked.rows[i % tooleval.size].map(([role, text]) => [role, asked.texts[text]]);
 }
 
-async function answerOf(pair, i) {
-  const index = await load(`${pair.folder}/index`);
-  const row = (await chunkOf(pair, i))[i % tooleval.size];
-  const values = index.metrics.map((metric, m) => {
-    const value = index.values[m][i];
-    return `${metric} ${typeof value === 'number' ? (100 * value).toFixed(1) : '–'}`;
-  });
-  const box = element('article', {},
-    element('h3', { textContent: pair.model }),
-    element('p', { textContent: `${index.reasons[index.reason[i]]} · ${values.join(' · ')}` }));
-  if (row.infra) box.append(element('p', { className: 'warning', textContent: `No answer came: ${row.infra}` }));
-  box.append(
-    element('h4', { textContent: 'Answer' }), element('pre', { textContent: row.answer }),
-    element('h4', { textContent: `Read by “${row.rung}”, beside the gold` }),
-    element('div', { className: 'scroll' }, differences(row.parsed, row.gold)));
-  if (row.more) {
-    box.append(element('h4', { textContent: 'What scoring says more: steps, judgements' }), element('pre', { textContent: pretty(row.more) }));
-  }
-  const talk = element('details', { className: 'conversation' }, element('summary', { textContent: 'Conversation' }));
-  for (const [role, text] of await conversation(pair, i, row)) {
-    talk.append(element('div', { className: 'turn' }, element('b', { textContent: role || 'prompt' }), element('pre', { textContent: text })));
-  }
-  box.append(talk);
+const ROLES = { system: 'system', human: 'user', user: 'user', bot: 'model', assistant: 'model', function: 'tool', tool: 'tool' };
+
+function turnOf(role, text, open) {
+  const kind = ROLES[role.toLowerCase()] ?? 'user';
+  const turn = element('details', { className: `turn ${kind}`, open });
+  turn.append(element('summary', {}, element('b', { textContent: role || 'prompt' }), ` ${open ? '' : text.slice(0, 80)}`), element('pre', { textContent: text }));
+  return turn;
+}
+
+function askedOf(messages) {
+  const box = element('section', { className: 'asked' }, element('h3', { textContent: 'What was asked' }));
+  messages.forEach(([role, text], i) => box.append(turnOf(role, text, i === messages.length - 1)));
   return box;
 }
 
-async function sidesOf(pair, i, other, j) {
-  const index = await load(`${pair.folder}/index`);
-  const sides = [await answerOf(pair, i)];
-  if (other && j !== undefined) sides.push(await answerOf(other, j));
-  const name = `${pair.dataset} · ${index.ids[i]} · ${index.domains[index.domain[i]]}`.replace(/ · $/, '');
-  sides[0].querySelector('details').open = sides.length === 1;
-  return [element('h2', { textContent: name }), element('div', { className: 'sides' }, ...sides)];
+// A dialogue turn by turn, then its calls with what came back.
+function traceOf({ rounds, calls, answer }) {
+  const box = element('section', { className: 'trace' });
+  rounds.forEach(([asked, said], i) => box.append(
+    turnOf(`asked, round ${i + 1}`, asked, false), turnOf('assistant', said, true)));
+  calls.forEach(([name, passed, result, fault]) => box.append(element('p', { className: 'call' },
+    element('code', { textContent: `${name}(${pretty(passed)})` }), ' → ', element('code', { textContent: fault || pretty(result) }))));
+  box.append(element('pre', { className: 'answer', textContent: answer }));
+  return box;
 }
 
-async function openSample(pair, i, other, j) {
-  const view = ++sought;
+async function answerOf(pair, i) {
+  const index = await load(`${pair.folder}/index`);
+  const row = (await chunkOf(pair, i))[i % tooleval.size];
+  const reason = index.reasons[index.reason[i]];
+  const [name, sentence] = wordsOf(tooleval.reasons, reason);
+  const values = index.metrics.map((metric, m) => {
+    const value = index.values[m][i];
+    return `${wordsOf(tooleval.metrics, metric)[0]} ${typeof value === 'number' ? (100 * value).toFixed(1) : '–'}`;
+  });
+  const box = element('article', {},
+    element('h3', { textContent: pair.model }),
+    element('p', { className: reason === 'ok' ? 'verdict' : 'verdict lost' }, reasonLabel(reason), ` ${sentence || name}`),
+    element('p', { className: 'note', textContent: values.join(' · ') }));
+  if (row.infra) box.append(element('p', { className: 'warning', textContent: `No answer came: ${row.infra}` }));
+  box.append(
+    element('h4', { textContent: 'What was answered' }),
+    row.trace ? traceOf(row.trace) : element('pre', { className: 'answer', textContent: row.answer }),
+    element('h4', { textContent: `What was understood (read by “${row.rung}”), beside the gold` }),
+    element('div', { className: 'scroll', tabIndex: 0 }, differences(row.parsed, row.gold)));
+  if (row.more) {
+    box.append(element('details', {}, element('summary', { textContent: 'What scoring says more: steps, judgements' }), element('pre', { textContent: pretty(row.more) })));
+  }
+  return box;
+}
+
+async function sidesOf(i, { pair, index, other, twin }) {
+  const row = (await chunkOf(pair, i))[i % tooleval.size];
+  const sides = [await answerOf(pair, i)];
+  if (other && twin[i] !== undefined) sides.push(await answerOf(other, twin[i]));
+  const name = `${pair.title} · ${index.ids[i]} · ${index.domains[index.domain[i]]}`.replace(/ · $/, '');
+  const asked = askedOf(await conversation(pair, i, row));
+  return [element('h2', { textContent: name }), asked, element('div', { className: 'sides' }, ...sides)];
+}
+
+async function openSample(i) {
+  const turn = ++sought;
   opened = i;
+  markOpened();
   remember();
   try {
-    const shown = await sidesOf(pair, i, other, j);
-    if (view !== sought) return;
+    const shown = await sidesOf(i, view);
+    if (turn !== sought) return;
     panel.replaceChildren(...shown);
     panel.focus({ preventScroll: true });
     panel.scrollIntoView({ block: 'start' });
   } catch (error) {
-    if (view !== sought) return;
+    if (turn !== sought) return;
     panel.replaceChildren(element('p', { className: 'warning', textContent: error.message }));
     throw error;
   }
+}
+
+// The sample after the one that is open, or before it; the list follows.
+async function walk(by) {
+  if (!view?.rows.length) return;
+  const at = opened === null ? (by > 0 ? 0 : view.rows.length - 1) : view.rows.indexOf(opened) + by;
+  if (at < 0 || at >= view.rows.length) return;
+  if (Math.floor(at / PAGE) !== page) {
+    page = Math.floor(at / PAGE);
+    fill(view.pair, view.index, view.rows, view.other, view.beside, view.twin);
+  }
+  await openSample(view.rows[at]);
 }
 
 function closeSample() {
   sought += 1;
   opened = null;
   panel.replaceChildren();
+  markOpened();
 }
 
 async function changed({ target }) {
@@ -256,13 +347,13 @@ async function changed({ target }) {
 
 async function restore() {
   const { hash } = location;
-  const wanted = new URLSearchParams(hash.slice(1));
+  const wanted = hash.length > 1 ? new URLSearchParams(hash.slice(1)) : new URLSearchParams(firstView());
   const unique = (name) => [...new Set(tooleval.pairs.map((pair) => pair[name]))].sort();
   clearTimeout(pause);
   closeSample();
   options('model', unique('model'));
   options('other', unique('model'), 'nobody');
-  options('dataset', unique('dataset'));
+  options('dataset', unique('dataset'), undefined, titleOf);
   for (const name of FIELDS) {
     const field = form.elements[name];
     const value = wanted.get(name) ?? '';
@@ -275,12 +366,15 @@ async function restore() {
   if (!tooleval.pairs.length) { status.textContent = 'There are no samples: nothing has been scored yet.'; return; }
   await show();
   if (location.hash !== hash) return; // something else is wanted by now
+  if (!hash) remember(); // the address names also the first view
   const [pair, sample] = [pairOf(form.elements.model.value, form.elements.dataset.value), wanted.get('sample')];
-  if (pair && /^\d+$/.test(sample ?? '') && Number(sample) < pair.samples) {
-    const other = pairOf(form.elements.other.value, form.elements.dataset.value);
-    const twin = other && matches(await load(`${pair.folder}/index`), await load(`${other.folder}/index`));
-    await openSample(pair, Number(sample), other, twin?.[Number(sample)]);
-  }
+  if (pair && view && /^\d+$/.test(sample ?? '') && Number(sample) < pair.samples) await openSample(Number(sample));
+}
+
+// Without a wish: what was lost, where most of it was.
+function firstView() {
+  const worst = [...tooleval.pairs].sort((a, b) => b.lost - a.lost)[0];
+  return worst ? { model: worst.model, dataset: worst.dataset, ...(worst.lost ? { reason: LOST } : {}) } : {};
 }
 
 const told = (work) => (event) => work(event).catch((error) => { status.textContent = String(error.message ?? error); });
@@ -299,5 +393,20 @@ form.addEventListener('change', (event) => {
 addEventListener('hashchange', (event) => {
   if (location.hash === '#main') remember(); // the link that skips to the content; the view stays
   else told(restore)(event);
+});
+document.addEventListener('keydown', (event) => {
+  const isWriting = event.target.matches?.('input, select, textarea');
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === 'Escape' && opened !== null) {
+    const row = list.querySelector('.opened button');
+    closeSample();
+    remember();
+    row?.focus();
+  } else if (!isWriting && (event.key === 'j' || event.key === 'k')) {
+    told(() => walk(event.key === 'j' ? 1 : -1))();
+  } else if (!isWriting && event.key === '/') {
+    event.preventDefault();
+    form.elements.text.focus();
+  }
 });
 document.addEventListener('DOMContentLoaded', told(restore));

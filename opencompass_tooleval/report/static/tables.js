@@ -1,4 +1,4 @@
-// Tables are sorted by their headings and filtered by the model's name.
+// Tables are sorted by their headings and filtered by the model's name; whatever has more to say shows it in a tip.
 'use strict';
 
 function sortValue(cell) {
@@ -12,10 +12,9 @@ function compareValues(a, b) {
   return String(a).localeCompare(String(b));
 }
 
-function sortBy(heading) {
+function sortBy(heading, down = heading.getAttribute('aria-sort') !== 'descending') {
   const table = heading.closest('table');
   const column = heading.cellIndex;
-  const down = heading.getAttribute('aria-sort') !== 'descending';
   for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
   heading.setAttribute('aria-sort', down ? 'descending' : 'ascending');
   const body = table.tBodies[0];
@@ -29,15 +28,55 @@ function sortBy(heading) {
 
 function filterRows() {
   const wanted = document.getElementById('filter').value.toLowerCase();
-  const published = document.getElementById('published').checked;
+  const published = document.getElementById('published')?.checked;
   for (const row of document.querySelectorAll('.board tbody tr')) {
     const isPublished = row.classList.contains('published');
     row.hidden = (isPublished && !published) || !row.cells[0].textContent.toLowerCase().includes(wanted);
   }
 }
 
+function mergePublished() {
+  filterRows();
+  for (const table of document.querySelectorAll('.board.sortable')) sortBy(table.tHead.rows[0].cells[1], true);
+}
+
+const tip = document.createElement('div');
+tip.id = 'tip';
+tip.setAttribute('role', 'tooltip');
+tip.hidden = true;
+
+function showTip(owner) {
+  tip.textContent = owner.dataset.tip;
+  tip.hidden = false;
+  owner.setAttribute('aria-describedby', 'tip');
+  const [at, size] = [owner.getBoundingClientRect(), tip.getBoundingClientRect()];
+  tip.style.left = `${Math.max(4, Math.min(at.left, innerWidth - size.width - 8))}px`;
+  const below = at.bottom + 6;
+  tip.style.top = `${below + size.height < innerHeight ? below : Math.max(4, at.top - size.height - 6)}px`;
+}
+
+function hideTip() {
+  document.querySelector('[aria-describedby=tip]')?.removeAttribute('aria-describedby');
+  tip.hidden = true;
+}
+
+for (const [event, work] of [['pointerover', showTip], ['focusin', showTip], ['click', showTip]]) {
+  document.addEventListener(event, ({ target }) => {
+    const owner = target.closest?.('[data-tip]');
+    if (owner) work(owner);
+    else if (event !== 'focusin') hideTip();
+  });
+}
+document.addEventListener('focusout', hideTip);
+document.addEventListener('scroll', hideTip, true);
+document.addEventListener('keydown', ({ key }) => { if (key === 'Escape') hideTip(); });
+document.body.append(tip);
+
 for (const button of document.querySelectorAll('.sortable th button')) {
   button.addEventListener('click', () => sortBy(button.parentElement));
 }
 document.getElementById('filter')?.addEventListener('input', filterRows);
-document.getElementById('published')?.addEventListener('change', filterRows);
+document.getElementById('published')?.addEventListener('change', mergePublished);
+document.getElementById('halves')?.addEventListener('change', ({ target }) => {
+  document.body.classList.toggle('halves', target.checked);
+});

@@ -1,0 +1,49 @@
+"""What tables and data sets are called in plain words, from their abbrs."""
+
+from __future__ import annotations
+
+from opencompass_tooleval.core.benchmark import BENCHMARKS, find_benchmark, find_variant
+
+FAMILIES = {**{name: find_benchmark(name).title for name in BENCHMARKS}, 'others': 'Other data sets'}
+"""Benchmark -> its name; each has a page. ``others`` has what belongs to none."""
+
+INSTRUCTIONS = find_variant('easytool').suffix
+"""What the abbr of a data set with EasyTool's instructions ends in. FuncQA's method of that name is no variant."""
+
+_WORDS = {
+    'zh': 'Chinese',
+    'en': 'English',
+    'json': 'JSON',
+    'str': 'text',
+    'cot': 'chain of thought',
+    'react': 'ReAct',
+    'easytool': 'EasyTool',
+    'tmdb': 'TMDB',
+    'g1': 'G1',
+    'g2': 'G2',
+    'g3': 'G3',
+    'spotify': 'Spotify',
+}
+
+
+def family_of(name: str) -> str:
+    """The benchmark that a table or a data set belongs to; ``others`` if to none of these."""
+    text = name.removeprefix('tooleval-')
+    family = text.replace('_', '-').partition('-')[0]
+    return family if family in FAMILIES else 'others'
+
+
+def is_variant(name: str) -> bool:
+    """Whether a table or a data set is one with EasyTool's instructions in place of the documentation."""
+    return name.endswith(INSTRUCTIONS) and family_of(name) != 'funcqa'
+
+
+def title_of(name: str) -> str:
+    """``tooleval-teval-plan_json_v2_zh-easytool`` as ``T-Eval plan JSON v2 Chinese, EasyTool instructions``."""
+    family = family_of(name)
+    if family == 'others':
+        return FAMILIES.get(name, name)
+    text = name.removeprefix('tooleval-').removeprefix(family)
+    ending = ', EasyTool instructions' if is_variant(name) else ''
+    rest = (text.removesuffix(INSTRUCTIONS) if ending else text).replace('-', '_').strip('_').split('_')
+    return ' '.join([FAMILIES[family], *(_WORDS.get(word, word) for word in rest if word)]) + ending

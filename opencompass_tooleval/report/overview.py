@@ -1,0 +1,308 @@
+"""The first page: which model is best and by how much, models by benchmarks, and what stands out."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from opencompass_tooleval.core.intervals import Interval, Score
+from opencompass_tooleval.core.words import words_of_reason
+from opencompass_tooleval.report.board import HALVES, OVERVIEW, Board, Cell, lower_is_better
+from opencompass_tooleval.report.figure import shown
+from opencompass_tooleval.report.names import FAMILIES, family_of, is_variant, title_of
+from opencompass_tooleval.report.provenance import Spent
+from opencompass_tooleval.report.reasons import fragment
+from opencompass_tooleval.report.standing import Digest, Shares, Standing, standings
+
+MEAN = 'mean'
+MOST = 12
+"""Models across the matrix; those behind them are in the tables of the benchmarks."""
+LISTED = 3
+"""Of each kind of what stands out."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A model in the ranking.
+
+    Attributes:
+        model: Its name.
+        score: 0-100.
+        behind: Its difference from the first with its interval, as text; '' for the first.
+        verdict: Whether that is more than noise.
+        prompts: Mean estimated tokens of a prompt; None if not known.
+        answers: The same of an answer.
+    """
+
+    model: str
+    score: float
+    behind: str
+    verdict: str
+    prompts: float | None
+    answers: float | None
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    """A benchmark: a cell per model, and who leads."""
+
+    title: str
+    page: str
+    cells: tuple[Cell, ...]
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that stands out, and where its samples are."""
+
+    text: str
+    number: str
+    link: str
+    why: str = ''
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The first page.
+
+    Attributes:
+        headline: The answer to which is best.
+        measure: What the ranking is by.
+        note: How that is reckoned; '' where it is one benchmark's own score.
+        places: The ranking; none where no score is common to all models.
+        models: Across the matrix.
+        left_out: How many more there are.
+        rows: Of the matrix.
+        findings: Heading -> what stands out.
+        marks: Why cells do not compare with the papers, each once.
+    """
+
+    headline: str
+    measure: str
+    note: str
+    places: tuple[Place, ...]
+    models: tuple[str, ...]
+    left_out: int
+    rows: tuple[MatrixRow, ...]
+    findings: Mapping[str, tuple[Finding, ...]]
+    marks: tuple[str, ...]
+
+
+def overview(
+    boards: Sequence[Board], models: Sequence[str], digest: Digest, spent: Mapping[tuple[str, str], Spent]
+) -> Overview:
+    """Everything that the first page says.
+
+    Args:
+        boards: All tables, the overview first; none where nothing is scored.
+        models: The measured ones.
+        digest: Of all samples.
+        spent: Model and data set -> what it took.
+    """
+    if not boards:
+        return Overview('', '', '', (), (), 0, (), {}, ())
+    board = boards[0]
+    measured = [row for row in board.rows if not row.source]
+    columns = dict(board.shares)
+    values = {
+        column: {row.model: float(value) for row in measured if (value := row.cells[i].value) is not None}
+        for i, column in enumerate(board.columns)
+    }
+    ranked_by = _ranked_by(columns, values, [row.model for row in measured])
+    measure, note = _measure(list(ranked_by), columns)
+    if ranked_by:
+        mean: dict[Score, float] = {}
+        for name, share in ranked_by.items():
+            for score, part in columns[name].items():
+                mean[score] = mean.get(score, 0.0) + share * part
+        columns[MEAN] = mean
+        values[MEAN] = {
+            row.model: math.fsum(share * values[name][row.model] for name, share in ranked_by.items())
+            for row in measured
+        }
+    found = standings(columns, values, digest)
+    ranking = found.get(MEAN)
+    order = ranking.order if ranking else tuple(row.model for row in measured)
+    by_model = {row.model: row for row in measured}
+    across = order[:MOST]
+    rows = tuple(
+        MatrixRow(
+            column,
+            f'{_family(columns[column])}.html',
+            tuple(by_model[model].cells[i] for model in across),
+            verdict_of(found.get(column)),
+        )
+        for i, column in enumerate(board.columns)
+    )
+    return Overview(
+        headline(ranking),
+        measure,
+        note,
+        tuple(_place(ranking, model, spent) for model in ranking.order) if ranking else (),
+        across,
+        len(order) - len(across),
+        rows,
+        {
+            'Abilities with the largest gaps': tuple(_gaps(boards)),
+            'Reasons that cost most points': tuple(_costs(digest)),
+            'Records on which models differ most': tuple(_records(digest)),
+        },
+        tuple(board.marks()),
+    )
+
+
+def _family(shares: Shares) -> str:
+    return family_of(next(iter(shares))[0])
+
+
+def _ranked_by(
+    columns: Mapping[str, Shares], values: Mapping[str, Mapping[str, float]], models: Sequence[str]
+) -> dict[str, float]:
+    """What models are ranked by: rows -> shares. Each benchmark counts alike, as the mean of what all models have."""
+    whole = [name for name in columns if len(values[name]) == len(models)]
+    plain = [name for name in whole if not any(is_variant(dataset) for dataset, _ in columns[name])] or whole
+    families: dict[str, list[str]] = {}
+    for name in plain:
+        families.setdefault(_family(columns[name]), []).append(name)
+    return {name: 1 / len(names) / len(families) for names in families.values() for name in names}
+
+
+def _measure(names: Sequence[str], columns: Mapping[str, Shares]) -> tuple[str, str]:
+    """What the ranking is by, and how that is reckoned; '' where it is a benchmark's own score."""
+    if len(names) < 2:
+        return ''.join(names), ''
+    titles = [FAMILIES[family] for family in dict.fromkeys(_family(columns[name]) for name in names)]
+    note = 'rows below that all models have, without those with instructions. It is reckoned here, no paper has it.'
+    if len(titles) == 1:
+        return f'Mean of {titles[0]}', f'Mean of the {note}'
+    return 'Mean score', f'Mean of {", ".join(titles)}: each is the mean of its {note}'
+
+
+def headline(ranking: Standing | None) -> str:
+    """One sentence: who is best, by how much, and whether that is more than noise."""
+    if ranking is None:
+        return 'No score is common to all models'
+    first, *others = ranking.order
+    if not others:
+        return f'{first}: {shown(ranking.scores[first])}'
+    scores = ranking.scores
+    lead = scores[first] - scores[others[0]]
+    if not lead:
+        return f'{_some([model for model in ranking.order if scores[model] == scores[first]])} are equal'
+    interval = ranking.behind[others[0]]
+    if interval is None:
+        return f'{first} leads {others[0]} by {lead:.1f} points'
+    span = f'{abs(interval.delta):.1f} points [{-interval.high + 0.0:.1f}, {-interval.low + 0.0:.1f}]'
+    if ranking.is_apart(others[0]):
+        return f'{first} is ahead of {others[0]} by {span}'
+    close = [model for model in others if ranking.is_apart(model) is False]
+    return f'{first} leads by {span}: not told apart from {_some(close)}'
+
+
+def verdict_of(standing: Standing | None) -> str:
+    """Who leads a row, and of whom that cannot be said."""
+    if standing is None or len(standing.order) < 2:
+        return ''
+    first, *others = standing.order
+    equal = [model for model in others if standing.scores[model] == standing.scores[first]]
+    unknown = [model for model in others if standing.is_apart(model) is None]
+    close = [model for model in others if standing.is_apart(model) is False]
+    if equal:
+        return 'equal' if len(others) == 1 else f'{_some([first, *equal])} are equal'
+    if unknown:
+        return 'no interval' if len(others) == 1 else f'{first}; no interval for {_some(unknown)}'
+    if close:
+        return 'not told apart' if len(others) == 1 else f'{first}, not told apart from {_some(close)}'
+    return f'{first} is ahead'
+
+
+def _some(models: Sequence[str]) -> str:
+    return ', '.join(models[:2]) + (f' and {len(models) - 2} more' if len(models) > 2 else '')
+
+
+def _place(ranking: Standing, model: str, spent: Mapping[tuple[str, str], Spent]) -> Place:
+    costs = [cost for (who, _), cost in spent.items() if who == model]
+    verdict = {True: 'told apart', False: 'not told apart', None: 'no interval'}[ranking.is_apart(model)]
+    return Place(
+        model,
+        ranking.scores[model],
+        in_words(ranking.behind.get(model)),
+        'first' if model == ranking.leader else verdict,
+        _average([cost.prompts for cost in costs]),
+        _average([cost.answers for cost in costs]),
+    )
+
+
+def in_words(interval: Interval | None) -> str:
+    """A difference with its interval: ``-3.20 [-5.10, -1.30]``."""
+    if interval is None:
+        return ''
+    return f'{interval.delta:+.2f} [{interval.low + 0.0:+.2f}, {interval.high + 0.0:+.2f}]'
+
+
+def _average(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _gaps(boards: Sequence[Board]) -> Iterator[Finding]:
+    """Where the best and the worst model are furthest apart."""
+    found = []
+    for board in boards:
+        rows = [row for row in board.rows if not row.source]
+        for i, column in enumerate(board.columns if board.name != OVERVIEW else ()):
+            if column.endswith(HALVES) or column == 'overall' or lower_is_better(column):
+                continue
+            scored = [(float(cell.value), row.model) for row in rows if (cell := row.cells[i]).value is not None]
+            if len(scored) > 1 and max(scored)[0] > min(scored)[0]:
+                found.append((max(scored)[0] - min(scored)[0], board, column, max(scored)[1], min(scored)[1]))
+    for gap, board, column, best, worst in sorted(found, key=lambda one: -one[0])[:LISTED]:
+        (dataset, _), *_ = board.shares[column]
+        name, sentence = board.words(column)
+        link = fragment(worst, dataset, other=best, differ=True)
+        yield Finding(f'{board.title}, {name}: {worst} behind {best}', f'{gap:.1f} points', link, sentence)
+
+
+def _costs(digest: Digest) -> Iterator[Finding]:
+    """Which reasons cost which model most points, over all of a benchmark's data sets."""
+    lost: Counter[tuple[str, str, str]] = Counter()
+    where: dict[tuple[str, str, str], Counter[str]] = {}
+    for (model, dataset), reasons in digest.lost.items():
+        for reason, points in reasons.items():
+            key = model, family_of(dataset), reason
+            lost[key] += points
+            where.setdefault(key, Counter())[dataset] += points
+    for (model, family, reason), points in lost.most_common(LISTED):
+        dataset = where[model, family, reason].most_common(1)[0][0]
+        name, sentence = words_of_reason(reason)
+        text = (
+            f'{model}, {FAMILIES[family]}: {name}, most in {title_of(dataset).removeprefix(FAMILIES[family]).strip()}'
+        )
+        yield Finding(text, f'{points:.1f} samples’ worth', fragment(model, dataset, reason), sentence)
+
+
+def _records(digest: Digest) -> Iterator[Finding]:
+    """The records whose scores are furthest apart."""
+    found: list[tuple[float, str, int, str, str]] = []
+    for dataset in dict.fromkeys(dataset for _, dataset in digest.scores):
+        models = [model for model, name in digest.scores if name == dataset]
+        ids = {tuple(digest.ids[model, dataset]) for model in models}
+        if len(models) < 2 or len(ids) > 1:
+            continue  # records of other sets have other places
+        spread = []
+        for i, row in enumerate(zip(*(digest.scores[model, dataset] for model in models), strict=True)):
+            known = [(score, model) for score, model in zip(row, models, strict=True) if score is not None]
+            if len(known) > 1 and max(known)[0] > min(known)[0]:
+                spread.append((max(known)[0] - min(known)[0], dataset, i, max(known)[1], min(known)[1]))
+        found += sorted(spread, key=lambda one: -one[0])[:1]
+    found.sort(key=lambda one: -one[0])
+    of_families: dict[str, tuple[float, str, int, str, str]] = {}
+    for one in found:
+        of_families.setdefault(family_of(one[1]), one)  # not four times the same benchmark
+    for gap, dataset, i, best, worst in list(of_families.values())[:LISTED]:
+        record = digest.ids[worst, dataset][i]
+        link = fragment(worst, dataset, other=best, differ=True, sample=i)
+        yield Finding(f'{title_of(dataset)}, {record}: {worst} behind {best}', f'{100 * gap:.0f} points', link)

@@ -1,0 +1,95 @@
+"""A page per benchmark: its tables, charts, reasons, data sets, and how they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from opencompass_tooleval.core.paired import metrics_of
+from opencompass_tooleval.core.words import words_of_metric
+from opencompass_tooleval.report.board import OVERVIEW, Board
+from opencompass_tooleval.report.figure import Figure, Table, shown
+from opencompass_tooleval.report.names import FAMILIES, family_of, title_of
+from opencompass_tooleval.report.read import Material, Scored
+
+EASYTOOL = 'easytool'
+_TOLD = 3
+"""Values of a setting that are named; of more only how many there are."""
+_NOT_SETTINGS = {'benchmark', 'subset', 'language', 'judgements', 'judge_calls'}
+
+
+@dataclass(frozen=True)
+class Page:
+    """What one page shows.
+
+    Attributes:
+        name: Stem of its file.
+        title: Its heading.
+        boards: Its tables.
+        figures: Its charts.
+        reasons: Why points are lost: one figure per data set.
+        tables: More tables, such as those of EasyTool.
+        settings: Key of the provenance -> its values.
+    """
+
+    name: str
+    title: str
+    boards: tuple[Board, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    reasons: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+    settings: Mapping[str, str] | None = None
+
+
+def pages_of(
+    material: Material, boards: Sequence[Board], figures: Sequence[Figure], easytool: Sequence[Table]
+) -> tuple[Page, ...]:
+    """The pages of all benchmarks that there are results of, and one of what instructions gain."""
+    found = []
+    for family, title in FAMILIES.items():
+        entries = [entry for entry in material.scored if family_of(entry.dataset) == family]
+        if not entries:
+            continue
+        found.append(
+            Page(
+                family,
+                title,
+                tuple(board for board in boards if board.name != OVERVIEW and family_of(board.name) == family),
+                tuple(figure for figure in figures if figure.section == family),
+                tuple(
+                    figure for figure in figures if figure.section == 'reasons' and family_of(figure.choice) == family
+                ),
+                (_metrics_table(family, entries),),
+                _settings(entries),
+            )
+        )
+    charts = tuple(figure for figure in figures if figure.section == EASYTOOL)
+    if charts or easytool:
+        found.append(Page(EASYTOOL, 'EasyTool: what instructions gain', figures=charts, tables=tuple(easytool)))
+    return tuple(found)
+
+
+def _metrics_table(family: str, entries: Sequence[Scored]) -> Table:
+    """Every metric of every data set, a column per model."""
+    models = tuple(dict.fromkeys(entry.model for entry in entries))
+    values: dict[tuple[str, str], dict[str, str]] = {}
+    for entry in sorted(entries, key=lambda entry: entry.dataset):
+        for metric in metrics_of(entry.result):
+            values.setdefault((entry.dataset, metric), {})[entry.model] = shown(entry.number(metric))
+    rows = tuple(
+        (title_of(dataset), words_of_metric(metric).name, *(own.get(model, '') for model in models))
+        for (dataset, metric), own in values.items()
+    )
+    return Table(f'datasets-{family}', 'Data sets: every metric', ('data set', 'metric', *models), rows)
+
+
+def _settings(entries: Iterable[Scored]) -> dict[str, str]:
+    found: dict[str, dict[str, None]] = {}
+    for entry in entries:
+        for key, value in entry.part('provenance').items():
+            if key not in _NOT_SETTINGS and not isinstance(value, dict) and value not in (None, ''):
+                found.setdefault(str(key), {})[str(value)] = None
+    return {
+        key: ', '.join(values) if len(values) <= _TOLD else f'{len(values)} different ones'
+        for key, values in found.items()
+    }

@@ -1,0 +1,140 @@
+"""Who leads, and whether the lead is more than noise: paired intervals from the samples of all models."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from opencompass_tooleval.core.intervals import Interval, Means, Pairs, Score, compare_column, resample
+from opencompass_tooleval.core.paired import RecordValues, metrics_of, pair_up, record_values
+from opencompass_tooleval.core.result import OK
+
+Shares = Mapping[Score, float]
+"""Data set and metric -> share: what a score is made of."""
+
+
+@dataclass
+class Digest:
+    """What the first page needs of the samples, which are read once, one result after the other.
+
+    Attributes:
+        values: Model and data set -> metric -> values by record.
+        lost: Model and data set -> reason -> points that it cost, in samples.
+        scores: Model and data set -> the score of each sample, 0-1, in the data's order; None where it has none.
+        ids: Model and data set -> records, in the same order.
+    """
+
+    values: dict[tuple[str, str], dict[str, tuple[RecordValues | None, ...]]] = field(default_factory=dict)
+    lost: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
+    scores: dict[tuple[str, str], list[float | None]] = field(default_factory=dict)
+    ids: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+
+    def add(self, model: str, dataset: str, result: Mapping[str, Any], index: Mapping[str, Any]) -> None:
+        """Keeps what is needed of a result.
+
+        Args:
+            model: Its name in the report.
+            dataset: Abbr.
+            result: With ``details``.
+            index: What the sample browser filters by (see :func:`~opencompass_tooleval.report.samples.index_of`).
+        """
+        key = model, dataset
+        self.values[key] = {metric: record_values(result, metric) for metric in metrics_of(result)}
+        columns = [index['values'][index['metrics'].index(name)] for name in index['main']]
+        scores = [_mean(values) for values in zip(*columns, strict=True)] if columns else [None] * len(index['ids'])
+        self.scores[key], self.ids[key] = scores, index['ids']
+        lost = self.lost[key] = Counter()
+        for number, score in zip(index['reason'], scores, strict=True):
+            if score is not None and index['reasons'][number] != OK:
+                lost[index['reasons'][number]] += 1 - score
+
+
+def _mean(values: Iterable[Any]) -> float | None:
+    known = [float(value) for value in values if isinstance(value, (int, float))]
+    return sum(known) / len(known) if known else None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The models on one score.
+
+    Attributes:
+        order: Those that have it, the best first.
+        scores: Model -> score, 0-100.
+        behind: Model -> its difference from the first, in points; None where there is no interval.
+    """
+
+    order: tuple[str, ...]
+    scores: Mapping[str, float]
+    behind: Mapping[str, Interval | None]
+
+    @property
+    def leader(self) -> str:
+        return self.order[0]
+
+    def is_apart(self, model: str) -> bool | None:
+        """Whether a model is behind by more than noise; None if that cannot be said."""
+        interval = self.behind.get(model)
+        return None if interval is None else interval.high < 0 or interval.low > 0
+
+
+def standings(
+    columns: Mapping[str, Shares], scores: Mapping[str, Mapping[str, float]], digest: Digest
+) -> dict[str, Standing]:
+    """Every score's standing, over models that have it.
+
+    Args:
+        columns: Name of a score -> what it is made of.
+        scores: The same names -> model -> score, 0-100.
+        digest: Of all results.
+    """
+    orders = {name: tuple(sorted(scores[name], key=lambda model: -scores[name][model])) for name in columns}
+    needed = {
+        (dataset, order[0], other): None
+        for name, order in orders.items()
+        for other in order[1:]
+        for dataset, _ in columns[name]
+    }
+    used = {score for shares in columns.values() for score in shares}
+    drawn = _draw(needed, used, digest)
+    found = {}
+    for name, order in orders.items():
+        if order:
+            behind = {other: _interval(columns[name], drawn, order[0], other) for other in order[1:]}
+            found[name] = Standing(order, scores[name], behind)
+    return found
+
+
+Drawn = dict[tuple[str, str], tuple[dict[Score, Pairs], dict[Score, Means]]]
+"""Two models -> their pairs and the resamples of these."""
+
+
+def _draw(needed: Iterable[tuple[str, str, str]], used: set[Score], digest: Digest) -> Drawn:
+    """Resamples all pairs of models; those over the same records at once: what is drawn is the same."""
+    groups: dict[tuple[str, tuple[Any, ...]], list[tuple[str, str, dict[str, Pairs]]]] = defaultdict(list)
+    for dataset, first, second in needed:
+        sides = digest.values.get((first, dataset), {}), digest.values.get((second, dataset), {})
+        paired = {metric: pair_up(own, sides[1][metric]) for metric, own in sides[0].items() if metric in sides[1]}
+        pairs = {metric: its for metric, its in paired.items() if its}
+        if pairs:
+            groups[dataset, tuple(its.ids for its in pairs.values())].append((first, second, pairs))
+    drawn: Drawn = defaultdict(lambda: ({}, {}))
+    for (dataset, _), members in groups.items():
+        together = {
+            (dataset, f'{number} {metric}'): its
+            for number, (_, _, pairs) in enumerate(members)
+            for metric, its in pairs.items()
+        }
+        means = resample(together)
+        for number, (first, second, pairs) in enumerate(members):
+            for metric in (metric for metric in pairs if (dataset, metric) in used):
+                drawn[first, second][0][dataset, metric] = pairs[metric]
+                drawn[first, second][1][dataset, metric] = means[dataset, f'{number} {metric}']
+    return drawn
+
+
+def _interval(shares: Shares, drawn: Drawn, first: str, second: str) -> Interval | None:
+    pairs, means = drawn.get((first, second), ({}, {}))
+    return compare_column(shares, pairs, means).interval if all(score in pairs for score in shares) else None
