@@ -126,13 +126,18 @@ def _board(name: str, title: str, shares: Mapping[str, Mapping[Score, float]], m
     known = material.by_pair()
     rows = [Row(model, tuple(cell_of(model, mine, known) for mine in shares.values())) for model in material.models]
     rows = [row for row in rows if any(cell.value is not None or cell.marks for cell in row.cells)]
-    if name != OVERVIEW:
-        # By the main column, which comes first; what is missing comes last.
-        sign = 1 if lower_is_better(next(iter(shares))) else -1
-        rows.sort(key=lambda row: (row.cells[0].value is None, sign * (row.cells[0].value or 0)))
     columns = tuple(shares)
+    if name != OVERVIEW:
+        rows = _ranked(rows, columns)
     published = _published(published_on(name), columns)
     return Board(name, title, columns, (*_mark_best(rows, columns), *published), shares)
+
+
+def _ranked(rows: list[Row], columns: Sequence[str]) -> list[Row]:
+    """The best first, by the first column that a model has; those without it last."""
+    at = next((i for i in range(len(columns)) if any(row.cells[i].value is not None for row in rows)), 0)
+    sign = 1 if lower_is_better(columns[at]) else -1
+    return sorted(rows, key=lambda row: (row.cells[at].value is None, sign * (row.cells[at].value or 0)))
 
 
 def _place(column: str) -> tuple[bool, bool, bool]:

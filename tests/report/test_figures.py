@@ -117,7 +117,7 @@ def test_a_column_with_a_part_missing_has_no_score_and_says_so() -> None:
 def test_fewer_errors_are_better() -> None:
     entries = [scored(name, 'd', tool_error_rate=rate) for name, rate in (('a', 9.0), ('b', 3.0))]
     board = board_of(boards(material(*entries), {}), 'others')
-    assert [row.cells[0].best for row in board.rows] == [False, True]
+    assert [row.cells[0].best for row in board.rows] == [True, False], 'fewer errors come first'
 
 
 @pytest.mark.parametrize(

@@ -75,10 +75,17 @@ function start() {
     }
   }, { rootMargin: '200px' });
   for (const figure of figures) seen.observe(figure);
-  const redraw = () => figures.filter((figure) => figure.dataset.drawn).forEach((figure) => draw(figure));
+  let onPaper = false; // what is printed is light: on a dark page the scheme changes meanwhile
+  const redraw = () => figures.filter((figure) => figure.dataset.drawn).forEach((figure) => draw(figure, onPaper));
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
-  addEventListener('beforeprint', () => figures.forEach((figure) => draw(figure, true)));
-  addEventListener('afterprint', redraw);
+  addEventListener('beforeprint', () => {
+    onPaper = true;
+    figures.forEach((figure) => draw(figure, onPaper));
+  });
+  addEventListener('afterprint', () => {
+    onPaper = false;
+    redraw();
+  });
   if (figures.length) addEventListener('load', () => setTimeout(loadPlotly, 500));
 }
 

@@ -37,7 +37,12 @@ function filterRows() {
 
 function mergePublished() {
   filterRows();
-  for (const table of document.querySelectorAll('.board.sortable')) sortBy(table.tHead.rows[0].cells[1], true);
+  for (const table of document.querySelectorAll('.board.sortable')) {
+    const measured = [...table.tBodies[0].rows].filter((row) => !row.classList.contains('published'));
+    const headings = [...table.tHead.rows[0].cells].slice(1);
+    const main = headings.find(({ cellIndex }) => measured.some((row) => row.cells[cellIndex].dataset.value)); // the first that is there
+    if (main) sortBy(main, true);
+  }
 }
 
 const tip = document.createElement('div');

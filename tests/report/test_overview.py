@@ -1,0 +1,141 @@
+"""The first page: who leads, by how much, and what stands out; by hand and beside ``tooleval compare``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.core.intervals import RESAMPLES, SEED
+from opencompass_tooleval.report.board import boards
+from opencompass_tooleval.report.names import family_of, is_variant, title_of
+from opencompass_tooleval.report.overview import Overview, overview
+from opencompass_tooleval.report.read import read
+from opencompass_tooleval.report.samples import SampleFiles, tasks_of, trace_of
+from opencompass_tooleval.sweep.comparing import Side, compare
+from opencompass_tooleval.sweep.tables import published_columns
+from opencompass_tooleval.sweep.work_dir import WorkDir
+from tests.report.support import add, detail, result_of
+
+PLAN, SPOTIFY = 'tooleval-teval-review_str_v1', 'tooleval-restbench-spotify'
+
+
+def answers(right: int, of: int, metric: str = 'review_quality', reason: str = 'review:wrong') -> dict[str, object]:
+    values = [float(i < right) for i in range(of)]
+    details = [
+        detail(f'r{i}', reason='ok' if value else reason, values={metric: value}) for i, value in enumerate(values)
+    ]
+    return result_of(details)
+
+
+def first_page(run: Path, folder: Path) -> Overview:
+    found = read([run])
+    samples = SampleFiles(folder)
+    spent = samples.write_all(found)
+    return overview(boards(found, published_columns()), found.models, samples.digest, spent)
+
+
+def test_the_ranking_is_the_mean_of_benchmarks_and_its_interval_is_that_of_compare(tmp_path: Path) -> None:
+    run = tmp_path / 'run'
+    for model, review, path in (('a', 90, 40), ('b', 60, 20)):
+        add(run, model, PLAN, answers(review, 100))
+        add(run, model, SPOTIFY, answers(path, 50, 'correct_path_rate', 'path:missing_step'))
+    page = first_page(run, tmp_path / 'samples')
+    assert [(place.model, place.score) for place in page.places] == [('a', 85.0), ('b', 50.0)]
+    assert page.headline.startswith('a is ahead of b by 35.0 points [')
+    assert [row.title for row in page.rows] == ['T-Eval v1, review', 'RestBench Spotify']
+    assert [row.page for row in page.rows] == ['teval.html', 'restbench.html']
+    assert [row.verdict for row in page.rows] == ['a is ahead', 'a is ahead']
+    assert [[cell.value for cell in row.cells] for row in page.rows] == [[90.0, 60.0], [80.0, 40.0]]
+
+
+def test_one_benchmark_is_ranked_by_its_own_score_with_the_interval_of_compare(tmp_path: Path) -> None:
+    run = tmp_path / 'run'
+    for model, review in (('a', 58), ('b', 52)):
+        add(run, model, PLAN, answers(review, 60))
+    page = first_page(run, tmp_path / 'samples')
+    sides = Side.find(WorkDir.find(run), 'a'), Side.find(WorkDir.find(run), 'b')
+    row, *_ = compare(sides, samples=RESAMPLES, seed=SEED, sink=lambda *_: None).datasets
+    assert page.measure == 'T-Eval v1, review' and page.note == ''
+    assert page.places[1].behind == f'{row.delta:+.2f} [{row.low:+.2f}, {row.high:+.2f}]'
+
+
+def test_what_cannot_be_told_apart_is_said(tmp_path: Path) -> None:
+    run = tmp_path / 'run'
+    add(run, 'a', PLAN, answers(5, 10))
+    details = [detail(f'r{i}', values={'review_quality': float(i % 2 or i == 0)}) for i in range(10)]
+    add(run, 'b', PLAN, result_of(details))
+    page = first_page(run, tmp_path / 'samples')
+    assert page.headline.startswith('b leads by 10.0 points [') and page.headline.endswith('not told apart from a')
+    assert page.places[1].verdict == 'not told apart' and page.rows[0].verdict == 'not told apart'
+
+
+def test_equal_models_are_equal_and_one_model_stands_alone(tmp_path: Path) -> None:
+    for model in 'ab':
+        add(tmp_path / 'two', model, PLAN, answers(5, 10))
+    page = first_page(tmp_path / 'two', tmp_path / 'samples')
+    assert page.headline == 'a, b are equal' and page.rows[0].verdict == 'equal'
+    add(tmp_path / 'one', 'a', PLAN, answers(5, 10))
+    page = first_page(tmp_path / 'one', tmp_path / 'samples_of_one')
+    assert page.headline == 'a: 50.00' and page.rows[0].verdict == '' and len(page.places) == 1
+
+
+def test_a_score_that_is_no_mean_of_its_samples_has_no_interval(tmp_path: Path) -> None:
+    run = tmp_path / 'run'
+    add(run, 'a', PLAN, {**answers(5, 10), 'review_quality': 90.0})
+    add(run, 'b', PLAN, answers(5, 10))
+    page = first_page(run, tmp_path / 'samples')
+    assert page.headline == 'a leads b by 40.0 points' and page.places[1].verdict == 'no interval'
+
+
+def test_models_with_nothing_in_common_are_not_ranked(tmp_path: Path) -> None:
+    run = tmp_path / 'run'
+    add(run, 'a', PLAN, answers(5, 10))
+    add(run, 'b', SPOTIFY, answers(5, 10, 'correct_path_rate'))
+    page = first_page(run, tmp_path / 'samples')
+    assert page.headline == 'No score is common to all models' and page.places == () and len(page.rows) == 2
+
+
+def test_what_stands_out_is_computed(tmp_path: Path) -> None:
+    run = tmp_path / 'run'
+    add(run, 'a', PLAN, answers(9, 10))
+    add(run, 'b', PLAN, answers(2, 10))
+    gaps, costs, records = first_page(run, tmp_path / 'samples').findings.values()
+    assert [(one.text, one.number) for one in gaps] == [('T-Eval v1, Review: b behind a', '70.0 points')]
+    assert [(one.text, one.number) for one in costs] == [
+        ('b, T-Eval: wrong review, most in review text v1', '8.0 samples’ worth'),
+        ('a, T-Eval: wrong review, most in review text v1', '1.0 samples’ worth'),
+    ]
+    assert [(one.text, one.number) for one in records] == [('T-Eval review text v1, r2: b behind a', '100 points')]
+    assert 'model=b&other=a' in records[0].link and records[0].link.endswith('sample=2')
+    assert costs[0].link.endswith('reason=review%3Awrong')
+
+
+@pytest.mark.parametrize(
+    ('name', 'title', 'family', 'variant'),
+    [
+        ('tooleval-teval_v2_zh', 'T-Eval v2 Chinese', 'teval', False),
+        ('tooleval-teval-plan_json_v1-easytool', 'T-Eval plan JSON v1, EasyTool instructions', 'teval', True),
+        ('tooleval-funcqa-easytool', 'FuncQA EasyTool', 'funcqa', False),
+        ('tooleval-ultratool-tool_usage_en', 'UltraTool tool usage English', 'ultratool', False),
+        ('tooleval-tevalish', 'tooleval-tevalish', 'others', False),
+        ('gsm8k', 'gsm8k', 'others', False),
+    ],
+)
+def test_names(name: str, title: str, family: str, variant: bool) -> None:
+    assert (title_of(name), family_of(name), is_variant(name)) == (title, family, variant)
+
+
+def test_first_words_of_a_task_leave_out_what_all_begin_with() -> None:
+    asked = [(('HUMAN', f'Answer with a letter only. {task}'),) for task in ('Find a museum', 'Fly to Rome')]
+    assert tasks_of(asked) == ['Find a museum', 'Fly to Rome']
+    same_end = [(('HUMAN', task), ('HUMAN', 'Go on.')) for task in ('One', 'Two')]
+    assert tasks_of(same_end) == ['One', 'Two'] and tasks_of([(('HUMAN', 'x' * 500),)]) == ['x' * 90 + '…']
+    assert tasks_of([]) == [] and tasks_of([(), ()]) == ['', '']
+
+
+@pytest.mark.parametrize(
+    'text', ['', 'no', '{', '[]', '{}', '{"rounds": [1], "calls": []}', '{"rounds": {}, "calls": []}']
+)
+def test_what_is_no_dialogue_has_no_trace(text: str) -> None:
+    assert trace_of(text) is None
