@@ -53,6 +53,7 @@ setup(
         'api': ['openai>=1.98,<2', 'httpx>=0.27,<0.28'],
         'report': ['jinja2>=3.1', 'matplotlib>=3.8', 'plotly>=6'],
         'dev': [
+            'axe-core-python',
             'build',
             'fastapi',  # fastapi, uvicorn: `transformers serve`, the local API server of the tests
             'hypothesis',

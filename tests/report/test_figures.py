@@ -34,7 +34,7 @@ from opencompass_tooleval.report.read import Material, Scored, read
 from opencompass_tooleval.report.reasons import OTHERS, SHOWN, reason_figures
 from opencompass_tooleval.report.samples import index_of, messages_of
 from opencompass_tooleval.report.script import to_script
-from opencompass_tooleval.report.teval_figures import teval_figures
+from opencompass_tooleval.report.teval_figures import TWO_FORMATS, teval_figures
 from opencompass_tooleval.report.ultratool_figures import ultratool_figures
 from opencompass_tooleval.sweep.tables import published_columns
 from opencompass_tooleval.sweep.work_dir import WorkDir
@@ -324,9 +324,16 @@ def test_reasons_golden() -> None:
 
 def test_published_tables_are_as_printed() -> None:
     tables = {file.stem: published(file.stem) for file in FOLDER.glob('*.csv')}
-    assert len(tables) == 17
+    assert len(tables) == 19
     for name, table in tables.items():
-        assert 'arXiv' in table.source and len(table.rows) > 1, name
+        assert ('arXiv' in table.source or 'opencompass' in name) and len(table.rows) > 1, name
+    for language in ('en', 'zh'):
+        for model, scores in tables[f'teval_opencompass_{language}'].rows.items():
+            halves = [(scores[f'{name}_json'], scores[f'{name}_str']) for name in TWO_FORMATS]
+            six = [*(sum(pair) / 2 for pair in halves), scores['review']]  # type: ignore[arg-type]
+            assert sum(six) / 6 == pytest.approx(scores['overall'], abs=0.01), (
+                f'its average is the mean of abilities: {model}'
+            )
     assert [table.source for table in published_on('tooleval-teval_v2_zh')] == [tables['teval_zh'].source]
     shown = {board for table in tables.values() for board in table.boards}
     assert shown <= {board for board, _ in published_columns()}, 'a board that is none of ours shows its table nowhere'
