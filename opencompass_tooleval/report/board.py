@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from opencompass_tooleval.core.benchmark import BENCHMARKS, find_benchmark
 from opencompass_tooleval.core.intervals import Score
 from opencompass_tooleval.core.paired import metrics_of
 from opencompass_tooleval.core.tables import column_error, errors_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -268,20 +267,18 @@ def _gaps(boards: Sequence[Board]) -> Iterator[Finding]:
 
 def _costs(digest: Digest) -> Iterator[Finding]:
     """Which reasons cost which model most points, over all of a benchmark's data sets."""
-    lost: Counter[tuple[str, str, str]] = Counter()
-    where: dict[tuple[str, str, str], Counter[str]] = {}
+    where: dict[tuple[str, str, str], dict[str, float]] = {}
     for (model, dataset), reasons in digest.lost.items():
         for reason, points in reasons.items():
-            key = model, family_of(dataset), reason
-            lost[key] += points
-            where.setdefault(key, Counter())[dataset] += points
-    for (model, family, reason), points in lost.most_common(LISTED):
-        dataset = where[model, family, reason].most_common(1)[0][0]
+            where.setdefault((model, family_of(dataset), reason), {})[dataset] = points
+    most = sorted(where.items(), key=lambda one: -sum(one[1].values()))[:LISTED]
+    for (model, family, reason), points_of in most:
+        dataset = max(points_of, key=lambda name: points_of[name])
         name, sentence = words_of_reason(reason)
-        text = (
-            f'{model}, {FAMILIES[family]}: {name}, most in {title_of(dataset).removeprefix(FAMILIES[family]).strip()}'
-        )
-        yield Finding(text, f'{points:.1f} samples’ worth', fragment(model, dataset, reason), sentence)
+        place = title_of(dataset).removeprefix(FAMILIES[family]).strip()
+        text = f'{model}, {FAMILIES[family]}: {name}, most in {place}'
+        number = f'{sum(points_of.values()):.1f} samples’ worth'
+        yield Finding(text, number, fragment(model, dataset, reason), sentence)
 
 
 def _records(digest: Digest) -> Iterator[Finding]:

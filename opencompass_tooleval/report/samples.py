@@ -288,14 +288,15 @@ def _calls(entry: Scored, predictions: Iterable[Mapping[str, Any]]) -> int:
 
 
 def _row(detail: Mapping[str, Any], prediction: Mapping[str, Any], judged: Sequence[Any]) -> dict[str, Any]:
+    answer = as_text(prediction.get('prediction', ''))
     row = {
-        'answer': as_text(prediction.get('prediction', '')),
+        'answer': answer,
         'infra': prediction.get('infra'),
         'parsed': detail.get('parsed'),
         'rung': detail.get('rung'),
         'gold': detail.get('gold'),
     }
-    if trace := trace_of(row['answer']):
+    if trace := trace_of(answer):
         row['trace'] = trace
     more = {key: value for key, value in detail.items() if key not in _SHOWN and value not in (None, [], {})}
     if judged:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,7 +27,7 @@ class Digest:
     """
 
     values: dict[tuple[str, str], dict[str, tuple[RecordValues | None, ...]]] = field(default_factory=dict)
-    lost: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
+    lost: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)
     scores: dict[tuple[str, str], list[float | None]] = field(default_factory=dict)
     ids: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
@@ -43,12 +43,14 @@ class Digest:
         key = model, dataset
         self.values[key] = {metric: record_values(result, metric) for metric in metrics_of(result)}
         columns = [index['values'][index['metrics'].index(name)] for name in index['main']]
-        scores = [_mean(values) for values in zip(*columns, strict=True)] if columns else [None] * len(index['ids'])
+        rows = zip(*columns, strict=True) if columns else ((),) * len(index['ids'])
+        scores = [_mean(values) for values in rows]
         self.scores[key], self.ids[key] = scores, index['ids']
-        lost = self.lost[key] = Counter()
+        lost = self.lost[key] = {}
         for number, score in zip(index['reason'], scores, strict=True):
             if score is not None and index['reasons'][number] != OK:
-                lost[index['reasons'][number]] += 1 - score
+                reason = index['reasons'][number]
+                lost[reason] = lost.get(reason, 0.0) + 1 - score
 
 
 def _mean(values: Iterable[Any]) -> float | None:
