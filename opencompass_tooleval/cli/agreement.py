@@ -18,18 +18,19 @@ from opencompass_tooleval.ultratool.records import find_subset
 from opencompass_tooleval.ultratool.score_judged import JUDGED_KINDS
 
 
-def _print_table(task: str, found: Agreement, console: Console) -> None:
-    table = Table(title=f'UltraTool {task}: {found.compared} judged by both')
+def _print_table(task: str, agreement: Agreement, console: Console) -> None:
+    table = Table(title=f'UltraTool {task}: {agreement.compared} judged by both')
     table.add_column('dimension', no_wrap=True)
     for column in ('correlation', 'first (mean)', 'second (mean)'):
         table.add_column(column, justify='right')
-    for name, value in found.correlations.items():
-        means = found.means[name]
+    for name, value in agreement.correlations.items():
+        means = agreement.means[name]
         shown = ['-', '-'] if means is None else [f'{mean:.2f}' for mean in means]
         table.add_row(name, '-' if value is None else f'{value:.3f}', *shown)
     console.print(table)
-    if found.only_first or found.only_second:
-        console.print(f'left out: {found.only_first} that only the first judged, {found.only_second} only the second')
+    if agreement.only_first or agreement.only_second:
+        alone = agreement.only_first, agreement.only_second
+        console.print(f'left out: {alone[0]} that only the first judged, {alone[1]} only the second')
 
 
 def agreement(
@@ -51,10 +52,10 @@ def agreement(
     both = {file: load_judgements(file, subset, Protocol()) for file in (first, second)}
     for file, judgements in both.items():
         check_single(judgements, file)
-    found = agree(subset, both[first], both[second])
-    if not found.compared:
+    shared = agree(subset, both[first], both[second])
+    if not shared.compared:
         raise ValueError(
-            f'{first} and {second} judge nothing in common: {found.only_first} and {found.only_second} things, by id '
+            f'{first} and {second} judge nothing in common: {shared.only_first} and {shared.only_second} things, by id '
             'and step'
         )
     result = {
@@ -62,12 +63,12 @@ def agreement(
         'subset': subset.name,
         'first': str(first),
         'second': str(second),
-        'compared': found.compared,
-        'only_first': found.only_first,
-        'only_second': found.only_second,
-        'correlations': dict(found.correlations),
-        'means': dict(found.means),
+        'compared': shared.compared,
+        'only_first': shared.only_first,
+        'only_second': shared.only_second,
+        'correlations': dict(shared.correlations),
+        'means': dict(shared.means),
     }
     if json_out != STDOUT:
-        _print_table(subset.name, found, Console())
+        _print_table(subset.name, shared, Console())
     write_outputs(result, (), json_out, None)

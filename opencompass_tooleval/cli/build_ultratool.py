@@ -69,10 +69,10 @@ def _log(out: Path, entries: Mapping[str, Any]) -> None:
     """Adds how each file was built to ``build.json``, which keeps what it says of the others."""
     target = out / LOG_FILE
     try:
-        known = load_json(target.read_bytes())
+        entries_before = load_json(target.read_bytes())
     except (OSError, ValueError):
-        known = {}
-    _write(target, json.dumps({**known, **entries}, ensure_ascii=False, indent=2) + '\n')
+        entries_before = {}
+    _write(target, json.dumps({**entries_before, **entries}, ensure_ascii=False, indent=2) + '\n')
 
 
 def _compare(task: str, rows: Sequence[Row], official: Sequence[Row]) -> str:
@@ -86,8 +86,8 @@ def _write_errata(console: Console, out: Path, samples: list[PlanSample], offici
     errata = plan_errata(samples) if official is None else find_errata(official, samples)
     _write(out / ERRATA_FILE, _lines(erratum.to_dict() for erratum in errata))
     counts = count_kinds(errata)
-    said = ', '.join(f'{counts[kind]} {kind}' for kind in KINDS)
-    console.print(f'wrote {out / ERRATA_FILE}: {said} in the published gold', markup=False, soft_wrap=True)
+    counted = ', '.join(f'{counts[kind]} {kind}' for kind in KINDS)
+    console.print(f'wrote {out / ERRATA_FILE}: {counted} in the published gold', markup=False, soft_wrap=True)
     if official is not None:
         rows = zip(repair_rows(official, errata), samples, strict=True)
         _write(out / REPAIRED_FILE, _lines({**row, 'domain': s.domain, 'gold': 'repaired'} for row, s in rows))

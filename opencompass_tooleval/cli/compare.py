@@ -62,19 +62,21 @@ def _change(sample: Mapping[str, Any]) -> str:
     return f'{sample["id"]}{run}: {changes}; {sample["a"]["reason"]} -> {sample["b"]["reason"]}'
 
 
-def _print(found: Comparison, model_a: str, model_b: str, resampling: str, show: int) -> None:
+def _print(comparison: Comparison, model_a: str, model_b: str, resampling: str, show: int) -> None:
     console = Console(soft_wrap=True)
     console.print(f'A: {model_a}\nB: {model_b}', markup=False)
-    for title, rows in (('tables', found.tables), ('data sets', found.datasets)):
+    for title, rows in (('tables', comparison.tables), ('data sets', comparison.datasets)):
         if rows:
             console.print('\n' + '\n'.join(_lines(title, rows)), markup=False, highlight=False)
     console.print('\nB - A is in points, * where its interval holds no 0; N: records of both')
     console.print(f'± is a standard error; intervals by {resampling}')
-    for dataset, samples in found.differing.items():
-        console.print(f'{dataset}: {len(samples)} samples differ, of {found.records[dataset]} records', markup=False)
+    for dataset, samples in comparison.differing.items():
+        console.print(
+            f'{dataset}: {len(samples)} samples differ, of {comparison.records[dataset]} records', markup=False
+        )
         for sample in samples[:show]:
             console.print(f'  {_change(sample)}', markup=False)
-    for note in found.notes:
+    for note in comparison.notes:
         console.print(f'NOTE {note}', markup=False)
 
 
@@ -119,11 +121,11 @@ def compare_models(
         def progress(names: Sequence[str]) -> Iterable[str]:
             return track(names, description='comparing', console=Console(stderr=True), transient=True)
 
-        found = compare(sides, samples=samples, seed=seed, sink=sink, progress=progress)
+        comparison = compare(sides, samples=samples, seed=seed, sink=sink, progress=progress)
     models = {
         name: {'model': side.model, 'work_dir': str(side.work.path)} for name, side in zip('ab', sides, strict=True)
     }
-    result = {**models, 'resamples': samples, 'seed': seed, 'level': LEVEL, **asdict(found)}
+    result = {**models, 'resamples': samples, 'seed': seed, 'level': LEVEL, **asdict(comparison)}
     write_outputs(result, (), json_out, None)
     if json_out != STDOUT:
-        _print(found, model_a, model_b, f'{samples} resamples, seed {seed}', show)
+        _print(comparison, model_a, model_b, f'{samples} resamples, seed {seed}', show)

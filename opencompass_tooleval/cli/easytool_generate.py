@@ -139,7 +139,7 @@ def _report(docs: Sequence[ToolDoc], made: Sequence[ToolInstruction], model: str
 
 def _counts(generation: Generation) -> dict[str, Any]:
     listed = [
-        {'tool': one.tool, 'function': one.function, 'reason': one.fault.code, 'said': one.fault.said}
+        {'tool': one.tool, 'function': one.function, 'reason': one.fault.code, 'said': one.fault.message}
         for made in generation.generated
         for one in made.listed
     ]

@@ -50,12 +50,12 @@ def _print(result: dict[str, Any]) -> None:
     for metric in METRICS:
         shown = [f'{result[side]["metrics"][metric]:.2f}' for side in (DOCUMENTATION, INSTRUCTIONS) if side in result]
         if 'difference' in result:
-            said = result['difference'][metric]
-            shown += [f'{said["delta"]:+.2f}', f'{said["low"]:+.2f} to {said["high"]:+.2f}']
+            difference = result['difference'][metric]
+            shown += [f'{difference["delta"]:+.2f}', f'{difference["low"]:+.2f} to {difference["high"]:+.2f}']
         table.add_row(metric, *shown)
     console.print(table)
-    said = f"encoder {result['encoder']}; whole requests, among this file's tools: not comparable with Table 5"
-    console.print(f'NOTE {said}', markup=False, soft_wrap=True)
+    note = f"encoder {result['encoder']}; whole requests, among this file's tools: not comparable with Table 5"
+    console.print(f'NOTE {note}', markup=False, soft_wrap=True)
 
 
 def easytool_retrieval(
@@ -85,11 +85,11 @@ def easytool_retrieval(
     loaded = load_data(data, subset)
     corpora = [documented_corpus(loaded.tools, unit, fields)]
     if instructions:
-        known = texts.match_instructions(instructions, loaded.tools, texts.generate_cure(data))
-        corpora.append(instructed_corpus(loaded.tools, known, unit, fields))
+        matched = texts.match_instructions(instructions, loaded.tools, texts.generate_cure(data))
+        corpora.append(instructed_corpus(loaded.tools, matched, unit, fields))
     similarity = shared_encoder(files, default_cache())
     scores = {corpus.of: retrieve(loaded.records, corpus, similarity) for corpus in corpora}
-    totals = {of: aggregate(mine, METRICS) for of, mine in scores.items()}
+    totals = {of: aggregate(ranked, METRICS) for of, ranked in scores.items()}
     result: dict[str, Any] = {
         'benchmark': 'toolbench',
         'subset': subset,
@@ -107,6 +107,6 @@ def easytool_retrieval(
     }
     if INSTRUCTIONS in scores:
         result['difference'] = _differences(scores[DOCUMENTATION], scores[INSTRUCTIONS])
-    write_outputs(result, [score for mine in scores.values() for score in mine], json_out, details)
+    write_outputs(result, [score for ranked in scores.values() for score in ranked], json_out, details)
     if json_out != STDOUT:
         _print(result)

@@ -30,10 +30,10 @@ def _summary(models: Sequence[str], cells: Sequence[Cell]) -> Table:
     for column in (*(state.value for state in State), 'samples/s', 'time left'):
         table.add_column(column, justify='right', no_wrap=True)
     for model in models:
-        mine = [cell for cell in cells if cell.model == model]
-        counts = Counter(cell.state for cell in mine)
-        rate = sum(cell.rate or 0 for cell in mine)
-        left = [cell.seconds_left for cell in mine if cell.state is State.RUNNING]
+        own_cells = [cell for cell in cells if cell.model == model]
+        counts = Counter(cell.state for cell in own_cells)
+        rate = sum(cell.rate or 0 for cell in own_cells)
+        left = [cell.seconds_left for cell in own_cells if cell.state is State.RUNNING]
         longest = max((seconds for seconds in left if seconds is not None), default=None)
         shown = [str(counts[state] or '') for state in State]
         table.add_row(escape(model), *shown, f'{rate:.1f}' if rate else '-', _duration(longest))
@@ -46,9 +46,9 @@ def _running(cells: Sequence[Cell], console: Console) -> None:
             total = '?' if cell.samples is None else cell.samples
             slow = 'speed not known' if cell.answered else 'no answer yet'
             speed = f'{cell.rate:.1f} samples/s' if cell.rate else slow
-            said = f'running  {cell.model} x {cell.dataset}: {cell.answered} of {total}'
+            progress = f'running  {cell.model} x {cell.dataset}: {cell.answered} of {total}'
             how = f'WAITING: {cell.waiting}' if cell.waiting else f'{speed}, {_duration(cell.seconds_left)} left'
-            console.print(f'{said}, {how}', markup=False)
+            console.print(f'{progress}, {how}', markup=False)
 
 
 def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:

@@ -68,7 +68,7 @@ def load_counter(tokenizer: str) -> Callable[[str], int]:
     try:
         loaded = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
     except (OSError, ValueError, KeyError) as error:
-        said = str(error).partition('\n')[0][:200]  # transformers may go on to list all models it knows
-        raise ValueError(f'{folder} holds no tokenizer that transformers can read ({said})') from error
+        message = str(error).partition('\n')[0][:200]  # transformers may go on to list all models it knows
+        raise ValueError(f'{folder} holds no tokenizer that transformers can read ({message})') from error
     # verbose: a text longer than the model takes is no fault here
     return lambda text: len(loaded.encode(text, add_special_tokens=False, verbose=False))

@@ -37,8 +37,8 @@ def errors_of(result: Mapping[str, Any]) -> dict[str, float]:
     An old result of several runs has a list, of the error of each run: it does not say that of their mean.
     """
     errors = result.get('standard_errors')
-    known = errors.items() if isinstance(errors, Mapping) else ()
-    return {metric: float(error) for metric, error in known if isinstance(error, (int, float))}
+    items = errors.items() if isinstance(errors, Mapping) else ()
+    return {metric: float(error) for metric, error in items if isinstance(error, (int, float))}
 
 
 def column_error(shares: Mapping[Score, float], errors: Mapping[Score, float]) -> float | None:

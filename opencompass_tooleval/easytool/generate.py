@@ -89,8 +89,8 @@ def _ask(
         result = read(reply)
         if not isinstance(result, list):
             return result
-        said = [fault.said for fault in result]
-        longer = (again_prompt(prompt, reply, said, form, most) for most in _QUOTED)
+        messages = [fault.message for fault in result]
+        longer = (again_prompt(prompt, reply, messages, form, most) for most in _QUOTED)
         fitting = next(filter(limit.fits, longer), None)
         if fitting is None:
             return result
@@ -114,8 +114,10 @@ def describe(part: ToolDoc, options: Options) -> Rounds[Description]:
     names = [function.name for function in part.functions]
 
     def read(reply: str) -> Description | list[Fault]:
-        said = read_description(reply, names, part.name)
-        return said if isinstance(said, list) else check_description(part, said.text) or said
+        description = read_description(reply, names, part.name)
+        if isinstance(description, list):
+            return description
+        return check_description(part, description.text) or description
 
     result = yield from _ask(prompt, read, DESCRIPTION_FORM, options.limit)
     return _documented(part, result[0]) if isinstance(result, list) else result
@@ -133,13 +135,13 @@ def merge(doc: ToolDoc, parts: Sequence[Description]) -> Description:
     wrote it. Otherwise it is composed: purposes, then all functions in the documentation's order; those without a line
     of the model get the first sentence of their documentation.
     """
-    said = {name: line for part in parts for name, line in part.functions.items()}
+    lines = {name: line for part in parts for name, line in part.functions.items()}
     functions = {
-        function.name: said.get(function.name) or first_sentence(function.description) for function in doc.functions
+        function.name: lines.get(function.name) or first_sentence(function.description) for function in doc.functions
     }
     fault = next((part.fault for part in parts if part.fault), None)
     whole = parts[0]
-    if len(parts) == 1 and (fault or len(functions) == 1 or len(said) == len(functions)):
+    if len(parts) == 1 and (fault or len(functions) == 1 or len(lines) == len(functions)):
         return replace(whole, functions=functions)
     purposes = [part.purpose for part in parts]
     return Description(compose(purposes, functions), ' '.join(dict.fromkeys(filter(None, purposes))), functions, fault)
@@ -163,8 +165,8 @@ def exemplify(
 
     def build(most: int | None) -> tuple[Message, ...]:
         shown = parameter_list(function, most)
-        said = purpose if most is None else purpose[: 10 * most]
-        return guideline_prompt(options.variant, doc.name, function.name, said, shown, is_usage(function.name))
+        told = purpose if most is None else purpose[: 10 * most]
+        return guideline_prompt(options.variant, doc.name, function.name, told, shown, is_usage(function.name))
 
     def read(reply: str) -> Example | list[Fault]:
         example = read_example(reply, function.name)
@@ -179,10 +181,10 @@ def exemplify(
 
 def _purpose(doc: ToolDoc, function: FunctionDoc, description: Description) -> str:
     """What tool and function can do, in the words of Table 2."""
-    said = description.functions.get(function.name, '')
-    if len(doc.functions) == 1 or not said:
+    line = description.functions.get(function.name, '')
+    if len(doc.functions) == 1 or not line:
         return description.purpose
-    return f"{description.purpose}\n'{function.name}' in '{doc.name}' is to {said[:1].lower()}{said[1:]}"
+    return f"{description.purpose}\n'{function.name}' in '{doc.name}' is to {line[:1].lower()}{line[1:]}"
 
 
 def assemble(doc: ToolDoc, description: Description, examples: Mapping[str, Example | Fault]) -> Generated:
@@ -205,6 +207,6 @@ def assemble(doc: ToolDoc, description: Description, examples: Mapping[str, Exam
         if isinstance(example, Fault):
             listed.append(Listed(doc.name, function.name, example))
         alone = len(ruled.functions) == 1 and not function.description
-        said = '' if alone else description.functions.get(function.name, '')
-        functions.append(replace(function, description=said, example=example if isinstance(example, Example) else None))
+        line = '' if alone else description.functions.get(function.name, '')
+        functions.append(replace(function, description=line, example=example if isinstance(example, Example) else None))
     return Generated(replace(ruled, description=description.text, functions=tuple(functions)), tuple(listed))

@@ -123,8 +123,8 @@ def _instruct_text(text: str, record: str, catalogue: Catalogue) -> str | None:
     span = find_api_list(text)
     if span is None:
         return None
-    found = [(api['name'], catalogue.find(api['name'], record)) for api in span.apis]
-    guidelines = [_guideline(name, it[0], it[1]) for name, it in found if it and it[1]]
+    instructions = [(api['name'], catalogue.find(api['name'], record)) for api in span.apis]
+    guidelines = [_guideline(name, pair[0], pair[1]) for name, pair in instructions if pair and pair[1]]
     return text[: span.start] + _write_span(span, text[span.start : span.end], guidelines) + text[span.end :]
 
 
@@ -141,17 +141,19 @@ def instruct_teval(
     Raises:
         DataError: A prompt has no API descriptions, or tools have no instruction: all of the file are listed.
     """
-    known: dict[str, str | None] = {}
+    rewritten: dict[str, str | None] = {}
     instructed, bare = [], []
     for record, messages in prompts:
         texts = [message.content for message in messages if message.role == 'system']
         for text in texts:
-            if text not in known:
-                known[text] = _instruct_text(text, record, catalogue)
-        if all(known[text] is None for text in texts):
+            if text not in rewritten:
+                rewritten[text] = _instruct_text(text, record, catalogue)
+        if all(rewritten[text] is None for text in texts):
             bare.append(record)
         instructed.append([
-            Message(message.role, known[message.content] or message.content) if message.role == 'system' else message
+            Message(message.role, rewritten[message.content] or message.content)
+            if message.role == 'system'
+            else message
             for message in messages
         ])  # fmt: skip
     catalogue.check(data)
@@ -162,9 +164,9 @@ def instruct_teval(
 
 
 def _property(parameter: Parameter) -> dict[str, Any]:
-    said = {'type': parameter.type, 'description': parameter.description}
+    documented = {'type': parameter.type, 'description': parameter.description}
     default = {} if parameter.default is ABSENT else {'default': parameter.default}
-    return {**{key: value for key, value in said.items() if value}, **default, **parameter.extra}
+    return {**{key: value for key, value in documented.items() if value}, **default, **parameter.extra}
 
 
 def _tool(name: str, tool: ToolInstruction, function: FunctionInstruction | None, described: bool) -> dict[str, Any]:
@@ -190,5 +192,8 @@ def instruct_toolset(row: Mapping[str, Any], record: str, catalogue: Catalogue, 
         catalogue: The instructions. It remembers those that are missing; check it when all rows are through.
         described: Whether tools are only chosen, which takes their descriptions, or called, which takes guidelines too.
     """
-    found = [(tool['name'], catalogue.find(tool['name'], record, described)) for tool in row['toolset'] or ()]
-    return {**row, 'toolset': [_tool(name, *instruction, described) for name, instruction in found if instruction]}
+    instructions = [(tool['name'], catalogue.find(tool['name'], record, described)) for tool in row['toolset'] or ()]
+    return {
+        **row,
+        'toolset': [_tool(name, *instruction, described) for name, instruction in instructions if instruction],
+    }

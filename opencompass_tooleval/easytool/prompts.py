@@ -199,6 +199,6 @@ def again_prompt(
         form: What an answer should be.
         most: Characters of the reply that are shown to its author again.
     """
-    said = ' '.join(faults)[:_MOST_FAULTS]
+    told = ' '.join(faults)[:_MOST_FAULTS]
     quoted = reply[:MAX_CHARS].strip()[:most] or '(no answer)'
-    return (*prompt, Message('assistant', quoted), Message('user', AGAIN.format(faults=said, form=form)))
+    return (*prompt, Message('assistant', quoted), Message('user', AGAIN.format(faults=told, form=form)))

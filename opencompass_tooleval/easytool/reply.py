@@ -61,13 +61,13 @@ def _bare(name: str) -> str:
 
 def _items(text: str) -> list[tuple[int, int]]:
     """Where the entries 1, 2, 3, ... of a list begin and where their text does."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for match in _NUMBER.finditer(text):
-        if int(match[1]) == 1 and len(found) <= 1:  # 'in version 1. It has: 1. ...'
-            found = [match.span()]
-        elif int(match[1]) == len(found) + 1:
-            found.append(match.span())
-    return found
+        if int(match[1]) == 1 and len(spans) <= 1:  # 'in version 1. It has: 1. ...'
+            spans = [match.span()]
+        elif int(match[1]) == len(spans) + 1:
+            spans.append(match.span())
+    return spans
 
 
 def _opening(text: str) -> str:
@@ -109,10 +109,10 @@ def read_description(reply: str, functions: Iterable[str], tool: str = '') -> De
         name = _named(item, names)
         if name is not None:
             described.setdefault(name, _functionality(item.lstrip(_QUOTES)[len(name) :]))
-        elif (quoted := _QUOTED.match(item)) and _bare(quoted[1]) not in {_bare(known) for known in (*names, tool)}:
-            known = ', '.join(map(repr, names))
-            return [Fault(INVENTED, f'The tool has no function {quoted[1]!r}; its functions are {known}.')]
-    described = {name: said for name, said in described.items() if said}
+        elif (quoted := _QUOTED.match(item)) and _bare(quoted[1]) not in {_bare(name) for name in (*names, tool)}:
+            functions = ', '.join(map(repr, names))
+            return [Fault(INVENTED, f'The tool has no function {quoted[1]!r}; its functions are {functions}.')]
+    described = {name: line for name, line in described.items() if line}
     purpose = _opening(text[: spans[0][0]]) if described else text
     return Description(text, purpose, described)
 
@@ -125,8 +125,8 @@ def _named(item: str, names: Iterable[str]) -> str | None:
 
 
 def _functionality(rest: str) -> str:
-    said = _VERB.sub('', rest.lstrip(_QUOTES).strip()).strip()
-    return said[:1].upper() + said[1:]
+    line = _VERB.sub('', rest.lstrip(_QUOTES).strip()).strip()
+    return line[:1].upper() + line[1:]
 
 
 def _candidates(text: str) -> Iterator[Parsed]:

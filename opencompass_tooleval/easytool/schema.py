@@ -9,8 +9,8 @@ from opencompass_tooleval.easytool.instruction import ABSENT, Parameter
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    said = schema.get('type', '')
-    return '|'.join(map(str, said)) if isinstance(said, list) else str(said)
+    kind = schema.get('type', '')
+    return '|'.join(map(str, kind)) if isinstance(kind, list) else str(kind)
 
 
 def _sample(schema: Mapping[str, Any]) -> Any:
@@ -25,10 +25,10 @@ def _sample(schema: Mapping[str, Any]) -> Any:
 def schema_parameter(name: str, schema: Any, description: str = '', **extra: Any) -> Parameter:
     """One property as a parameter; what else its schema says (enum, format, items, ...) goes to ``extra``."""
     schema = schema if isinstance(schema, Mapping) else {}
-    known = ('type', 'description', 'default', 'example', 'examples')
-    said = description or schema.get('description') or ''
-    rest = {key: value for key, value in schema.items() if key not in known}
-    return Parameter(name, _type(schema), str(said), _sample(schema), {**extra, **rest})
+    read_keys = ('type', 'description', 'default', 'example', 'examples')
+    text = description or schema.get('description') or ''
+    rest = {key: value for key, value in schema.items() if key not in read_keys}
+    return Parameter(name, _type(schema), str(text), _sample(schema), {**extra, **rest})
 
 
 def schema_parameters(schema: Any, **extra: Any) -> tuple[tuple[Parameter, ...], tuple[Parameter, ...]]:

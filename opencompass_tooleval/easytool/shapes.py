@@ -50,8 +50,8 @@ def _need(entry: Mapping[str, Any], key: str, kind: type = str) -> Any:
     return entry[key]
 
 
-def _rest(entry: Mapping[str, Any], *known: str) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if key not in known}
+def _rest(entry: Mapping[str, Any], *read_keys: str) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key not in read_keys}
 
 
 def _id(entry: Mapping[str, Any]) -> int | str | None:
@@ -144,9 +144,9 @@ def _read_restbench(entry: Entry) -> ToolInstruction:
         optional=_parameters(entry, keys[1]),
         example=_example(entry),
     )
-    known = ('ID', 'tool_name', 'tool_description', 'tool_usage', 'Example', *keys)
+    read_keys = ('ID', 'tool_name', 'tool_description', 'tool_usage', 'Example', *keys)
     name, description = _need(entry, 'tool_name'), _need(entry, 'tool_description')
-    return ToolInstruction(name, description, (function,), _id(entry), _rest(entry, *known))
+    return ToolInstruction(name, description, (function,), _id(entry), _rest(entry, *read_keys))
 
 
 def _write_restbench(instruction: ToolInstruction) -> Entry:
@@ -206,7 +206,7 @@ def _read_guideline(name: str, raw: Any) -> FunctionInstruction:
     if not isinstance(raw, dict) or raw.get('name', name) != name:
         raise _Fault(f'the guideline of {name[:_MOST_SHOWN]!r} is no object of that name')
     keys = ('required_parameters', 'optional_parameters')
-    known = ('name', 'description', *keys)
+    read_keys = ('name', 'description', *keys)
     has_example = raw.get('Example') not in (None, '', {})  # none could be made
     return FunctionInstruction(
         name,
@@ -214,7 +214,7 @@ def _read_guideline(name: str, raw: Any) -> FunctionInstruction:
         _parameters(raw, keys[0]),
         _parameters(raw, keys[1]),
         _example(raw) if has_example else None,
-        _rest(raw, *known, 'Example') if has_example else _rest(raw, *known),
+        _rest(raw, *read_keys, 'Example') if has_example else _rest(raw, *read_keys),
     )
 
 

@@ -140,8 +140,8 @@ def compose(purposes: Sequence[str], functions: Mapping[str, str]) -> str:
         functions: Function -> what it can do.
     """
     listed = (
-        f"{number}. '{name}'" + (f': {said}' if said else '')
-        for number, (name, said) in enumerate(functions.items(), start=1)
+        f"{number}. '{name}'" + (f': {line}' if line else '')
+        for number, (name, line) in enumerate(functions.items(), start=1)
     )
     count = f'This tool has {len(functions)} API{"s" if len(functions) > 1 else ""}:'
     return ' '.join((*dict.fromkeys(filter(None, purposes)), count, *listed))

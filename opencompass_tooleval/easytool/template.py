@@ -79,8 +79,8 @@ def _converted(value: Any, kind: str) -> Any:
 def _made_up(schema: Mapping[str, Any], kind: str, depth: int) -> Any:
     if kind in (*INTEGERS, *NUMBERS):
         low, high = schema.get('minimum'), schema.get('maximum')
-        known = [bound for bound in (low, high) if isinstance(bound, (int, float)) and not isinstance(bound, bool)]
-        return known[0] if known else _NUMBER
+        bounds = [bound for bound in (low, high) if isinstance(bound, (int, float)) and not isinstance(bound, bool)]
+        return bounds[0] if bounds else _NUMBER
     if kind in BOOLEANS:
         return True
     if kind in LISTS:
@@ -97,9 +97,9 @@ def _made_up(schema: Mapping[str, Any], kind: str, depth: int) -> Any:
 def _of_schema(schema: Any, depth: int) -> Any:
     if not isinstance(schema, dict):
         return _TEXT
-    known = ('type', 'default', 'example')
+    read_keys = ('type', 'default', 'example')
     default = schema.get('default', schema.get('example', ABSENT))
-    extra = {key: value for key, value in schema.items() if key not in known}
+    extra = {key: value for key, value in schema.items() if key not in read_keys}
     return sample_value(Parameter('', str(schema.get('type', '')), '', default, extra), depth)
 
 
@@ -149,18 +149,18 @@ def _call(function: FunctionDoc) -> dict[str, Any]:
 
 def _told(parameters: Iterable[Parameter], usage: str) -> dict[str, str]:
     """What a scenario tells: ids of a path and short documented values, since made-up ones say nothing."""
-    known = (p for p in parameters if _place(p, usage) == 'path' or documented_value(p) is not ABSENT)
-    told = {parameter.name: _text(sample_value(parameter)) for parameter in known}
+    filled = (p for p in parameters if _place(p, usage) == 'path' or documented_value(p) is not ABSENT)
+    told = {parameter.name: _text(sample_value(parameter)) for parameter in filled}
     return {name: value for name, value in told.items() if len(value) <= MAX_TOLD}
 
 
 def _scenario(name: str, sentence: str, told: Mapping[str, str]) -> str:
-    said = sentence.rstrip('.。!！ ')
-    if _CHINESE.search(said):
+    line = sentence.rstrip('.。!！ ')
+    if _CHINESE.search(line):
         given = '，'.join(f'{key} 为 {value}' for key, value in told.items())
         return f'如果你想使用“{name}”' + (f'，{given}。' if given else '。')
     given = ', '.join(f'{key} {value}' for key, value in told.items())
-    wish = said[0].lower() + said[1:] if _VERB.match(said) else f"use '{name}'"
+    wish = line[0].lower() + line[1:] if _VERB.match(line) else f"use '{name}'"
     return f'if you want to {wish}' + (f', with {given}.' if given else '.')
 
 

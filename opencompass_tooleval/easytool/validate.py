@@ -45,11 +45,11 @@ class Fault:
 
     Attributes:
         code: ``area:code``.
-        said: A sentence for the model.
+        message: A sentence for the model.
     """
 
     code: str
-    said: str
+    message: str
 
 
 def is_prose(function: FunctionDoc) -> bool:
@@ -121,8 +121,8 @@ def _check_parameters(function: FunctionDoc, given: Mapping[str, Any]) -> Iterat
         if name not in documented:
             names = ', '.join(map(repr, documented)) or 'none'
             yield Fault(UNKNOWN, f'There is no parameter {_short(name)}; the parameters are: {names}.')
-        elif said := _unfit(documented[name], value):
-            yield Fault(TYPE, f'The parameter {name!r} must be {said}, not {_short(value)}.')
+        elif expectation := _unfit(documented[name], value):
+            yield Fault(TYPE, f'The parameter {name!r} must be {expectation}, not {_short(value)}.')
 
 
 def _check_mentioned(text: Any, given: Mapping[str, Any]) -> Iterator[Fault]:
@@ -146,19 +146,19 @@ def _check_call(function: FunctionDoc, parameters: dict[str, Any]) -> list[Fault
     clean = step.name and not {'no_method', 'method_case', 'words', 'marks', 'too_long'} & set(step.rules)
     if not clean or '#' in call or not matches(function.name, call):
         how = 'take its path, with values in place of what is in braces, and no blanks'
-        said = f'{_short(call)} is no call of {function.name!r}: {how}.'
-        return [Fault(PATH, said)]
+        message = f'{_short(call)} is no call of {function.name!r}: {how}.'
+        return [Fault(PATH, message)]
     documented = _documented(function)
     given = dict(parameters)
-    for mine, other in zip(normalise(function.name).segments, step.segments, strict=True):
-        if is_placeholder(mine):
+    for template, other in zip(normalise(function.name).segments, step.segments, strict=True):
+        if is_placeholder(template):
             if is_placeholder(other):
                 return [Fault(PATH, f'{other!r} in {_short(call)} must be replaced by a value.')]
-            if mine[1:-1] in documented:
-                given[mine[1:-1]] = _value(documented[mine[1:-1]], other)
+            if template[1:-1] in documented:
+                given[template[1:-1]] = _value(documented[template[1:-1]], other)
     for pair in filter(None, call.partition('?')[2].split('&')):
-        said, _, text = pair.partition('=')
-        name = unquote_plus(said)
+        key, _, text = pair.partition('=')
+        name = unquote_plus(key)
         if name in given:
             return [Fault(PATH, f'{_short(name)} is given twice in {_short(call)}.')]
         given[name] = _value(documented.get(name), text)

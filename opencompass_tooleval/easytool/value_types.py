@@ -45,9 +45,9 @@ _MAX_TYPE_CHARS = 200
 def _family(name: str) -> tuple[str, Callable[[Any], bool]] | None:
     """What a single type name stands for; None for one that is not known, which anything fits."""
     word = _WORD.match(name.strip().lower())
-    for said, names, fits in _FAMILIES:
+    for description, names, fits in _FAMILIES:
         if word and word[0] in names:
-            return said, fits
+            return description, fits
     return None
 
 
@@ -65,12 +65,12 @@ def expected(type_name: str, value: Any) -> str:
     families = [_family(name) for name in names if name.strip().lower() not in ('null', 'none')]
     if value is None and len(families) < len(names):
         return ''
-    said = []
+    descriptions = []
     for family in families:
         if family is None or family[1](value):
             return ''
-        said.append(family[0])
-    return ' or '.join(said)
+        descriptions.append(family[0])
+    return ' or '.join(descriptions)
 
 
 def from_text(type_name: str, text: str) -> Any:
@@ -95,7 +95,7 @@ def unlike_schema(schema: Mapping[str, Any], value: Any) -> str:
     items = schema.get('items')
     if isinstance(value, list) and isinstance(items, Mapping):
         for item in value:
-            said = expected(str(items.get('type') or ''), item) or unlike_schema(items, item)
-            if said:
-                return f'a list whose items are each {said}'
+            problem = expected(str(items.get('type') or ''), item) or unlike_schema(items, item)
+            if problem:
+                return f'a list whose items are each {problem}'
     return ''

@@ -327,7 +327,7 @@ def test_hostile_replies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert time.process_time() - started < 1
     assert isinstance(fault, Fault) and fault.code.startswith('example:')
     assert len(dump_instructions([made.instruction]).encode('utf-8')) < 10_000
-    assert all(len(one.fault.said) < 500 for one in made.listed)
+    assert all(len(one.fault.message) < 500 for one in made.listed)
 
 
 def test_a_right_example_with_text_that_looks_like_code_is_only_text() -> None:

@@ -111,7 +111,7 @@ CALL = 'GET /movie/{movie_id}/keywords'
 def test_faults_are_named(function: str, parameters: dict[Any, Any], codes: list[str]) -> None:
     faults = check_example(SHOP, function, Example('if you want it', parameters))
     assert [fault.code for fault in faults] == [f'example:{code}' for code in codes]
-    assert all(fault.said.endswith('.') and len(fault.said) < 400 for fault in faults)
+    assert all(fault.message.endswith('.') and len(fault.message) < 400 for fault in faults)
 
 
 @pytest.mark.parametrize('scenario', ['', '  ', 'x' * 2_001])

@@ -101,4 +101,4 @@ def test_hostile_texts_take_no_time(text: str, tmp_path: Path) -> None:
     start = time.process_time()
     faults = check_description(doc, long) + check_description(SHOP, long)
     assert time.process_time() - start < 3
-    json.dumps([fault.said for fault in faults])
+    json.dumps([fault.message for fault in faults])

@@ -82,9 +82,9 @@ def _kept(dialogue: Rounds[AgentRun], rounds: list[dict[str, str]]) -> Rounds[Ag
     """The same dialogue; what was said is added to ``rounds``."""
     turn = next(dialogue)
     while True:
-        said = yield turn
-        rounds.append({'asked': turn.messages[-1].content, 'answer': str(said)})
+        answer = yield turn
+        rounds.append({'asked': turn.messages[-1].content, 'answer': str(answer)})
         try:
-            turn = dialogue.send(said)
+            turn = dialogue.send(answer)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]

@@ -83,9 +83,9 @@ def read_number(text: str) -> Number:
     marks = list(_MARK.finditer(plain))
     lines = plain[marks[-1].end() :].splitlines() if marks else []
     for part in (*lines, plain):
-        found = list(_NUMBER.finditer(part))
-        if found:
-            return _number(found[-1])
+        numbers = list(_NUMBER.finditer(part))
+        if numbers:
+            return _number(numbers[-1])
     return Number(None, reason=NO_NUMBER)
 
 

@@ -145,10 +145,10 @@ def _record(number: int, raw: Any, subset: str, gold: str) -> Record:
     if not isinstance(question, str) or not question.strip():
         raise _Fault("field 'question' is no text")
     published = _number(raw.get('answer'))
-    said = raw.get('calculation', [raw.get('func')])
-    if not isinstance(said, list) or not said:
+    calculation = raw.get('calculation', [raw.get('func')])
+    if not isinstance(calculation, list) or not calculation:
         raise _Fault("there is no calculation in 'func' or 'calculation'")
-    steps = tuple(_step(text) for text in said)
+    steps = tuple(_step(text) for text in calculation)
     answer = repair(subset, question, published) if gold == 'repaired' else published
     return Record(str(number), subset, question, answer, published, gold, steps)
 

@@ -55,10 +55,10 @@ def is_right(number: Number, gold: int | float) -> bool:
     """Whether a number is within 0.1% of the gold answer; a percentage may also stand for a hundredth of its number."""
     if number.value is None:
         return False
-    wanted = Fraction(repr(gold))
-    tolerance = TOLERANCE * (abs(wanted) or 1)
+    expected = Fraction(repr(gold))
+    tolerance = TOLERANCE * (abs(expected) or 1)
     values = (number.value, number.value / 100) if number.percent else (number.value,)
-    return any(abs(value - wanted) <= tolerance for value in values)
+    return any(abs(value - expected) <= tolerance for value in values)
 
 
 def find_right(text: str, gold: int | float) -> Fraction | None:

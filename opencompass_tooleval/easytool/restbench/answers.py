@@ -22,7 +22,7 @@ _ARROW = re.compile(r'->|→|=>')
 
 
 def _whole(text: str) -> Parsed:
-    """The answer is the list, as Python literal or JSON; a code fence around it is no matter."""
+    """The answer is the list, as Python literal or JSON; it may stand in a code fence."""
     inside = tidy(unfence(text))
     parsed = read_either(inside, parse_literal)
     if parsed.ok and inside != text:
@@ -33,9 +33,9 @@ def _whole(text: str) -> Parsed:
 def _prose(text: str) -> Parsed:
     """The last list of texts that stands in prose; failing that, what is between the first bracket and the last."""
     lists = json_values(text, '[', MAX_LISTS)
-    found = [value for value in lists if value and all(isinstance(item, str) for item in value)]
-    if found:
-        return Parsed(found[-1], 'prose')
+    paths = [value for value in lists if value and all(isinstance(item, str) for item in value)]
+    if paths:
+        return Parsed(paths[-1], 'prose')
     span = text[text.find('[') : text.rfind(']') + 1] if '[' in text else ''
     parsed = parse_literal(span) if span else unread('parse:no_list')
     return Parsed(parsed.value, 'prose') if isinstance(parsed.value, list) else unread('parse:no_list')
@@ -100,6 +100,6 @@ def read_path(answer: Any) -> Parsed:
         parsed = read(tidy(text))
         if isinstance(parsed.value, list):
             return _as_path(parsed)
-        said = 'parse:not_a_list' if parsed.ok else parsed.reason
-        why = why or (said if said != 'parse:not_json' else '')
+        reason = 'parse:not_a_list' if parsed.ok else parsed.reason
+        why = why or (reason if reason != 'parse:not_json' else '')
     return unread(why)

@@ -81,5 +81,5 @@ def repair(solution: Sequence[str], errata: Iterable[Erratum]) -> tuple[str, ...
 
 def count_kinds(errata: Iterable[Erratum]) -> dict[str, int]:
     """Kind -> number of errata, in the order of ``KINDS``."""
-    found = [erratum.kind for erratum in errata]
-    return {kind: found.count(kind) for kind in KINDS}
+    kinds = [erratum.kind for erratum in errata]
+    return {kind: kinds.count(kind) for kind in KINDS}

@@ -46,11 +46,11 @@ def logged_paths(file: Path, rows: Sequence[Any], records: Sequence[Record]) -> 
     Raises:
         DataError: A line is no such line, its question is none of the data's or occurs twice, or a record has no line.
     """
-    known = {record.query for record in records}
+    questions = {record.query for record in records}
     paths: dict[str, list[str]] = {}
     for line, row in enumerate(rows, start=1):
         question, path = _path(file, line, row)
-        if question not in known:
+        if question not in questions:
             raise DataError(file, 'its question is none of the data', f'line {line}')
         if question in paths:
             raise DataError(file, 'its question has a line already', f'line {line}')

@@ -84,7 +84,7 @@ def normalise(text: str) -> Step:
 def _fits(template: list[str], segments: list[str]) -> bool:
     """Whether ids stand where the template has placeholders, and all else is the same."""
     return len(template) == len(segments) and all(
-        mine == other or (is_placeholder(mine) and other != '') for mine, other in zip(template, segments, strict=True)
+        own == other or (is_placeholder(own) and other != '') for own, other in zip(template, segments, strict=True)
     )
 
 
@@ -97,10 +97,10 @@ def matches(template: str, concrete: str) -> bool:
             another placeholder too; a literal part of the template must be there as it is. Where one of the two has no
             method (rule ``no_method``), any will do.
     """
-    mine, other = normalise(template), normalise(concrete)
-    if not mine.path or not other.path or (mine.method and other.method and mine.method != other.method):
+    own, other = normalise(template), normalise(concrete)
+    if not own.path or not other.path or (own.method and other.method and own.method != other.method):
         return False
-    return _fits(mine.segments, other.segments)
+    return _fits(own.segments, other.segments)
 
 
 class Inventory:

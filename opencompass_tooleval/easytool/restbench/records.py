@@ -103,9 +103,9 @@ def _read_row(file: Path, number: int, raw: Any) -> tuple[str, tuple[str, ...]]:
     return query, tuple(solution)
 
 
-def _check_counts(file: Path, subset: Subset, found: Mapping[str, int]) -> None:
-    wanted = {what: getattr(subset, what) for what in found}
-    other = [f'{count} {what}, not {wanted[what]}' for what, count in found.items() if count != wanted[what]]
+def _check_counts(file: Path, subset: Subset, counts: Mapping[str, int]) -> None:
+    published = {what: getattr(subset, what) for what in counts}
+    other = [f'{count} {what}, not {published[what]}' for what, count in counts.items() if count != published[what]]
     if other:
         logger.warning('%s is not the published %s: %s', file, subset.name, '; '.join(other))
 
@@ -138,15 +138,15 @@ def load_records(
     for number, raw in enumerate(read_list(file, CURE)):
         query, solution = _read_row(file, number, raw)
         try:
-            mine = find_errata(str(number), solution, inventory)
+            own_errata = find_errata(str(number), solution, inventory)
         except ValueError as error:
             raise DataError(file, str(error), str(number), CURE) from error
-        repaired = repair(solution, mine)
+        repaired = repair(solution, own_errata)
         records.append(Record(str(number), query, solution, repaired, gold, inventory.names, tuple(ids)))
-        errata += mine
+        errata += own_errata
     steps = sum(len(record.published) for record in records)
-    found = {'records': len(records), 'steps': steps, 'tools': len(inventory.names), 'errata': len(errata)}
-    _check_counts(file, row, found)
+    counts = {'records': len(records), 'steps': steps, 'tools': len(inventory.names), 'errata': len(errata)}
+    _check_counts(file, row, counts)
     return records, errata
 
 

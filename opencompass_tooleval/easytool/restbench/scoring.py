@@ -143,8 +143,8 @@ def breakdown(scores: Sequence[PathScore]) -> dict[str, Any]:
     """
     lengths: dict[str, dict[str, Any]] = {}
     for length in sorted({len(score.gold) for score in scores}):
-        mine = [float(score.values['correct_path_rate'] or 0) for score in scores if len(score.gold) == length]
-        lengths[str(length)] = {'samples': len(mine), 'correct_path_rate': 100 * sum(mine) / len(mine)}
+        rates = [float(score.values['correct_path_rate'] or 0) for score in scores if len(score.gold) == length]
+        lengths[str(length)] = {'samples': len(rates), 'correct_path_rate': 100 * sum(rates) / len(rates)}
     return {
         'steps': {'gold': sum(len(s.gold) for s in scores), 'answered': sum(len(s.said) for s in scores)},
         'exact_paths': sum(score.parsed == score.gold for score in scores),

@@ -67,22 +67,22 @@ def match_instructions(file: Path, inventory: Inventory, cure: str = '') -> list
         DataError: A tool has no instruction, or an instruction is of no tool of the document, or of one that has
             another already; the message lists them.
     """
-    found: dict[str, ToolInstruction] = {}
+    tool_of: dict[str, ToolInstruction] = {}
     doubled = []
     for tool in load_instructions(file).values():
         for function in tool.functions:
-            if function.name in found:
+            if function.name in tool_of:
                 doubled.append(function.name)
-            found[function.name] = tool
+            tool_of[function.name] = tool
     faults = {
-        'tools without an instruction': [name for name in inventory.names if name not in found],
-        'instructions of no tool of the document': [name for name in found if name not in inventory],
+        'tools without an instruction': [name for name in inventory.names if name not in tool_of],
+        'instructions of no tool of the document': [name for name in tool_of if name not in inventory],
         'tools with several instructions': doubled,
     }
-    said = '; '.join(f'{len(names)} {fault}: {", ".join(names)}' for fault, names in faults.items() if names)
-    if said:
-        raise DataError(file, said, cure=cure)
-    return list({found[name].name: found[name] for name in inventory.names}.values())
+    problems = '; '.join(f'{len(names)} {fault}: {", ".join(names)}' for fault, names in faults.items() if names)
+    if problems:
+        raise DataError(file, problems, cure=cure)
+    return list({tool_of[name].name: tool_of[name] for name in inventory.names}.values())
 
 
 def _numbered(file: Path) -> tuple[Mapping[str, Any], ...]:

@@ -112,7 +112,7 @@ class ToolEvalToolBenchDataset(BaseDataset):
         instructed = resolve_data_path(instructions, generate_cure(file)) if instructions else None
         tools = open_tools(file, subset.data, instructed)
         get_logger().info(f'data: {file.resolve()}: {len(tools.data.records)} records, {len(tools.data.errata)} errata')
-        shown: dict[str, Any] = dict(tools.said)
+        shown: dict[str, Any] = dict(tools.provenance)
         if subset.kind == 'selection':
             similarity = shared_encoder(locate_encoder(choose_encoder(encoder, 'EN')), default_cache())
             make_rows = _selection_rows if method == 'names' else _numbered_rows

@@ -24,13 +24,13 @@ class Shown:
         file: The test file.
         data: What it holds.
         instructions: Name -> instruction; None where the documentation is shown.
-        said: What the texts are made of, for provenance.
+        provenance: What the texts are made of, for provenance.
     """
 
     file: Path
     data: Data
     instructions: Mapping[str, ToolInstruction] | None
-    said: Mapping[str, str]
+    provenance: Mapping[str, str]
 
     def described(self, name: str) -> str:
         """The description of a tool, to choose it by."""
@@ -75,13 +75,13 @@ def open_tools(file: Path, name: str, instructions: Path | None = None) -> Shown
         DataError: A file is missing or damaged, or tools have no instruction.
     """
     data = load_data(file, name)
-    known = texts.match_instructions(instructions, data.tools, texts.generate_cure(file)) if instructions else None
-    return Shown(file, data, known, texts.shown(file, instructions))
+    matched = texts.match_instructions(instructions, data.tools, texts.generate_cure(file)) if instructions else None
+    return Shown(file, data, matched, texts.shown(file, instructions))
 
 
 def load_queries(file: Path) -> dict[str, str]:
     """Record id -> request of a test file, which is one of the table's by its name, or else as large as any."""
-    name = next((known.name for known in FILE_TABLE if known.file == file.name), FILE_TABLE[0].name)
+    name = next((row.name for row in FILE_TABLE if row.file == file.name), FILE_TABLE[0].name)
     return {record.id: record.query for record in load_data(file, name).records}
 
 

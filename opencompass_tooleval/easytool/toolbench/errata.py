@@ -85,14 +85,14 @@ def find_errata(rows: Sequence[Mapping[str, Any]], tools: Iterable[ToolDoc]) -> 
         rows: Its rows, checked.
         tools: The tools documented in them.
     """
-    found = [*_of_requests(rows), *_of_names(rows)]
+    errata = [*_of_requests(rows), *_of_names(rows)]
     for tool in tools:
         for function in tool.functions:
-            found += _of_function(f'{tool.name}: {function.name}', function)
-    return found
+            errata += _of_function(f'{tool.name}: {function.name}', function)
+    return errata
 
 
 def count_kinds(errata: Iterable[Erratum]) -> dict[str, int]:
     """Kind -> number of errata, in the order of ``KINDS``."""
-    found = Counter(erratum.kind for erratum in errata)
-    return {kind: found[kind] for kind in KINDS}
+    counts = Counter(erratum.kind for erratum in errata)
+    return {kind: counts[kind] for kind in KINDS}

@@ -146,14 +146,16 @@ def _read_row(file: Path, number: int, raw: Any) -> Record:
     return Record(name, query, listed, gold)
 
 
-def _check_counts(file: Path, known: File, data: Data) -> None:
+def _check_counts(file: Path, published: File, data: Data) -> None:
     apis = sum(len(tool.functions) for tool in data.tools.values())
-    found = {'records': len(data.records), 'tools': len(data.tools), 'apis': apis, 'errata': len(data.errata)}
+    counts = {'records': len(data.records), 'tools': len(data.tools), 'apis': apis, 'errata': len(data.errata)}
     other = [
-        f'{count} {what}, not {getattr(known, what)}' for what, count in found.items() if count != getattr(known, what)
+        f'{count} {what}, not {getattr(published, what)}'
+        for what, count in counts.items()
+        if count != getattr(published, what)
     ]
     if other:
-        logger.warning('%s is not the published %s: %s', file, known.file, '; '.join(other))
+        logger.warning('%s is not the published %s: %s', file, published.file, '; '.join(other))
 
 
 def load_data(file: Path, name: str) -> Data:
@@ -167,7 +169,7 @@ def load_data(file: Path, name: str) -> Data:
         DataError: It is missing or damaged; names the record.
         ValueError: There is no such file in the table.
     """
-    known = find_file(name)
+    published = find_file(name)
     rows = read_json(file)
     if not isinstance(rows, list) or not rows:
         raise DataError(file, 'the file is no list of records', cure=CURE)
@@ -179,5 +181,5 @@ def load_data(file: Path, name: str) -> Data:
         records[record.id] = record
     tools = {tool.name: tool for tool in load_docs('toolbench', file)}
     data = Data(tuple(records.values()), tools, tuple(find_errata(rows, tools.values())))
-    _check_counts(file, known, data)
+    _check_counts(file, published, data)
     return data

@@ -72,6 +72,6 @@ def error_kind(response: str) -> str:
     Args:
         response: What came back, of any length.
     """
-    error, said = _unwrapped(response[: 40 * MAX_HEAD].strip())
-    kind = _by_words(error) or (SERVER if error else _by_words(said))
-    return kind or ('' if said.strip() else EMPTY)
+    error, content = _unwrapped(response[: 40 * MAX_HEAD].strip())
+    kind = _by_words(error) or (SERVER if error else _by_words(content))
+    return kind or ('' if content.strip() else EMPTY)

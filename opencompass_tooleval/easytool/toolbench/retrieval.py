@@ -139,7 +139,7 @@ def instructed_corpus(
         return Corpus(
             INSTRUCTIONS, tuple((name,) for name in tools), tuple(write(instructions[name]) for name in tools)
         )
-    keys, said = [], []
+    keys, documents = [], []
     for name, doc in tools.items():
         guided = {function.name: function for function in instructions[name].functions}
         for function in doc.functions:
@@ -148,8 +148,8 @@ def instructed_corpus(
             more = (
                 '' if fields == 'description' else to_json(texts.guideline(instructions[name], guided[function.name]))
             )
-            said.append(f'{text} {more}'.strip())
-    return Corpus(INSTRUCTIONS, tuple(keys), tuple(said))
+            documents.append(f'{text} {more}'.strip())
+    return Corpus(INSTRUCTIONS, tuple(keys), tuple(documents))
 
 
 def _check(unit: str, fields: str) -> None:
@@ -160,8 +160,8 @@ def _check(unit: str, fields: str) -> None:
 
 
 def _relevant(record: Record, corpus: Corpus) -> list[bool]:
-    wanted: set[tuple[str, ...]] = {*record.relevant, *((tool,) for tool in record.tools)}
-    return [key in wanted for key in corpus.keys]
+    relevant: set[tuple[str, ...]] = {*record.relevant, *((tool,) for tool in record.tools)}
+    return [key in relevant for key in corpus.keys]
 
 
 def _score(record: Record, corpus: Corpus, scores: Sequence[float]) -> RetrievalScore:

@@ -129,10 +129,10 @@ def check_call(request: Request, call: Any) -> Call:
     tool, api = (_first(call, keys) for keys in (_TOOL, _API)) if isinstance(call, dict) else (None, None)
     if not isinstance(tool, str) or not isinstance(api, str):
         return Call(call, (UNNAMED,))
-    known = {(plain(one.tool), plain(one.api)): one for one in request.inventory}
-    signature = known.get((plain(tool), plain(api)))
+    documented = {(plain(one.tool), plain(one.api)): one for one in request.inventory}
+    signature = documented.get((plain(tool), plain(api)))
     if signature is None:
-        return Call(call, (UNKNOWN_API if plain(tool) in {name for name, _ in known} else UNKNOWN_TOOL,))
+        return Call(call, (UNKNOWN_API if plain(tool) in {name for name, _ in documented} else UNKNOWN_TOOL,))
     return Call(call, tuple(dict.fromkeys(parameter_codes(signature, _first(call, _PARAMETERS, {})))))
 
 
@@ -214,14 +214,14 @@ def breakdown(scores: Sequence[CallsScore]) -> dict[str, Any]:
         ``rungs`` (way of reading -> answers), ``relevant_called`` (share of the relevant APIs that were called, %).
     """
     codes: Counter[str] = Counter(code for score in scores for call in score.calls for code in call.codes)
-    wanted = [(score, tuple(pair)) for score in scores for pair in score.gold]
-    called = sum(tuple(map(plain, pair)) in _named(score) for score, pair in wanted)
+    pairs = [(score, tuple(pair)) for score in scores for pair in score.gold]
+    called = sum(tuple(map(plain, pair)) in _named(score) for score, pair in pairs)
     return {
         'calls': sum(len(score.calls) for score in scores),
         'without_calls': sum(not score.calls for score in scores),
         'codes': dict(codes.most_common()),
         'rungs': dict(Counter(score.rung for score in scores).most_common()),
-        'relevant_called': 100 * called / len(wanted),
+        'relevant_called': 100 * called / len(pairs),
     }
 
 

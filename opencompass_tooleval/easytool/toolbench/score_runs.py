@@ -111,8 +111,8 @@ def score_run(run: Run) -> RunScore:
     calls = tuple(check_call(run, call) for call in run.calls)
     values: dict[str, float | None] = {'finish_rate': float(reason == OK)}
     for metric in PER_CALL:
-        known = [value for call in calls if (value := call.values[metric]) is not None]
-        values[metric] = math.fsum(known) / len(known) if known else None
+        measured = [value for call in calls if (value := call.values[metric]) is not None]
+        values[metric] = math.fsum(measured) / len(measured) if measured else None
     return RunScore(
         id=run.id,
         values=values,

@@ -109,20 +109,20 @@ def score_choice(choice: Choice, answer: Any) -> SampleScore:
         ``accuracy``: 1 if it names the right tool. ``tool_name_error_rate``: 1 if it names none of the candidates
         (lower is better). An answer that cannot be read has neither. Where the choice has ``ids``, it is a number.
     """
-    known = {plain(name): name for name in choice.candidates}
+    tool_named = {plain(candidate): candidate for candidate in choice.candidates}
     if choice.ids:
-        said, rung, reason = _chosen(answer, dict(zip(map(str, choice.ids), choice.candidates, strict=True)))
+        name, rung, reason = _chosen(answer, dict(zip(map(str, choice.ids), choice.candidates, strict=True)))
     else:
-        said, rung, reason = _said(answer, known)
-    tool = known.get(plain(said)) if said is not None else None
-    right, unknown = tool == choice.gold, said is not None and tool is None
+        name, rung, reason = _said(answer, tool_named)
+    tool = tool_named.get(plain(name)) if name is not None else None
+    right, unknown = tool == choice.gold, name is not None and tool is None
     if not reason:
         reason = OK if right else UNKNOWN_TOOL if unknown else WRONG_TOOL
     return SampleScore(
         id=choice.id,
         values={'accuracy': float(right), 'tool_name_error_rate': float(unknown)},
         reason=reason,
-        parsed=tool or said,
+        parsed=tool or name,
         rung=rung,
         gold=choice.gold,
     )

@@ -113,8 +113,8 @@ def judge_prompt(question: str, answer: str) -> str:
 
 
 def _decision(value: Any) -> bool | None:
-    said = value.strip().strip('.!').casefold() if isinstance(value, str) else ''
-    return {'yes': True, 'no': False}.get(said)
+    word = value.strip().strip('.!').casefold() if isinstance(value, str) else ''
+    return {'yes': True, 'no': False}.get(word)
 
 
 def parse_verdict(reply: str) -> Verdict | Unread:
@@ -144,8 +144,8 @@ def parse_verdict(reply: str) -> Verdict | Unread:
 
 def _reason_before(text: str, end: int) -> str:
     """What is called the reason in front of a choice, in what was meant to be JSON."""
-    found = _REASON.search(text, 0, end)
-    return bounded_text(text[found.end() : end].strip(' \t\r\n,"\'')) if found else ''
+    label = _REASON.search(text, 0, end)
+    return bounded_text(text[label.end() : end].strip(' \t\r\n,"\'')) if label else ''
 
 
 # Trajectories
@@ -175,8 +175,8 @@ def _text_of(file: Path, record_id: str, content: Any) -> Any:
 def _trajectory(file: Path, name: str, row: Any, queries: Mapping[str, str]) -> Trajectory:
     if not isinstance(row, dict):
         raise DataError(file, 'the trajectory is no object', name)
-    known = _first(row, _ID_KEYS)
-    record_id = name if known is None else str(known)
+    stated_id = _first(row, _ID_KEYS)
+    record_id = name if stated_id is None else str(stated_id)
     answer, query, infra = _first(row, _ANSWER_KEYS), _first(row, _QUERY_KEYS), row.get('infra')
     if isinstance(answer, dict):  # ToolBench's own files: the steps, and what they end in
         query = query or _first(answer, _QUERY_KEYS)
@@ -204,15 +204,15 @@ def load_trajectories(file: Path, queries: Mapping[str, str] | None = None) -> l
     Raises:
         DataError: It is missing, damaged or empty, a trajectory is not whole, or two have one id.
     """
-    found: dict[str, Trajectory] = {}
+    trajectories: dict[str, Trajectory] = {}
     for name, row in _rows(file):
         trajectory = _trajectory(file, name, row, queries or {})
-        if trajectory.id in found:
+        if trajectory.id in trajectories:
             raise DataError(file, 'two trajectories have this id', trajectory.id)
-        found[trajectory.id] = trajectory
-    if not found:
+        trajectories[trajectory.id] = trajectory
+    if not trajectories:
         raise DataError(file, 'the file holds no trajectories')
-    return list(found.values())
+    return list(trajectories.values())
 
 
 # Judgements

@@ -39,27 +39,27 @@ def match_instructions(file: Path, tools: Mapping[str, ToolDoc], cure: str) -> d
     Raises:
         DataError: The file is damaged, or tools or functions have no instruction: it counts and names them.
     """
-    known = load_instructions(file)
+    instruction_of = load_instructions(file)
     missing = []
     for name, doc in tools.items():
-        guided = {function.name for function in known[name].functions} if name in known else set()
-        if name not in known:
+        guided = {function.name for function in instruction_of[name].functions} if name in instruction_of else set()
+        if name not in instruction_of:
             missing.append(name)
-        missing += [f'{name}: {f.name}' for f in doc.functions if name in known and f.name not in guided]
+        missing += [f'{name}: {f.name}' for f in doc.functions if name in instruction_of and f.name not in guided]
     if missing:
         more = f' and {len(missing) - MAX_NAMED} more' if len(missing) > MAX_NAMED else ''
         what = f'{len(missing)} tools or APIs have no instruction: {", ".join(missing[:MAX_NAMED])}{more}'
         raise DataError(file, what, cure=cure)
-    return {name: known[name] for name in tools}
+    return {name: instruction_of[name] for name in tools}
 
 
 def shown(data: Path, instructions: Path | None) -> dict[str, str]:
     """What the texts were made of, for provenance: ``tools``, and names and SHA-256 of the files."""
-    said = {'tools': 'documentation', 'data': data.name, 'data_sha256': sha256_of(data)}
+    provenance = {'tools': 'documentation', 'data': data.name, 'data_sha256': sha256_of(data)}
     if instructions is None:
-        return said
+        return provenance
     more = {'instructions': instructions.name, 'instructions_sha256': sha256_of(instructions)}
-    return {**said, 'tools': 'instructions', **more}
+    return {**provenance, 'tools': 'instructions', **more}
 
 
 def documented_tool(doc: ToolDoc) -> str:
@@ -84,8 +84,8 @@ def documented_api(doc: ToolDoc, function: FunctionDoc) -> str:
 def instructed_api(instruction: ToolInstruction, function: FunctionInstruction) -> str:
     """What an instruction says of one function; the description of the tool where there is only one function."""
     alone = len(instruction.functions) == 1 and not function.description
-    said = instruction.description if alone else function.description
-    return f'{instruction.name}: {function.name}: {said}'.rstrip(': ')
+    description = instruction.description if alone else function.description
+    return f'{instruction.name}: {function.name}: {description}'.rstrip(': ')
 
 
 def api_document(doc: ToolDoc, function: FunctionDoc) -> str:
@@ -104,8 +104,8 @@ def api_document(doc: ToolDoc, function: FunctionDoc) -> str:
 def guideline(instruction: ToolInstruction, function: FunctionInstruction) -> dict[str, Any]:
     """The guideline of one function: parameters and example (Table 8)."""
     alone = replace(instruction, description='', functions=(function,))
-    found: dict[str, Any] = to_entry(alone, 'toolbench')['tool_guidelines'][function.name]
-    return found
+    guideline: dict[str, Any] = to_entry(alone, 'toolbench')['tool_guidelines'][function.name]
+    return guideline
 
 
 def documented_calls(doc: ToolDoc, apis: Collection[str]) -> str:

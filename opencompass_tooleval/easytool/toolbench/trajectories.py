@@ -112,7 +112,7 @@ def _signature(tool: Any) -> Signature:
 
 def _tool_messages(details: list[Any]) -> list[Mapping[str, Any]]:
     """The messages of all tool nodes, depth first; without recursion, since a file may nest as it likes."""
-    found: list[Mapping[str, Any]] = []
+    calls: list[Mapping[str, Any]] = []
     waiting = list(reversed(details))
     seen = 0
     while waiting:
@@ -124,9 +124,9 @@ def _tool_messages(details: list[Any]) -> list[Mapping[str, Any]]:
         if not isinstance(below, list):
             raise _Fault("'next' of a node is no list")
         if role == 'tool':
-            found.append(_need(node, 'message', dict))
+            calls.append(_need(node, 'message', dict))
         waiting += reversed(below)
-    return found
+    return calls
 
 
 def _arguments(raw: Any) -> Any:
@@ -144,8 +144,8 @@ def _ending(message: Mapping[str, Any]) -> str:
     arguments = message.get('arguments')
     if isinstance(arguments, dict):
         return str(arguments.get('return_type', ''))[:_MAX_HEAD]
-    found = _RETURN_TYPE.search(arguments[:_MAX_HEAD]) if isinstance(arguments, str) else None
-    return found[1] if found else ''
+    return_type = _RETURN_TYPE.search(arguments[:_MAX_HEAD]) if isinstance(arguments, str) else None
+    return return_type[1] if return_type else ''
 
 
 def _run(run_id: str, row: Any) -> Run:

@@ -15,7 +15,7 @@ def unfit(parameter: Parameter, value: Any) -> str:
     """
     if value is ABSENT:
         return ''
-    said = expected(parameter.type, value)
-    if said and isinstance(value, str) and not expected(parameter.type, from_text(parameter.type, value.strip())):
+    problem = expected(parameter.type, value)
+    if problem and isinstance(value, str) and not expected(parameter.type, from_text(parameter.type, value.strip())):
         return ''
-    return said
+    return problem

@@ -94,8 +94,8 @@ def test_both_variants_ask_the_same_with_other_words() -> None:
         assert choice.query in prompt and '5 tools' in prompt
         assert all(f'{name}: ' in prompt or f'{name}\n' in prompt for name in choice.candidates)
     assert 'Rate limit' in before and 'Rate limit' not in after
-    assert documented.said['tools'] == 'documentation'
-    assert set(instructed.said) - set(documented.said) == {'instructions', 'instructions_sha256'}
+    assert documented.provenance['tools'] == 'documentation'
+    assert set(instructed.provenance) - set(documented.provenance) == {'instructions', 'instructions_sha256'}
 
 
 def test_tools_without_instruction_are_listed(tmp_path: Path) -> None:
