@@ -15,6 +15,7 @@ from opencompass_tooleval.cli.commands import Command, command_group
 from opencompass_tooleval.cli.options import DetailsOption, JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
 from opencompass_tooleval.core.benchmark import Benchmark, ScoredAnswers, all_benchmarks, find_benchmark
+from opencompass_tooleval.core.words import explained
 from opencompass_tooleval.sweep.right_subset import warn_if_unread
 
 
@@ -43,6 +44,7 @@ def _print(benchmark: Benchmark, result: dict[str, Any], scored: ScoredAnswers) 
     title = f'{benchmark.title} {scored.title}, {len(scored.scores)} {scored.unit}'
     print_metrics(title, result, console)
     lines = [counts_line(name.replace('_', ' '), result[name]) for name in ('reasons', *scored.counts)]
+    lines[1:1] = [f'  {line}' for line in explained(result['reasons'])]
     for line in (*lines, *scored.lines):
         console.print(line, markup=False, soft_wrap=True)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
+
+from opencompass_tooleval.core.result import OK
 
 
 class Words(NamedTuple):
@@ -192,6 +195,11 @@ _ENDINGS = {
 def words_of_reason(reason: str) -> Words:
     """The words for a reason; of one that is not known, such as a benchmark of the user's own: its code."""
     return REASONS.get(reason) or Words(reason.replace('_', ' '), '')
+
+
+def explained(reasons: Iterable[str]) -> list[str]:
+    """A line for each reason for lost points: ``args:missing: a gold argument is absent from the call``."""
+    return [f'{reason}: {words.sentence}' for reason in reasons if reason != OK and (words := REASONS.get(reason))]
 
 
 def words_of_metric(metric: str) -> Words:

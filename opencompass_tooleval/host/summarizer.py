@@ -16,6 +16,7 @@ from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, mode
 
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.tables import column_error, errors_of
+from opencompass_tooleval.core.words import explained
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.host.last_screen import Missing, missing_lines, screen
 from opencompass_tooleval.sweep.tables import published_columns
@@ -159,6 +160,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
             cut = result['samples'].get('cut') if isinstance(result.get('samples'), dict) else None
             cut_shown = f' | {cut} answers cut at max_out_len' if cut else ''
             yield f'  {model} / {dataset}: {shown} | {reasons}{cut_shown}'
+        yield from explained(dict.fromkeys(reason for result in ours.values() for reason in result['reasons']))
         yield from self._errors_of_tables(results)
 
     def _errors_of_tables(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
