@@ -96,6 +96,9 @@ def test_score_selection(tooleval: Command, tmp_path: Path) -> None:
     assert result['candidates_encoder'] == 'offline:all-MiniLM-L6-v2'
     few = tooleval('score', 'toolbench', 'selection_10', '--predictions', file, '--data', data, '--encoder', 'offline')
     assert few.code == 1 and '10 candidates need as many tools; there are 7' in few.err
+    write_rows(file, rows[1:])  # found before an encoder is asked for
+    lacking = tooleval('score', 'toolbench', 'selection_5', file, '--data', data, '--encoder', 'none/such')
+    assert lacking.code == 1 and "record '101': no answer is recorded for it" in lacking.err
 
 
 def test_score_calls(tooleval: Command, tmp_path: Path) -> None:

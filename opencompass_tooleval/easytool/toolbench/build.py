@@ -12,7 +12,7 @@ from opencompass_tooleval.easytool.instruction import ToolInstruction
 from opencompass_tooleval.easytool.toolbench import texts
 from opencompass_tooleval.easytool.toolbench.calls import Request, make_request
 from opencompass_tooleval.easytool.toolbench.candidates import choose, rank_others
-from opencompass_tooleval.easytool.toolbench.records import CURE, FILE_TABLE, Data, load_data
+from opencompass_tooleval.easytool.toolbench.records import CURE, FILE_TABLE, Data, Record, load_data
 from opencompass_tooleval.easytool.toolbench.score_selection import Choice
 
 
@@ -85,6 +85,18 @@ def load_queries(file: Path) -> dict[str, str]:
     return {record.id: record.query for record in load_data(file, name).records}
 
 
+def single_tool_requests(tools: Shown) -> list[Record]:
+    """The requests that a single tool fulfils, in the file's order.
+
+    Raises:
+        DataError: There is none.
+    """
+    records = [record for record in tools.data.records if len(record.tools) == 1]
+    if not records:
+        raise DataError(tools.file, 'no request is fulfilled with a single tool', cure=CURE)
+    return records
+
+
 def make_choices(tools: Shown, size: int, seed: int, similarity: Similarity) -> list[Choice]:
     """One choice among ``size`` tools for every request that a single tool fulfils, in the file's order.
 
@@ -100,9 +112,7 @@ def make_choices(tools: Shown, size: int, seed: int, similarity: Similarity) -> 
     Raises:
         DataError: No request is fulfilled with a single tool, or there are too few tools.
     """
-    records = [record for record in tools.data.records if len(record.tools) == 1]
-    if not records:
-        raise DataError(tools.file, 'no request is fulfilled with a single tool', cure=CURE)
+    records = single_tool_requests(tools)
     names = list(tools.data.tools)
     described = [texts.documented_tool(tools.data.tools[name]) for name in names]
     golds = [record.tools[0] for record in records]

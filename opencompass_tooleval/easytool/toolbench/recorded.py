@@ -10,7 +10,14 @@ from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.answer import Answer, clean
 from opencompass_tooleval.core.benchmark import ScoredAnswers
 from opencompass_tooleval.easytool.toolbench import VERSION, score_runs, success
-from opencompass_tooleval.easytool.toolbench.build import Shown, load_queries, make_choices, make_requests, open_tools
+from opencompass_tooleval.easytool.toolbench.build import (
+    Shown,
+    load_queries,
+    make_choices,
+    make_requests,
+    open_tools,
+    single_tool_requests,
+)
 from opencompass_tooleval.easytool.toolbench.files import BENCHMARK
 from opencompass_tooleval.easytool.toolbench.records import Subset, find_file, find_subset
 from opencompass_tooleval.easytool.toolbench.score_calls import breakdown, score_requests, total
@@ -46,13 +53,13 @@ def _score_success(
 def _score_selection(
     predictions: Path, subset: Subset, tools: Shown, encoder: str | None, method: str
 ) -> ScoredAnswers:
+    ids = [record.id for record in single_tool_requests(tools)]
+    answers = load_answers(predictions, subset.name, BENCHMARK.subsets, ids)
     files = locate_encoder(choose_encoder(encoder, 'EN'))
     choices = make_choices(tools, subset.candidates, 0, shared_encoder(files, default_cache()))
     if method == 'easytool':
         choices = list(map(tools.numbered, choices))
-    scores = score_choices(
-        choices, load_answers(predictions, subset.name, BENCHMARK.subsets, [choice.id for choice in choices])
-    )
+    scores = score_choices(choices, answers)
     more = {'candidates_encoder': files.name, 'method': method}
     expected = find_file(subset.data).records
     return ScoredAnswers(
