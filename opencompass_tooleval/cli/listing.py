@@ -51,7 +51,7 @@ def _show(benchmark: Benchmark, console: Console) -> None:
     for line in faults:
         console.print(line, markup=False, soft_wrap=True)
     if names := dataset_configs(benchmark):
-        console.print('\nnames for --datasets:')
+        console.print('\nnames for --datasets, with --config-dir "$(tooleval config-dir)":', highlight=False)
         console.print('\n'.join(f'  {name}' for name in names), markup=False, highlight=False)
     console.print(f'\nfiles come with: {benchmark.prepare}', markup=False, highlight=False)
 
