@@ -95,6 +95,7 @@ def test_complete(run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
         '  m1 / d2: review_quality ±2.35 | ok 190, review:wrong 10\n'
         '  m2 / d1: review_quality ±2.35 | ok 190, review:wrong 10\n'
         '  m2 / d2: review_quality ±2.35 | ok 190, review:wrong 10\n'
+        'review:wrong: another option is chosen than the gold one\n'
     )
     rows = [[row[0], *row[2:]] for row in run.table()]
     assert rows == [
@@ -332,7 +333,7 @@ def test_the_command_that_an_error_names_mends_it(run: Run, capsys: pytest.Captu
     with pytest.raises(SystemExit):
         run.summarizer().summarize(time_str=TIME)
     out = capsys.readouterr().out
-    assert 'DataError: x.json: not found. \n  mend: tooleval prepare teval\n' in out
+    assert 'DataError: x.json: not found.\n  mend: tooleval prepare teval\n' in out
     assert f'  mend: tooleval retry {run.folder}\n' in out
 
 
