@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 MAX_MESSAGE = 500
 """No message is longer: file and record stand at its beginning, the cure at its end."""
 
@@ -33,3 +36,16 @@ class DataError(ValueError):
         mend = f'. Mend it with: {cure}' if cure else ''
         room = max(_MOST - len(mend), _LEAST_OF_FAULT)  # half a command mends nothing
         super().__init__(shorten(shorten(fault, room) + mend, _MOST))
+
+
+class Fault(ValueError):
+    """What is wrong with a record, said where neither file nor record is known; :func:`naming_record` adds them."""
+
+
+@contextmanager
+def naming_record(file: object, record: str, cure: str = '') -> Iterator[None]:
+    """Turns a :class:`Fault` into a :class:`DataError` of this record."""
+    try:
+        yield
+    except Fault as fault:
+        raise DataError(file, str(fault), record, cure) from fault

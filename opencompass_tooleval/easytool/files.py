@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 import hashlib
+import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 
+logger = logging.getLogger(__name__)
+
 
 def sha256_of(file: Path) -> str:
     """SHA-256 of a file's bytes: 64 hex digits."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def check_counts(file: Path, published: str, counts: Mapping[str, int], row: object) -> None:
+    """Warns where a file has other counts than the published one.
+
+    Args:
+        file: What was read.
+        published: Its name.
+        counts: What is counted -> how many there are.
+        row: The row of the table, with the published counts under these names.
+    """
+    other = [
+        f'{count} {what}, not {wanted}' for what, count in counts.items() if count != (wanted := getattr(row, what))
+    ]
+    if other:
+        logger.warning('%s is not the published %s: %s', file, published, '; '.join(other))
 
 
 def read_list(file: Path, cure: str) -> list[Any]:

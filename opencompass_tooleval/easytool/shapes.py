@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.reading import beyond_bounds
 from opencompass_tooleval.easytool.instruction import ABSENT, Example, FunctionInstruction, Parameter, ToolInstruction
 
@@ -40,13 +40,9 @@ _MOST_SHOWN = 200
 """Characters of a name in a message."""
 
 
-class _Fault(ValueError):
-    """What is wrong with an entry; the caller adds file and tool."""
-
-
 def _need(entry: Mapping[str, Any], key: str, kind: type = str) -> Any:
     if not isinstance(entry.get(key), kind):
-        raise _Fault(f'{key!r} is missing or no {kind.__name__}')
+        raise Fault(f'{key!r} is missing or no {kind.__name__}')
     return entry[key]
 
 
@@ -57,7 +53,7 @@ def _rest(entry: Mapping[str, Any], *read_keys: str) -> dict[str, Any]:
 def _id(entry: Mapping[str, Any]) -> int | str | None:
     value = entry.get('ID')
     if 'ID' in entry and (not isinstance(value, (int, str)) or isinstance(value, bool)):
-        raise _Fault("'ID' is neither a number nor a text")
+        raise Fault("'ID' is neither a number nor a text")
     return value
 
 
@@ -68,10 +64,10 @@ def read_parameter(raw: Any) -> Parameter:
         ValueError: It is no object with a name, or its type or description is no text.
     """
     if not isinstance(raw, dict):
-        raise _Fault('a parameter is no object')
+        raise Fault('a parameter is no object')
     for key in ('type', 'description'):
         if not isinstance(raw.get(key, ''), str):
-            raise _Fault(f'{key!r} of parameter {str(raw.get("name"))[:_MOST_SHOWN]!r} is no text')
+            raise Fault(f'{key!r} of parameter {str(raw.get("name"))[:_MOST_SHOWN]!r} is no text')
     return Parameter(
         _need(raw, 'name'),
         raw.get('type', ''),
@@ -95,7 +91,7 @@ def _write_parameter(parameter: Parameter, *, described: bool) -> Entry:
 def _parameters(entry: Mapping[str, Any], key: str) -> tuple[Parameter, ...]:
     parameters = tuple(read_parameter(raw) for raw in (_need(entry, key, list) if key in entry else []))
     if len({parameter.name for parameter in parameters}) < len(parameters):
-        raise _Fault(f'{key!r} names a parameter twice')
+        raise Fault(f'{key!r} names a parameter twice')
     return parameters
 
 
@@ -113,7 +109,7 @@ def _example(entry: Mapping[str, Any]) -> Example | None:
         return None
     raw = _need(entry, 'Example', dict)
     if set(raw) != {'Scenario', 'Parameters'}:
-        raise _Fault("'Example' has other keys than 'Scenario' and 'Parameters'")
+        raise Fault("'Example' has other keys than 'Scenario' and 'Parameters'")
     return Example(_need(raw, 'Scenario'), _need(raw, 'Parameters', dict))
 
 
@@ -204,7 +200,7 @@ def _write_names(instruction: ToolInstruction) -> Entry:
 
 def _read_guideline(name: str, raw: Any) -> FunctionInstruction:
     if not isinstance(raw, dict) or raw.get('name', name) != name:
-        raise _Fault(f'the guideline of {name[:_MOST_SHOWN]!r} is no object of that name')
+        raise Fault(f'the guideline of {name[:_MOST_SHOWN]!r} is no object of that name')
     keys = ('required_parameters', 'optional_parameters')
     read_keys = ('name', 'description', *keys)
     has_example = raw.get('Example') not in (None, '', {})  # none could be made
@@ -276,12 +272,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> Entry:
     entry = dict(pairs)
     if len(entry) < len(pairs):
         keys = ', '.join(map(repr, entry))[:_MOST_SHOWN]
-        raise _Fault(f'an object holds one of the keys {keys} twice')
+        raise Fault(f'an object holds one of the keys {keys} twice')
     return entry
 
 
 def _no_number(word: str) -> None:
-    raise _Fault(f'{word} is no JSON')
+    raise Fault(f'{word} is no JSON')
 
 
 def _parse(text: str) -> Any:
@@ -359,9 +355,9 @@ def load_instructions(path: Path) -> dict[str, ToolInstruction]:
     for number, entry in enumerate(entries):
         try:
             if not isinstance(entry, dict):
-                raise _Fault('the entry is no object')
+                raise Fault('the entry is no object')
             instruction = shape.read(entry)
-        except _Fault as fault:
+        except Fault as fault:
             named = entry.get('tool_name', entry.get('standardized_name')) if isinstance(entry, dict) else None
             raise DataError(path, str(fault), str(named or number)[:_MOST_SHOWN]) from fault
         if instruction.name in instructions:

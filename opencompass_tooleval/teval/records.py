@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.json_object import load_json, load_object
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.messages import Message
@@ -164,13 +164,9 @@ def split_stem(stem: str) -> tuple[str, str, str]:
     raise ValueError(f'{stem!r} is no name of a T-Eval data file, such as plan_json_v2 or plan_json_v2_zh')
 
 
-class _Fault(ValueError):
-    """What is wrong with a record; the caller adds file and id."""
-
-
 def _need(raw: Mapping[str, Any], key: str) -> Any:
     if key not in raw:
-        raise _Fault(f'field {key!r} is missing')
+        raise Fault(f'field {key!r} is missing')
     return raw[key]
 
 
@@ -180,13 +176,13 @@ def _messages(raw: Mapping[str, Any]) -> tuple[Message, ...]:
         try:
             prompt = load_json(prompt, bounded=True)
         except ValueError as error:
-            raise _Fault(f"field 'origin_prompt' is text, but not JSON ({error})") from error
+            raise Fault(f"field 'origin_prompt' is text, but not JSON ({error})") from error
     if not isinstance(prompt, list) or not prompt:
-        raise _Fault("field 'origin_prompt' is no list of messages")
+        raise Fault("field 'origin_prompt' is no list of messages")
     messages = []
     for item in prompt:
         if not isinstance(item, dict) or not isinstance(item.get('content'), str) or item.get('role') not in _ROLES:
-            raise _Fault(f"a message needs a text 'content' and a 'role' out of {', '.join(_ROLES)}")
+            raise Fault(f"a message needs a text 'content' and a 'role' out of {', '.join(_ROLES)}")
         messages.append(Message(item['role'], item['content']))
     return tuple(messages)
 
@@ -194,7 +190,7 @@ def _messages(raw: Mapping[str, Any]) -> tuple[Message, ...]:
 def _instruct_gold(raw: Mapping[str, Any]) -> InstructGold:
     gold = _need(raw, 'ground_truth')
     if not isinstance(gold, dict) or 'action' not in gold or not isinstance(gold.get('args'), dict):
-        raise _Fault("the gold answer needs 'action' and a dict 'args'")
+        raise Fault("the gold answer needs 'action' and a dict 'args'")
     return InstructGold(gold['action'], gold['args'])
 
 
@@ -211,17 +207,17 @@ def parse_steps(value: Any) -> tuple[Step, ...] | None:
 def _plan_gold(raw: Mapping[str, Any]) -> tuple[Step, ...]:
     steps = parse_steps(parse_enclosed(_need(raw, 'ground_truth'), '[', ']').value)
     if not steps or all(step.name == FINISH for step in steps):
-        raise _Fault('the gold plan is no list of steps with id, name and args')
+        raise Fault('the gold plan is no list of steps with id, name and args')
     return steps
 
 
 def _call_gold(raw: Mapping[str, Any], needed: Sequence[str], as_text: bool) -> CallGold:
     gold = parse_enclosed(_need(raw, 'ground_truth'), '{', '}').value
     if type(gold) is not dict:
-        raise _Fault('the gold answer is no dict')
+        raise Fault('the gold answer is no dict')
     for key in needed:
         if key not in gold:
-            raise _Fault(f'the gold answer has no {key!r}')
+            raise Fault(f'the gold answer has no {key!r}')
     args = gold.get('args', '')
     if not as_text and not isinstance(args, dict):
         args = {}
@@ -235,7 +231,7 @@ CHOICES = ('A', 'B', 'C', 'D', 'E')
 def _review_gold(raw: Mapping[str, Any]) -> ReviewGold:
     gold = _need(raw, 'ground_truth')
     if not isinstance(gold, dict) or gold.get('answer') not in CHOICES:
-        raise _Fault("the gold answer needs an 'answer' out of A to E")
+        raise Fault("the gold answer needs an 'answer' out of A to E")
     return ReviewGold(gold['answer'])
 
 
@@ -251,7 +247,7 @@ PARTS = {
 def _stated_format(raw: Mapping[str, Any], field: str, key: str, default: str) -> Any:
     meta = raw.get(field, {})
     if not isinstance(meta, dict):
-        raise _Fault(f'field {field!r} is no object')
+        raise Fault(f'field {field!r} is no object')
     return meta.get(key, default)
 
 
@@ -263,7 +259,7 @@ def _format(raw: Mapping[str, Any], subset: Subset) -> str:
         kind = _stated_format(raw, 'meta_data', 'response_format', subset.format)
         allowed = ('json', 'string') if subset.kind == 'instruct' else (subset.format, 'string')
     if kind not in allowed:
-        raise _Fault(f'format {kind!r} does not belong to {subset.name}')
+        raise Fault(f'format {kind!r} does not belong to {subset.name}')
     return 'str' if kind == 'string' and subset.kind != 'instruct' else str(kind)
 
 
@@ -271,22 +267,22 @@ def _template(raw: Mapping[str, Any], answer_format: str) -> Mapping[str, str]:
     template = _need(raw, 'template')
     keys = _TEMPLATE_KEYS[answer_format]
     if not isinstance(template, dict) or any(not isinstance(template.get(key), str) for key in keys):
-        raise _Fault(f"field 'template' needs the texts {', '.join(keys)}")
+        raise Fault(f"field 'template' needs the texts {', '.join(keys)}")
     return {key: template[key] for key in keys}
 
 
 def _apis(raw: Mapping[str, Any]) -> tuple[str, ...]:
     apis = _need(_need(raw, 'meta'), 'API_list')
     if not isinstance(apis, list) or not all(isinstance(name, str) for name in apis):
-        raise _Fault("field 'API_list' is no list of names")
+        raise Fault("field 'API_list' is no list of names")
     return tuple(apis)
 
 
 def _parse_record(record_id: str, raw: Any, subset: Subset) -> Record:
     if not isinstance(raw, dict):
-        raise _Fault('a record is a JSON object')
+        raise Fault('a record is a JSON object')
     if beyond_bounds(raw):
-        raise _Fault('it is nested too deeply or holds too large a number')
+        raise Fault('it is nested too deeply or holds too large a number')
     answer_format = _format(raw, subset)
     template: Mapping[str, str] = {}
     apis: tuple[str, ...] = ()
@@ -341,11 +337,9 @@ def load_samples(file: Path, subset: str, version: str = '') -> list[Sample]:
     row = find_subset(subset)
     samples = []
     for record_id, raw in _read_file(file).items():
-        try:
+        with naming_record(file, record_id, CURE):
             record = _parse_record(record_id, raw, row)
             messages = _messages(raw)
-        except _Fault as fault:
-            raise DataError(file, str(fault), record=record_id, cure=CURE) from fault
         if clean_text(record_id) != record_id:
             raise DataError(file, 'the id holds half a character (a lone surrogate)', record=record_id, cure=CURE)
         rest = {key: value for key, value in raw.items() if key != 'origin_prompt'}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.ultratool.calls import Call, CallError, call_name, is_parent, needs_no_tool, parse_call
 
@@ -66,27 +66,23 @@ def properties(tool: Tool) -> Mapping[str, Any]:
     return schemas if isinstance(schemas, Mapping) else {}
 
 
-class _Fault(ValueError):
-    """What is wrong with a row; the caller adds file and row."""
-
-
 def _text(raw: Mapping[str, Any], key: str) -> str:
     if not isinstance(raw.get(key), str):
-        raise _Fault(f'field {key!r} is missing or no text')
+        raise Fault(f'field {key!r} is missing or no text')
     return str(raw[key])
 
 
 def _list(raw: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     value = raw.get(key)
     if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
-        raise _Fault(f'field {key!r} is no list of objects')
+        raise Fault(f'field {key!r} is no list of objects')
     return value
 
 
 def _step(raw: Mapping[str, Any], tools: Mapping[str, Tool]) -> PlanStep:
     text, annotation = _text(raw, 'step'), raw.get('tool')
     if annotation is not None and not isinstance(annotation, str):
-        raise _Fault(f"step {text!r}: 'tool' is neither null nor text")
+        raise Fault(f"step {text!r}: 'tool' is neither null nor text")
     if is_parent(annotation):
         return PlanStep(text, True, None)
     assert annotation is not None
@@ -95,24 +91,24 @@ def _step(raw: Mapping[str, Any], tools: Mapping[str, Tool]) -> PlanStep:
     try:
         name = call_name(annotation)
         if name not in tools:
-            raise _Fault(f"step {text!r} calls {name!r}, which 'tools' does not have")
+            raise Fault(f"step {text!r} calls {name!r}, which 'tools' does not have")
         return PlanStep(text, False, parse_call(annotation, properties(tools[name])))
     except CallError as error:
-        raise _Fault(f'step {text!r}: {error}') from error
+        raise Fault(f'step {text!r}: {error}') from error
 
 
 def _sample(row: int, line: str) -> PlanSample:
     try:
         raw = load_json(line, bounded=True)
     except ValueError as error:
-        raise _Fault(f'the line is no JSON ({error})') from error
+        raise Fault(f'the line is no JSON ({error})') from error
     if not isinstance(raw, dict):
-        raise _Fault('a line is one JSON object')
+        raise Fault('a line is one JSON object')
     tools: dict[str, Tool] = {}
     for tool in _list(raw, 'tools'):
         name = _text(tool, 'name')
         if name in tools:
-            raise _Fault(f'tool {name!r} occurs twice')
+            raise Fault(f'tool {name!r} occurs twice')
         tools[name] = tool
     steps = tuple(_step(step, tools) for step in _list(raw, 'plan'))
     return PlanSample(row, _text(raw, 'question'), steps, tuple(tools.values()), _text(raw, 'domain'))
@@ -141,7 +137,7 @@ def read_samples(file: Path, *, skipped: list[DataError] | None = None) -> list[
     for row, line in enumerate(filter(str.strip, lines)):
         try:
             samples.append(_sample(row, line))
-        except _Fault as fault:
+        except Fault as fault:
             damage = DataError(file, str(fault), record=str(row), cure=CURE_DAMAGED)
             if skipped is None:
                 raise damage from fault

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from opencompass_tooleval.core.recorded_row import GPT
+from opencompass_tooleval.core.subset_names import find_row
 from opencompass_tooleval.ultratool.presets import PRESETS
 
 SCORINGS = ('official', 'strict')
@@ -59,9 +60,7 @@ def find_preset(name: str) -> Mapping[str, Any]:
     Raises:
         ValueError: There is none; the message lists those there are.
     """
-    if name not in PRESETS:
-        raise ValueError(f'UltraTool has no preset {name!r}; it has {", ".join(PRESETS)}')
-    return PRESETS[name]
+    return find_row(PRESETS, name, 'UltraTool', 'preset')
 
 
 def lists_of(preset: str | None, lists: str | None) -> str:

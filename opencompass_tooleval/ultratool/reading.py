@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from opencompass_tooleval.core.answer import MAX_CHARS, unfence
-from opencompass_tooleval.core.answer import clean as clean
 from opencompass_tooleval.core.reading import READ_ERRORS, Parsed, unread
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.reading_official import read_official

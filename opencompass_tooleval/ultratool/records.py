@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from opencompass_tooleval.core.content import joined_text
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.recorded_row import read_recorded_row
 from opencompass_tooleval.core.subset_names import find_row
@@ -167,15 +167,11 @@ def data_file(root: Path, subset: str, language: str) -> Path:
     return root / FOLDERS[check_language(language)] / 'test_set' / find_subset(subset).file
 
 
-class _Fault(ValueError):
-    """What is wrong with a row; the caller adds file and number."""
-
-
 def _need(raw: Mapping[str, Any], key: str, kind: type) -> Any:
     if key not in raw:
-        raise _Fault(f'field {key!r} is missing')
+        raise Fault(f'field {key!r} is missing')
     if not isinstance(raw[key], kind):
-        raise _Fault(f'field {key!r} is no {kind.__name__}')
+        raise Fault(f'field {key!r} is no {kind.__name__}')
     return raw[key]
 
 
@@ -194,7 +190,7 @@ def _step(raw: Any) -> Step:
     text = raw.get('step') if isinstance(raw, dict) else None
     number = step_number(text)
     if number is None:
-        raise _Fault("a step needs a text 'step' that begins with its number")
+        raise Fault("a step needs a text 'step' that begins with its number")
     param = raw.get('param')
     return Step(number, str(text), raw.get('tool'), param if isinstance(param, dict) else None)
 
@@ -202,19 +198,19 @@ def _step(raw: Any) -> Step:
 def _gold(raw: Any, kind: str) -> Step:
     step = _step(raw)
     if kind == 'awareness' and str(step.tool) not in {'0', '1'}:
-        raise _Fault(f"the gold 'tool' of step {step.number} is neither 0 nor 1")
+        raise Fault(f"the gold 'tool' of step {step.number} is neither 0 nor 1")
     if kind in {'selection', 'usage'} and not isinstance(step.tool, str):
-        raise _Fault(f"the gold 'tool' of step {step.number} is no name")
+        raise Fault(f"the gold 'tool' of step {step.number} is no name")
     if kind == 'usage' and step.param is None:
-        raise _Fault(f"the gold 'param' of step {step.number} is no object")
+        raise Fault(f"the gold 'param' of step {step.number} is no object")
     if kind == 'creation' and not isinstance(step.tool, dict):
-        raise _Fault(f"the gold 'tool' of step {step.number} is no object")
+        raise Fault(f"the gold 'tool' of step {step.number} is no object")
     return step
 
 
 def _tool(raw: Any) -> Tool:
     if not isinstance(raw, dict) or not isinstance(raw.get('name'), str):
-        raise _Fault("a tool of the toolset needs a 'name'")
+        raise Fault("a tool of the toolset needs a 'name'")
     arguments = raw.get('arguments')
     properties = arguments.get('properties') if isinstance(arguments, dict) else None
     return Tool(raw['name'], frozenset(properties) if isinstance(properties, dict) else frozenset())
@@ -222,7 +218,7 @@ def _tool(raw: Any) -> Tool:
 
 def _parse_record(record_id: str, raw: Any, subset: Subset, language: str, domain: str = '') -> Record:
     if not isinstance(raw, dict):
-        raise _Fault('a row is a JSON object')
+        raise Fault('a row is a JSON object')
     domain = domain or str(raw.get('domain') or '')
     if subset.kind == 'planning':
         question, plan = _need(raw, 'input', str), _need(raw, 'reference', str)
@@ -230,7 +226,7 @@ def _parse_record(record_id: str, raw: Any, subset: Subset, language: str, domai
     steps = tuple(_step(item) for item in _need(raw, 'input', list))
     reference = tuple(_gold(item, subset.kind) for item in _need(raw, 'reference', list))
     if not reference:
-        raise _Fault("field 'reference' is empty: there is nothing to score")
+        raise Fault("field 'reference' is empty: there is nothing to score")
     toolset = tuple(_tool(item) for item in raw.get('toolset') or ())
     question = str(raw.get('question') or '')
     return Record(record_id, subset, language, question, steps, toolset, reference, '', domain, raw)
@@ -319,10 +315,8 @@ def load_records(file: Path, subset: str, language: str) -> list[Record]:
     cure = CURE if row.official else BUILD
     records = []
     for number, raw in read_rows(file, cure):
-        try:
+        with naming_record(file, number, cure):
             records.append(_parse_record(number, raw, row, language))
-        except _Fault as fault:
-            raise DataError(file, str(fault), number, cure) from fault
     annotated = file.parent.parent / 'test.json'
     if file.parent.name == 'test_set' and annotated.is_file() and any(not record.domain for record in records):
         records = join_domains(records, annotated)
@@ -372,10 +366,8 @@ def load_recorded_rows(file: Path, subset: str, language: str) -> list[Recorded]
         if not isinstance(answer, (str, list)):
             raise DataError(file, "its 'init output' is neither text nor a list", number)
         raw = published.record
-        try:
+        with naming_record(file, number):
             record = None if raw is None else _parse_record(number, raw, subset_row, language)
-        except _Fault as fault:
-            raise DataError(file, str(fault), number) from fault
         recorded.append(Recorded(record, answer, published.shape))
     return recorded
 

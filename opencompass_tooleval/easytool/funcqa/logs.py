@@ -14,7 +14,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.easytool.funcqa.arithmetic import PARAMETER, call_tool
 from opencompass_tooleval.easytool.funcqa.records import Record
 from opencompass_tooleval.easytool.funcqa.trajectory import EASYTOOL, ToolCall, Trajectory
@@ -66,10 +66,6 @@ class Labels:
         return {'right': self.right, 'questions': self.questions, 'accuracy': accuracy, 'agreeing': self.agreeing}
 
 
-class _Fault(ValueError):
-    """What is wrong with an entry; the caller adds file and number."""
-
-
 def load_log(file: Path, records: Sequence[Record]) -> list[LoggedQuestion] | None:
     """Reads a log, joined by question: published logs have another order than the data.
 
@@ -90,15 +86,13 @@ def load_log(file: Path, records: Sequence[Record]) -> list[LoggedQuestion] | No
     questions = {record.question.strip() for record in records}
     logged: dict[str, LoggedQuestion] = {}
     for number, entry in enumerate(entries):
-        try:
+        with naming_record(file, str(number)):
             question = _text(entry, 'question').strip()
             if question not in questions:
-                raise _Fault('its question is not in the data')
+                raise Fault('its question is not in the data')
             if question in logged:
-                raise _Fault('its question is answered before')
+                raise Fault('its question is answered before')
             logged[question] = _read(entry, labelled)
-        except _Fault as fault:
-            raise DataError(file, str(fault), str(number)) from fault
     for record in records:
         if record.question.strip() not in logged:
             missing = len(records) - len(logged)
@@ -120,7 +114,7 @@ def _entries(file: Path) -> list[Any] | None:
 def _read(entry: Mapping[str, Any], labelled: bool) -> LoggedQuestion:
     log = entry.get('execute_log')
     if not isinstance(log, dict):
-        raise _Fault("'execute_log' is no object")
+        raise Fault("'execute_log' is no object")
     calls: list[ToolCall] = []
     differing = 0
     for made, result in zip_longest(_list(log, 'api_result_ls'), _list(log, 'call_result_ls')):
@@ -130,13 +124,13 @@ def _read(entry: Mapping[str, Any], labelled: bool) -> LoggedQuestion:
         differing += bool(again) and text != result
     index = entry.get('check_index', 0)
     if not isinstance(index, int):
-        raise _Fault("'check_index' is no number")
+        raise Fault("'check_index' is no number")
     check = {1: 'yes', -1: 'no'}.get(index, '')
     tasks = (*_tasks(entry, 'answer_subtask', True), *_tasks(entry, 'answer_wrong', False))
     trajectory = Trajectory(EASYTOOL, tuple(calls), _text(entry, 'final_answer'), tasks=tasks, check=check)
     label = entry.get('check') if labelled else None
     if labelled and label not in (0, 1):
-        raise _Fault("its label 'check' is neither 0 nor 1")
+        raise Fault("its label 'check' is neither 0 nor 1")
     return LoggedQuestion(trajectory, label, differing)
 
 
@@ -144,7 +138,7 @@ def _calls(made: Any) -> Iterator[ToolCall]:
     """The calls of one task, called again; a task without a call has a text in their place."""
     for call in made if isinstance(made, list) else []:
         if not isinstance(call, dict):
-            raise _Fault('a call is no object')
+            raise Fault('a call is no object')
         name, given = _text(call, 'api_name'), call.get('parameters')
         for parameters in given if isinstance(given, list) else [given]:
             yield ToolCall.of(name, parameters, call_tool(name, _renamed(parameters)))
@@ -159,21 +153,21 @@ def _renamed(parameters: Any) -> Any:
 def _tasks(entry: Mapping[str, Any], key: str, done: bool) -> Iterator[dict[str, Any]]:
     for task in _list(entry, key):
         if not isinstance(task, dict):
-            raise _Fault(f'{key!r} holds what is no object')
+            raise Fault(f'{key!r} holds what is no object')
         yield {'task': task.get('task'), 'answer': task.get('answer'), 'done': done, 'tries': 1}
 
 
 def _text(entry: Any, key: str) -> str:
     value = entry.get(key) if isinstance(entry, dict) else None
     if not isinstance(value, str):
-        raise _Fault(f'{key!r} is no text')
+        raise Fault(f'{key!r} is no text')
     return value
 
 
 def _list(entry: Mapping[str, Any], key: str) -> list[Any]:
     value = entry.get(key, [])
     if not isinstance(value, list):
-        raise _Fault(f'{key!r} is no list')
+        raise Fault(f'{key!r} is no list')
     return value
 
 

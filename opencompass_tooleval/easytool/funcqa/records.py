@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.errors import Fault, naming_record
 from opencompass_tooleval.core.subset_names import find_row
 from opencompass_tooleval.easytool.files import read_list
 from opencompass_tooleval.easytool.funcqa.arithmetic import TOOL_NAMES
@@ -94,10 +94,6 @@ TABLE: tuple[Subset, ...] = tuple(Subset(**cast(dict[str, Any], row)) for row in
 _SUBSETS = {subset.name: subset for subset in TABLE}
 
 
-class _Fault(ValueError):
-    """What is wrong with a row; the caller adds file and number."""
-
-
 def find_subset(name: str) -> Subset:
     """Returns the row called ``name``.
 
@@ -123,31 +119,31 @@ def _number(value: Any) -> int | float:
                 float(above) / float(below) if below else int(above) if above.lstrip('-').isdecimal() else float(above)
             )
         except (ValueError, ZeroDivisionError) as error:
-            raise _Fault(f'{value!r} is no number') from error
+            raise Fault(f'{value!r} is no number') from error
     finite = not isinstance(value, float) or math.isfinite(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not finite:
-        raise _Fault(f'{value!r} is no number')
+        raise Fault(f'{value!r} is no number')
     return value
 
 
 def _step(text: Any) -> Step:
     match = _STEP.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None or f'{match["name"]}_' not in TOOL_NAMES:
-        raise _Fault(f'{text!r} is no step of a calculation')
+        raise Fault(f'{text!r} is no step of a calculation')
     numbers = tuple(_number(part) for part in _SPLIT.split(match['numbers']))
     return Step(f'{match["name"]}_', numbers, _number(match['result']), bool(match['minus']))
 
 
 def _record(number: int, raw: Any, subset: str, gold: str) -> Record:
     if not isinstance(raw, Mapping):
-        raise _Fault('a row is a JSON object')
+        raise Fault('a row is a JSON object')
     question = raw.get('question')
     if not isinstance(question, str) or not question.strip():
-        raise _Fault("field 'question' is no text")
+        raise Fault("field 'question' is no text")
     published = _number(raw.get('answer'))
     calculation = raw.get('calculation', [raw.get('func')])
     if not isinstance(calculation, list) or not calculation:
-        raise _Fault("there is no calculation in 'func' or 'calculation'")
+        raise Fault("there is no calculation in 'func' or 'calculation'")
     steps = tuple(_step(text) for text in calculation)
     answer = repair(subset, question, published) if gold == 'repaired' else published
     return Record(str(number), subset, question, answer, published, gold, steps)
@@ -174,10 +170,8 @@ def load_records(file: Path, subset: str, gold: str = 'official') -> list[Record
         raise ValueError(f'FuncQA has gold {" and ".join(GOLDS)}, not {gold!r}')
     records = []
     for number, raw in enumerate(read_list(file, CURE)):
-        try:
+        with naming_record(file, str(number), CURE):
             records.append(_record(number, raw, subset, gold))
-        except _Fault as fault:
-            raise DataError(file, str(fault), str(number), CURE) from fault
     if len(records) != row.count:
         logger.warning('%s has %d questions; the published %s has %d', file, len(records), subset, row.count)
     return records

@@ -6,20 +6,17 @@ A file is a JSON list of ``{"query": text, "solution": [step, ...]}``. Rows have
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.subset_names import find_row
-from opencompass_tooleval.easytool.files import read_list
+from opencompass_tooleval.easytool.files import check_counts, read_list
 from opencompass_tooleval.easytool.restbench.errata import Erratum, find_errata, repair
 from opencompass_tooleval.easytool.restbench.paths import Inventory
 from opencompass_tooleval.easytool.restbench.subsets import SUBSETS
-
-logger = logging.getLogger(__name__)
 
 CURE = 'tooleval prepare restbench --from DIR'
 GOLDS = ('official', 'repaired')
@@ -103,13 +100,6 @@ def _read_row(file: Path, number: int, raw: Any) -> tuple[str, tuple[str, ...]]:
     return query, tuple(solution)
 
 
-def _check_counts(file: Path, subset: Subset, counts: Mapping[str, int]) -> None:
-    published = {what: getattr(subset, what) for what in counts}
-    other = [f'{count} {what}, not {published[what]}' for what, count in counts.items() if count != published[what]]
-    if other:
-        logger.warning('%s is not the published %s: %s', file, subset.name, '; '.join(other))
-
-
 def load_records(
     file: Path, subset: str, inventory: Inventory, gold: str = 'official', ids: Sequence[int] = ()
 ) -> tuple[list[Record], list[Erratum]]:
@@ -146,7 +136,7 @@ def load_records(
         errata += own_errata
     steps = sum(len(record.published) for record in records)
     counts = {'records': len(records), 'steps': steps, 'tools': len(inventory.names), 'errata': len(errata)}
-    _check_counts(file, row, counts)
+    check_counts(file, row.name, counts, row)
     return records, errata
 
 

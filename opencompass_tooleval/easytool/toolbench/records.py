@@ -6,7 +6,6 @@ API], ...]}``. Tools go by name, APIs by tool and name.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +13,12 @@ from typing import Any, cast
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.subset_names import find_row
+from opencompass_tooleval.easytool.files import check_counts
 from opencompass_tooleval.easytool.sources import load_docs
 from opencompass_tooleval.easytool.sources.reading import read_json
 from opencompass_tooleval.easytool.tool_doc import ToolDoc
 from opencompass_tooleval.easytool.toolbench.errata import Erratum, find_errata
 from opencompass_tooleval.easytool.toolbench.subsets import FILES, SUBSETS
-
-logger = logging.getLogger(__name__)
 
 CURE = 'tooleval prepare toolbench --from DIR'
 
@@ -146,18 +144,6 @@ def _read_row(file: Path, number: int, raw: Any) -> Record:
     return Record(name, query, listed, gold)
 
 
-def _check_counts(file: Path, published: File, data: Data) -> None:
-    apis = sum(len(tool.functions) for tool in data.tools.values())
-    counts = {'records': len(data.records), 'tools': len(data.tools), 'apis': apis, 'errata': len(data.errata)}
-    other = [
-        f'{count} {what}, not {getattr(published, what)}'
-        for what, count in counts.items()
-        if count != getattr(published, what)
-    ]
-    if other:
-        logger.warning('%s is not the published %s: %s', file, published.file, '; '.join(other))
-
-
 def load_data(file: Path, name: str) -> Data:
     """Reads a test file.
 
@@ -181,5 +167,7 @@ def load_data(file: Path, name: str) -> Data:
         records[record.id] = record
     tools = {tool.name: tool for tool in load_docs('toolbench', file)}
     data = Data(tuple(records.values()), tools, tuple(find_errata(rows, tools.values())))
-    _check_counts(file, published, data)
+    apis = sum(len(tool.functions) for tool in tools.values())
+    counts = {'records': len(records), 'tools': len(tools), 'apis': apis, 'errata': len(data.errata)}
+    check_counts(file, published.file, counts, published)
     return data

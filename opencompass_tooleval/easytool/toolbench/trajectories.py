@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.easytool.instruction import ABSENT, Parameter
 from opencompass_tooleval.easytool.sources.reading import read_json
@@ -77,19 +77,15 @@ class Run:
         return 'retrieve' in self.method.casefold()
 
 
-class _Fault(ValueError):
-    """What is wrong with a run; the caller adds file and id."""
-
-
 def _need(row: Any, key: str, kind: type) -> Any:
     if not isinstance(row, dict) or not isinstance(row.get(key), kind) or isinstance(row.get(key), bool):
-        raise _Fault(f'{key!r} is missing or no {kind.__name__}')
+        raise Fault(f'{key!r} is missing or no {kind.__name__}')
     return row[key]
 
 
 def _parameter(name: str, raw: Any) -> Parameter:
     if not isinstance(raw, dict):
-        raise _Fault(f'the parameter {name[:_MAX_HEAD]!r} is no object')
+        raise Fault(f'the parameter {name[:_MAX_HEAD]!r} is no object')
     type_name = raw.get('type')
     default = raw.get('example_value', ABSENT)
     return Parameter(name, type_name if isinstance(type_name, str) else '', default=default)
@@ -100,7 +96,7 @@ def _signature(tool: Any) -> Signature:
     properties = _need(schema, 'properties', dict)
     required = schema.get('required', [])
     if not isinstance(required, list) or not all(isinstance(key, str) for key in required):
-        raise _Fault(f"'required' of {name[:_MAX_HEAD]!r} is no list of texts")
+        raise Fault(f"'required' of {name[:_MAX_HEAD]!r} is no list of texts")
     needed = dict.fromkeys(required)
     return Signature(
         '',
@@ -119,10 +115,10 @@ def _tool_messages(details: list[Any]) -> list[Mapping[str, Any]]:
         node = waiting.pop()
         seen += 1
         if seen > MAX_NODES:
-            raise _Fault(f"'answer_details' has more than {MAX_NODES} nodes")
+            raise Fault(f"'answer_details' has more than {MAX_NODES} nodes")
         role, below = _need(node, 'role', str), node.get('next', [])
         if not isinstance(below, list):
-            raise _Fault("'next' of a node is no list")
+            raise Fault("'next' of a node is no list")
         if role == 'tool':
             calls.append(_need(node, 'message', dict))
         waiting += reversed(below)
@@ -156,7 +152,7 @@ def _run(run_id: str, row: Any) -> Run:
     tools = [_signature(tool) for tool in _need(row, 'available_tools', list)]
     query, steps = row.get('query', ''), _need(answer, 'total_steps', int)
     if not 0 <= steps <= _MAX_STEPS:
-        raise _Fault(f"'total_steps' is not between 0 and {_MAX_STEPS}")
+        raise Fault(f"'total_steps' is not between 0 and {_MAX_STEPS}")
     return Run(
         run_id,
         query if isinstance(query, str) else '',
@@ -184,8 +180,6 @@ def load_runs(file: Path) -> list[Run]:
         raise DataError(file, "the file is no object of runs by query id, as ToolEval's are")
     runs = []
     for run_id, row in rows.items():
-        try:
+        with naming_record(file, run_id[:_MAX_HEAD]):
             runs.append(_run(run_id, row))
-        except _Fault as fault:
-            raise DataError(file, str(fault), run_id[:_MAX_HEAD]) from fault
     return runs
