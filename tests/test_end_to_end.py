@@ -226,7 +226,9 @@ def run_command_line(bench: Bench) -> Run:
     run.program = True
     arguments = '--datasets tooleval_teval_en_v2_gen --summarizer tooleval_teval --hf-num-gpus 0 --max-num-workers 2'
     model = ('--hf-path', bench.tiny_model, '--batch-size', '8', '-w', 'out')
-    return run.go('--config-dir', told.stdout.strip(), *arguments.split(), *model)
+    command = ('--config-dir', told.stdout.strip(), *arguments.split(), *model)
+    assert run.go(*command, '-m', 'infer').status == 0, run.said[-3000:]
+    return run.go(*command, '-m', 'eval', '-r', '--debug')  # else a program, which imports, scores each data set
 
 
 def run_real(bench: Bench) -> Run:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +19,7 @@ from opencompass_tooleval.easytool.sources import load_docs
 from opencompass_tooleval.easytool.template import template_instruction
 from opencompass_tooleval.easytool.validate import check_example
 from tests.conftest import ModelServer, start_server
+from tests.forked import start_python
 
 SCRIPT = Path(__file__).with_name('generation_script.py')
 
@@ -210,9 +209,7 @@ def test_after_a_kill_nothing_is_asked_twice(right: ModelServer, docs: Path, tmp
     out, cfg = tmp_path / 'out.json', config(tmp_path / 'cfg.py', right.url, batch_size=2)
     right.reset(latency=0.5)
     command = ['easytool', 'generate', '--source', 'toolbench', '--input', docs, '--model', cfg, '--out', out]
-    process = subprocess.Popen(
-        [str(Path(sys.executable).with_name('tooleval')), *map(str, command)], stderr=subprocess.DEVNULL
-    )
+    process = start_python('-c', 'from opencompass_tooleval.cli.main import main; main()', *command)
     patience = time.monotonic() + 1500
     while right.stats()['requests'] < TOOLS + 2 and process.poll() is None and time.monotonic() < patience:
         time.sleep(0.02)

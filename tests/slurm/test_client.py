@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from tests.conftest import ROOT
 from tests.forked import Fork, start_opencompass
@@ -110,35 +113,42 @@ def test_after_a_kill_a_resumed_run_cancels_what_was_left(testbed: Testbed, tmp_
     assert not list(work.glob('out/*/tmp/slurm/*'))
 
 
-def test_the_demo_gives_what_it_gives_on_one_machine(testbed: Testbed, tmp_path: Path) -> None:
-    files: dict[str, dict[str, bytes]] = {}
-    with (
-        opencompass(tmp_path / 'slurm', DEMO_CONFIG.replace('WHERE', 'slurm')) as slurm,
-        opencompass(tmp_path / 'local', DEMO_CONFIG.replace('WHERE', 'local')) as local,
-    ):
-        for name, process in (('slurm', slurm), ('local', local)):
-            said = end_of(process)
-            assert process.returncode == 0, said
-            (run,) = (tmp_path / name / 'out').iterdir()
-            found = [*run.glob('predictions/*/*'), *run.glob('results/*/*')]
-            files[name] = {str(file.relative_to(run)): file.read_bytes() for file in found}
-    assert files['slurm'] == files['local']
+def run_demo(folder: Path, where: str) -> Path:
+    """Runs the demo to its end and returns the folder of the run."""
+    with opencompass(folder, DEMO_CONFIG.replace('WHERE', where)) as process:
+        said = end_of(process)
+        assert process.returncode == 0, said
+    (run,) = (folder / 'out').iterdir()
+    return run
+
+
+@pytest.fixture(scope='module')
+def demo_on_slurm(testbed_process: Testbed, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run; those who change it take a copy."""
+    return run_demo(tmp_path_factory.mktemp('demo') / 'work', 'slurm')
+
+
+def files_of(run: Path) -> dict[str, bytes]:
+    """Path below a run -> content, of predictions and results."""
+    files = [*run.glob('predictions/*/*'), *run.glob('results/*/*')]
+    return {str(file.relative_to(run)): file.read_bytes() for file in files}
+
+
+def test_the_demo_gives_what_it_gives_on_one_machine(demo_on_slurm: Path, tmp_path: Path) -> None:
+    files = files_of(run_demo(tmp_path / 'local', 'local'))
+    assert files_of(demo_on_slurm) == files
     assert {f'{stage}/oracle/tooleval-{name}.json' for stage in ('predictions', 'results') for name in DEMO} == set(
-        files['local']
+        files
     )
 
 
-def test_a_work_directory_with_the_old_names_is_resumed_and_scored_again(testbed: Testbed, tmp_path: Path) -> None:
+def test_a_work_directory_with_the_old_names_is_resumed_and_scored_again(
+    testbed: Testbed, demo_on_slurm: Path, tmp_path: Path
+) -> None:
     """Its config as OpenCompass keeps it, with the names that classes had before they moved."""
-
-    def text(of: Iterable[Path]) -> dict[str, bytes]:
-        return {str(file.relative_to(run)): file.read_bytes() for file in of}
-
-    with opencompass(tmp_path / 'work', DEMO_CONFIG.replace('WHERE', 'slurm')) as first:
-        said = end_of(first)
-        assert first.returncode == 0, said
-    (run,) = (tmp_path / 'work' / 'out').iterdir()
-    made = text([*run.glob('predictions/*/*'), *run.glob('results/*/*')])
+    run = tmp_path / 'work' / 'out' / demo_on_slurm.name
+    shutil.copytree(demo_on_slurm, run)
+    made = files_of(run)
     (kept,) = run.glob('configs/*.py')
     config = kept.read_text(encoding='utf-8')
     for old, new in MOVED.items():
@@ -151,7 +161,7 @@ def test_a_work_directory_with_the_old_names_is_resumed_and_scored_again(testbed
     with opencompass(tmp_path / 'work', config, '-r', run.name) as resumed:
         said = end_of(resumed)
         assert resumed.returncode == 0, said
-    assert text([*run.glob('predictions/*/*'), *run.glob('results/*/*')]) == made
+    assert files_of(run) == made
 
 
 def test_where_there_can_be_no_slurm_it_is_said(tmp_path: Path) -> None:
