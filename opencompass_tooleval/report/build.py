@@ -143,7 +143,7 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     easytool = [easytool_table(compared, tokens)] if compared else []
     if any(figure.section == 'easytool' for figure in figures):
         easytool += easytool_published()
-    first = overview(tables, material.models, samples.digest, spent)
+    first = overview(tables, samples.digest, spent)
     pages = pages_of(material, tables, figures, easytool)
     report = Report(material, tables, tuple(figures), first, pages)
     about_runs = (runs_table(material), provenance_table(material, spent), missing_table(material, samples.damaged))

@@ -15,7 +15,8 @@ from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.reasons import fragment
 from opencompass_tooleval.report.standing import Digest, Shares, Standing, standings
 
-MEAN = 'mean'
+MEAN = ''
+"""What the ranking's column is called among the rows, none of which has no name."""
 MOST = 12
 """Models across the matrix; those behind them are in the tables of the benchmarks."""
 LISTED = 3
@@ -90,14 +91,11 @@ class Overview:
     marks: tuple[str, ...]
 
 
-def overview(
-    boards: Sequence[Board], models: Sequence[str], digest: Digest, spent: Mapping[tuple[str, str], Spent]
-) -> Overview:
+def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, str], Spent]) -> Overview:
     """Everything that the first page says.
 
     Args:
         boards: All tables, the overview first; none where nothing is scored.
-        models: The measured ones.
         digest: Of all samples.
         spent: Model and data set -> what it took.
     """
@@ -162,6 +160,8 @@ def _ranked_by(
 ) -> dict[str, float]:
     """What models are ranked by: rows -> shares. Each benchmark counts alike, as the mean of what all models have."""
     whole = [name for name in columns if len(values[name]) == len(models)]
+    # Of a data set that is not ours nobody knows whether more is better.
+    whole = [name for name in whole if _family(columns[name]) != 'others'] or whole
     plain = [name for name in whole if not any(is_variant(dataset) for dataset, _ in columns[name])] or whole
     families: dict[str, list[str]] = {}
     for name in plain:

@@ -32,7 +32,7 @@ def first_page(run: Path, folder: Path) -> Overview:
     found = read([run])
     samples = SampleFiles(folder)
     spent = samples.write_all(found)
-    return overview(boards(found, published_columns()), found.models, samples.digest, spent)
+    return overview(boards(found, published_columns()), samples.digest, spent)
 
 
 def test_the_ranking_is_the_mean_of_benchmarks_and_its_interval_is_that_of_compare(tmp_path: Path) -> None:
@@ -94,6 +94,15 @@ def test_models_with_nothing_in_common_are_not_ranked(tmp_path: Path) -> None:
     add(run, 'b', SPOTIFY, answers(5, 10, 'correct_path_rate'))
     page = first_page(run, tmp_path / 'samples')
     assert page.headline == 'No score is common to all models' and page.places == () and len(page.rows) == 2
+
+
+def test_a_data_set_of_others_does_not_rank(tmp_path: Path) -> None:
+    run = tmp_path / 'run'
+    for model, right, perplexity in (('a', 9, 1.0), ('b', 2, 900.0)):
+        add(run, model, PLAN, answers(right, 10))
+        add(run, model, 'other', {**answers(5, 10), 'perplexity': perplexity})
+    page = first_page(run, tmp_path / 'samples')
+    assert page.measure == 'T-Eval v1, review' and [place.model for place in page.places] == ['a', 'b']
 
 
 def test_what_stands_out_is_computed(tmp_path: Path) -> None:
