@@ -10,6 +10,7 @@ from typing import Any
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.ultratool.calls import Call, CallError, call_name, is_parent, needs_no_tool, parse_call
+from opencompass_tooleval.ultratool.records import read_lines
 
 CURE_MISSING = 'git clone --depth 1 https://github.com/JoeYing1019/UltraTool'
 CURE_DAMAGED = 'correct the row, or leave such rows out with --skip-damaged'
@@ -127,14 +128,8 @@ def read_samples(file: Path, *, skipped: list[DataError] | None = None) -> list[
     Raises:
         DataError: The file is missing or empty, or a row is damaged.
     """
-    if not file.is_file():
-        raise DataError(file, 'the file of annotated samples is missing', cure=CURE_MISSING)
-    try:
-        lines = file.read_text(encoding='utf-8').split('\n')
-    except UnicodeDecodeError as error:
-        raise DataError(file, f'the file is no UTF-8 text ({error})', cure=CURE_MISSING) from error
     samples = []
-    for row, line in enumerate(filter(str.strip, lines)):
+    for row, line in enumerate(read_lines(file, CURE_MISSING, 'the file of annotated samples')):
         try:
             samples.append(_sample(row, line))
         except Fault as fault:

@@ -238,30 +238,40 @@ def parse_payload(payload: str, subset: str) -> Record:
     return _parse_record(record_id, raw, find_subset(subset), language, domain)
 
 
+def read_lines(file: Path, cure: str, what: str = 'the file') -> list[str]:
+    """The lines of a file that are not blank.
+
+    Args:
+        file: UTF-8.
+        cure: The command that mends it, for the message.
+        what: What is missing where it is.
+
+    Raises:
+        DataError: The file is missing or no text.
+    """
+    if not file.is_file():
+        raise DataError(file, f'{what} is missing', cure=cure)
+    try:
+        return [line for line in file.read_text(encoding='utf-8').split('\n') if line.strip()]
+    except ValueError as error:
+        raise DataError(file, f'the file is no UTF-8 text ({error})', cure=cure) from error
+
+
 def read_rows(file: Path, cure: str = CURE) -> Iterator[tuple[str, Any]]:
     """Yields row number and value of each line that is not blank.
 
     Raises:
         DataError: The file is missing, empty or no JSON lines; the message names the row.
     """
-    if not file.is_file():
-        raise DataError(file, 'the file is missing', cure=cure)
-    try:
-        lines = file.read_text(encoding='utf-8').split('\n')
-    except ValueError as error:
-        raise DataError(file, f'the file is no UTF-8 text ({error})', cure=cure) from error
-    number = -1
-    for line in lines:
-        if not line.strip():
-            continue
-        number += 1
+    lines = read_lines(file, cure)
+    if not lines:
+        raise DataError(file, 'the file is empty', cure=cure)
+    for number, line in enumerate(lines):
         try:
             row = load_json(line, bounded=True)
         except ValueError as error:
             raise DataError(file, f'the line is cut short or no JSON ({error})', str(number), cure) from error
         yield str(number), row
-    if number < 0:
-        raise DataError(file, 'the file is empty', cure=cure)
 
 
 def _agrees(record: Record, sample: Mapping[str, Any]) -> bool:
