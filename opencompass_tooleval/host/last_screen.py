@@ -124,6 +124,8 @@ def mend_of(error: str, run: Path) -> str:
         return error.partition(_CURE)[2].strip()
     if 'InfraFailureError' in error:
         return f'tooleval retry {run}'
+    if 'OpenAI API key is not set' in error:  # OpenCompass's own message
+        return f'export OPENAI_API_KEY=... and opencompass CONFIG -w {run.parent} -r {run.name}'
     return f'opencompass CONFIG -w {run.parent} -r {run.name}    (what is done is kept)'
 
 

@@ -40,7 +40,7 @@ class Imported:
     Attributes:
         run: The new run.
         models: Number of models.
-        datasets: Number of files of predictions.
+        datasets: Number of data sets.
         predictions: Number of predictions.
     """
 
@@ -194,7 +194,9 @@ def import_predictions(folder: Path, work_dir: Path) -> Imported:
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
-    return Imported(WorkDir(run), len({model for model, _ in counts}), len(counts), sum(counts.values()))
+    return Imported(
+        WorkDir(run), len({model for model, _ in counts}), len({dataset for _, dataset in counts}), sum(counts.values())
+    )
 
 
 def _lock(temporary: Path) -> Path:

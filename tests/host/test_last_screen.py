@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from opencompass_tooleval.host.last_screen import Headline, Missing, leaderboard, missing_lines
+from opencompass_tooleval.host.last_screen import Headline, Missing, leaderboard, mend_of, missing_lines
 
 
 def lines_of(models: list[str]) -> list[str]:
@@ -37,3 +37,8 @@ def test_a_data_set_is_named_once() -> None:
     missing = Missing('m', 'd', 'd.out', 'd: DataError: no file. Mend it with: tooleval prepare teval')
     head, why, mend = missing_lines([missing], Path('out/run'))
     assert (why, mend) == ('  why:  DataError: no file.', '  mend: tooleval prepare teval') and head.count(' d:') == 1
+
+
+def test_a_key_that_is_not_set_is_what_mends_it() -> None:
+    mend = mend_of('d: ValueError: OpenAI API key is not set.', Path('out/run'))
+    assert mend == 'export OPENAI_API_KEY=... and opencompass CONFIG -w out -r run'
