@@ -421,7 +421,7 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'sweep/whole_file.py': 'names of files',
     'report/easytool_figures.py': 'names of files and data sets',
     'report/figure.py': 'one class of characters, in names',
-    'report/marks.py': 'names of models',
+    'report/caveats.py': 'names of models',
     'ultratool/build_audit.py': 'one class of characters',
 }
 """Modules with patterns that are matched against nothing that others write, and why that is so."""

@@ -10,8 +10,8 @@ from opencompass_tooleval.core.intervals import Score
 from opencompass_tooleval.core.paired import metrics_of
 from opencompass_tooleval.core.tables import column_error, errors_of
 from opencompass_tooleval.core.words import Words, words_of_metric
+from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.figure import Number, Table, shown
-from opencompass_tooleval.report.marks import marks_of
 from opencompass_tooleval.report.names import FAMILIES, family_of, is_variant, title_of
 from opencompass_tooleval.report.published import Published, published_on
 from opencompass_tooleval.report.read import Material, Scored
@@ -30,14 +30,14 @@ class Cell:
         value: 0-100; None if it is not there.
         error: Its standard error; None if it is not known.
         best: Whether no measured model is better.
-        marks: Why it does not compare with published ones.
+        caveats: Why it does not compare with published ones.
         lacks: Data sets without which there is no score.
     """
 
     value: Number = None
     error: Number = None
     best: bool = False
-    marks: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
 
 
@@ -76,10 +76,10 @@ class Board:
         name, sentence = words_of_metric(metric)
         return Words(f'{title_of(dataset).removeprefix(self.title).strip()}: {name}', sentence)
 
-    def marks(self, columns: Sequence[str] = ()) -> list[str]:
+    def caveats(self, columns: Sequence[str] = ()) -> list[str]:
         """Every reason once, in order, of some columns or of all; a cell refers to them by number."""
         at = [self.columns.index(column) for column in columns or self.columns]
-        return list(dict.fromkeys(mark for row in self.rows for i in at for mark in row.cells[i].marks))
+        return list(dict.fromkeys(caveat for row in self.rows for i in at for caveat in row.cells[i].caveats))
 
 
 def lower_is_better(metric: str) -> bool:
@@ -87,19 +87,19 @@ def lower_is_better(metric: str) -> bool:
     return metric.endswith(('error', 'error_rate'))
 
 
-def cell_of(model: str, shares: Mapping[Score, float], known: Mapping[tuple[str, str], Scored]) -> Cell:
+def cell_of(model: str, shares: Mapping[Score, float], scored: Mapping[tuple[str, str], Scored]) -> Cell:
     """A column of a table for a model; see :func:`~opencompass_tooleval.core.tables.column_error`."""
-    lacks = tuple(dict.fromkeys(dataset for dataset, _ in shares if (model, dataset) not in known))
-    parts = {score: known[model, score[0]] for score in shares if score[0] not in lacks}
+    lacks = tuple(dict.fromkeys(dataset for dataset, _ in shares if (model, dataset) not in scored))
+    parts = {score: scored[model, score[0]] for score in shares if score[0] not in lacks}
     values = {score: entry.number(score[1]) for score, entry in parts.items()}
     unmeasured = tuple(f'{score[0]} {score[1]}' for score, value in values.items() if value is None)
-    marks = tuple(dict.fromkeys(mark for entry in parts.values() for mark in marks_of(entry)))
+    caveats = tuple(dict.fromkeys(caveat for entry in parts.values() for caveat in caveats_of(entry)))
     if lacks or unmeasured:
-        return Cell(marks=marks if parts else (), lacks=(*lacks, *unmeasured))
-    known_errors = {score: errors_of(entry.result) for score, entry in parts.items()}
-    errors = {score: mine[score[1]] for score, mine in known_errors.items() if score[1] in mine}
+        return Cell(caveats=caveats if parts else (), lacks=(*lacks, *unmeasured))
+    dataset_errors = {score: errors_of(entry.result) for score, entry in parts.items()}
+    errors = {score: known[score[1]] for score, known in dataset_errors.items() if score[1] in known}
     value = math.fsum(share * float(values[score] or 0) for score, share in shares.items())
-    return Cell(value, column_error(shares, errors), marks=marks)
+    return Cell(value, column_error(shares, errors), caveats=caveats)
 
 
 def _mark_best(rows: Sequence[Row], columns: Sequence[str]) -> list[Row]:
@@ -110,7 +110,7 @@ def _mark_best(rows: Sequence[Row], columns: Sequence[str]) -> list[Row]:
             best = (min if lower_is_better(column) else max)(value for value in values if value is not None)
             for row in cells:
                 row[i] = replace(row[i], best=row[i].value == best)
-    return [replace(row, cells=tuple(mine)) for row, mine in zip(rows, cells, strict=True)]
+    return [replace(row, cells=tuple(marked)) for row, marked in zip(rows, cells, strict=True)]
 
 
 def _published(tables: Iterable[Published], columns: Sequence[str]) -> list[Row]:
@@ -122,9 +122,11 @@ def _published(tables: Iterable[Published], columns: Sequence[str]) -> list[Row]
 
 
 def _board(name: str, title: str, shares: Mapping[str, Mapping[Score, float]], material: Material) -> Board:
-    known = material.by_pair()
-    rows = [Row(model, tuple(cell_of(model, mine, known) for mine in shares.values())) for model in material.models]
-    rows = [row for row in rows if any(cell.value is not None or cell.marks for cell in row.cells)]
+    scored = material.by_pair()
+    rows = [
+        Row(model, tuple(cell_of(model, column, scored) for column in shares.values())) for model in material.models
+    ]
+    rows = [row for row in rows if any(cell.value is not None or cell.caveats for cell in row.cells)]
     columns = tuple(shares)
     if name != OVERVIEW:
         rows = _ranked(rows, columns)
@@ -156,27 +158,29 @@ def boards(material: Material, columns: Columns) -> list[Board]:
         if any(dataset in present for dataset, _ in shares):
             groups.setdefault(name, {})[column] = shares
     # Overall first, then abilities, then their json and string halves.
-    groups = {name: {column: mine[column] for column in sorted(mine, key=_place)} for name, mine in groups.items()}
+    groups = {
+        name: {column: shares[column] for column in sorted(shares, key=_place)} for name, shares in groups.items()
+    }
     # A table of variants counts only if a variant is there: it borrows columns from the one without.
     groups = {
-        name: mine
-        for name, mine in groups.items()
+        name: group
+        for name, group in groups.items()
         if not is_variant(name)
-        or any(dataset in present and is_variant(dataset) for shares in mine.values() for dataset, _ in shares)
+        or any(dataset in present and is_variant(dataset) for shares in group.values() for dataset, _ in shares)
     }
-    grouped = {dataset for mine in groups.values() for shares in mine.values() for dataset, _ in shares}
+    grouped = {dataset for group in groups.values() for shares in group.values() for dataset, _ in shares}
     alone: dict[str, dict[str, Mapping[Score, float]]] = {}
     for entry in sorted(material.scored, key=lambda entry: entry.dataset):
         for metric in metrics_of(entry.result) if entry.dataset not in grouped else ():
             column = f'{entry.dataset} {metric}'.removeprefix('tooleval-')
             alone.setdefault(family_of(entry.dataset), {})[column] = {(entry.dataset, metric): 1.0}
     overview = _overview(groups, alone, material)
-    found = [_board(name, title_of(name), mine, material) for name, mine in groups.items()]
-    found += [_board(family, FAMILIES[family], mine, material) for family, mine in alone.items()]
+    tables = [_board(name, title_of(name), group, material) for name, group in groups.items()]
+    tables += [_board(family, FAMILIES[family], rest, material) for family, rest in alone.items()]
     if overview:
-        found.insert(0, _board(OVERVIEW, 'Overview', overview, material))
-    found.sort(key=lambda board: (board.name != OVERVIEW, list(FAMILIES).index(family_of(board.name))))
-    return [board for board in found if any(not row.source for row in board.rows)]
+        tables.insert(0, _board(OVERVIEW, 'Overview', overview, material))
+    tables.sort(key=lambda board: (board.name != OVERVIEW, list(FAMILIES).index(family_of(board.name))))
+    return [board for board in tables if any(not row.source for row in board.rows)]
 
 
 def _main_columns(columns: Mapping[str, Mapping[Score, float]], material: Material) -> list[str]:
@@ -209,7 +213,7 @@ def _overview(
             if dataset not in seen:
                 seen.add(dataset)
                 rows.append((family, title_of(dataset), shares))
-    return {said: shares for _, said, shares in sorted(rows, key=lambda row: list(FAMILIES).index(row[0]))}
+    return {title: shares for _, title, shares in sorted(rows, key=lambda row: list(FAMILIES).index(row[0]))}
 
 
 def board_table(board: Board) -> Table:
@@ -232,9 +236,9 @@ def printed_table(board: Board) -> Table:
 
 def _printed(cell: Cell) -> str:
     error = '' if cell.error is None else f' ± {shown(cell.error)}'
-    return shown(cell.value) + error + ' ★' * cell.best + ' †' * bool(cell.value is not None and cell.marks)
+    return shown(cell.value) + error + ' ★' * cell.best + ' †' * bool(cell.value is not None and cell.caveats)
 
 
 def _texts(cell: Cell) -> tuple[str, str, str]:
-    notes = [*cell.marks, *(f'missing: {dataset}' for dataset in cell.lacks)]
+    notes = [*cell.caveats, *(f'missing: {dataset}' for dataset in cell.lacks)]
     return shown(cell.value), shown(cell.error), '; '.join(notes)

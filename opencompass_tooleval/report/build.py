@@ -69,14 +69,14 @@ def _retrievals(material: Material) -> Iterator[dict[str, Any]]:
     """What ``tooleval easytool retrieval --json WORK_DIR/retrieval*.json`` wrote."""
     for file in (file for run in material.runs for file in sorted(run.path.glob('retrieval*.json'))):
         try:
-            found = load_json(file.read_bytes(), bounded=True)
-            values = [value for series in retrieval_figure([found]).series for value in series.values]
+            result = load_json(file.read_bytes(), bounded=True)
+            values = [value for series in retrieval_figure([result]).series for value in series.values]
             if not all(value is None or _is_number(value) for value in values):
                 raise TypeError('a metric is no number')
         except (OSError, ValueError, LookupError, TypeError) as error:
             cure = 'write it again with: tooleval easytool retrieval ... --json FILE'
             raise DataError(file, f'it is no result of a retrieval ({error})', cure=cure) from error
-        yield found
+        yield result
 
 
 def _is_number(value: object) -> bool:

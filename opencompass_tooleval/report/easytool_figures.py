@@ -21,43 +21,48 @@ _SELECTION = re.compile(r'tooleval-toolbench-selection_(\d+)(-easytool)?')
 
 def comparisons(material: Material) -> Iterator[tuple[str, Comparison]]:
     """Model and score, with documentation and with instructions. Reads the samples of both."""
-    known = material.by_pair()
+    scored = material.by_pair()
     for model in material.models:
-        pairs, _ = EASYTOOL.pair_up([dataset for dataset in material.datasets if (model, dataset) in known])
+        pairs, _ = EASYTOOL.pair_up([dataset for dataset in material.datasets if (model, dataset) in scored])
         for first, second in pairs:
-            before, after = (known[model, name].run.result(known[model, name].folder, name) for name in (first, second))
+            before, after = (
+                scored[model, name].run.result(scored[model, name].folder, name) for name in (first, second)
+            )
             if before is not None and after is not None:
                 yield from ((model, comparison) for comparison in compare(first, before, after))
 
 
-def easytool_table(found: Sequence[tuple[str, Comparison]], tokens: Mapping[tuple[str, str], float]) -> Table:
+def easytool_table(compared: Sequence[tuple[str, Comparison]], tokens: Mapping[tuple[str, str], float]) -> Table:
     """Every comparison with its interval.
 
     Args:
-        found: What :func:`comparisons` gives.
+        compared: What :func:`comparisons` gives.
         tokens: Model and data set -> mean estimated tokens of its prompts.
     """
     rows = []
-    for model, one in found:
-        lengths = (tokens.get((model, one.dataset)), tokens.get((model, one.dataset + EASYTOOL.suffix)))
-        rows.append(tuple(EASYTOOL.row(model, one, *lengths).values()))
+    for model, comparison in compared:
+        names = comparison.dataset, comparison.dataset + EASYTOOL.suffix
+        lengths = (tokens.get((model, name)) for name in names)
+        rows.append(tuple(EASYTOOL.row(model, comparison, *lengths).values()))
     return Table(
         'easytool', f'Differences in points, 95% interval of {RESAMPLES} resamples', EASYTOOL.columns, tuple(rows)
     )
 
 
 def easytool_figures(
-    found: Sequence[tuple[str, Comparison]], tokens: Mapping[tuple[str, str], float], material: Material
+    compared: Sequence[tuple[str, Comparison]], tokens: Mapping[tuple[str, str], float], material: Material
 ) -> Iterator[Figure]:
     """Differences, tokens and the number of candidates; see :func:`easytool_table`."""
-    for number, model in enumerate(dict.fromkeys(model for model, _ in found)):
-        firsts = {one.dataset: one for who, one in reversed(found) if who == model}  # the first metric of each
+    for number, model in enumerate(dict.fromkeys(model for model, _ in compared)):
+        # Reversed, so that the first metric of each data set is what stays.
+        firsts = {comparison.dataset: comparison for who, comparison in reversed(compared) if who == model}
         names = tuple(sorted(firsts))
         labels = tuple(f'{title_of(name)}, {words_of_metric(firsts[name].metric).name}' for name in names)
-        known = [firsts[name] for name in names]
-        deltas = tuple(one.delta for one in known)
+        deltas = tuple(firsts[name].delta for name in names)
+        intervals = [firsts[name].interval for name in names]
         errors = tuple(
-            (one.delta - one.interval.low, one.interval.high - one.delta) if one.interval else None for one in known
+            (delta - interval.low, interval.high - delta) if interval else None
+            for delta, interval in zip(deltas, intervals, strict=True)
         )
         yield Figure(
             f'easytool-differences-{number}',
@@ -97,8 +102,8 @@ def _selection(material: Material) -> Figure:
             side = 'instructions' if match[2] else 'documentation'
             points.setdefault(f'{entry.model}, {side}', []).append((int(match[1]), value))
     series = []
-    for name, mine in points.items():
-        x, y = zip(*sorted(mine), strict=True)
+    for name, candidates in points.items():
+        x, y = zip(*sorted(candidates), strict=True)
         series.append(Series(name, y, x=x))
     return Figure(
         'toolbench-selection',
@@ -112,15 +117,17 @@ def _selection(material: Material) -> Figure:
     )
 
 
-def retrieval_figure(found: Sequence[Mapping[str, Any]]) -> Figure:
+def retrieval_figure(results: Sequence[Mapping[str, Any]]) -> Figure:
     """NDCG of every ``tooleval easytool retrieval --json`` at hand."""
-    labels = tuple(f'{one.get("subset")} {metric}' for one in found for metric in one['documentation']['metrics'])
+    labels = tuple(
+        f'{result.get("subset")} {metric}' for result in results for metric in result['documentation']['metrics']
+    )
     series = []
     for side in ('documentation', 'instructions'):
         values = [
-            (one[side]['metrics'][metric] if side in one else None)
-            for one in found
-            for metric in one['documentation']['metrics']
+            (result[side]['metrics'][metric] if side in result else None)
+            for result in results
+            for metric in result['documentation']['metrics']
         ]
         series.append(Series(side, tuple(values)))
     note = 'Whole requests among the tools of the file: not comparable with Table 5, which searches all of ToolBench.'

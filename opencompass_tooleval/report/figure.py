@@ -115,15 +115,15 @@ FEW = 15
 
 def short_names(names: Sequence[str]) -> list[str]:
     """Names of bounded length with both their ends; numbers tell those apart that became the same."""
-    found: dict[str, str] = {}
+    shortened: dict[str, str] = {}
     for name in dict.fromkeys(names):
         short, number = short_name(name), 1
-        while short in found.values():
+        while short in shortened.values():
             number += 1
             tail = f' ({number})'
             short = short_name(name, CUT - len(tail)) + tail
-        found[name] = short
-    return [found[name] for name in names]
+        shortened[name] = short
+    return [shortened[name] for name in names]
 
 
 def short_name(name: str, most: int = CUT) -> str:

@@ -77,7 +77,7 @@ class Overview:
         left_out: How many more there are.
         rows: Of the matrix.
         findings: Heading -> what stands out.
-        marks: Why cells do not compare with the papers, each once.
+        caveats: Why cells do not compare with the papers, each once.
     """
 
     headline: str
@@ -88,7 +88,7 @@ class Overview:
     left_out: int
     rows: tuple[MatrixRow, ...]
     findings: Mapping[str, tuple[Finding, ...]]
-    marks: tuple[str, ...]
+    caveats: tuple[str, ...]
 
 
 def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, str], Spent]) -> Overview:
@@ -147,7 +147,7 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
             'Reasons that cost most points': tuple(_costs(digest)),
             'Records on which models differ most': tuple(_records(digest)),
         },
-        tuple(board.marks()),
+        tuple(board.caveats()),
     )
 
 

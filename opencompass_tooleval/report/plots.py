@@ -33,8 +33,8 @@ _SETTINGS: Any = {
 
 def plain(text: str) -> str:
     """A text that every font and file takes: no lone surrogates or control characters."""
-    known = text.encode('utf-8', 'replace').decode('utf-8')
-    return ''.join(sign if sign.isprintable() else '?' for sign in known)
+    encodable = text.encode('utf-8', 'replace').decode('utf-8')
+    return ''.join(sign if sign.isprintable() else '?' for sign in encodable)
 
 
 def _short(text: str) -> str:

@@ -40,8 +40,8 @@ def provenance_table(material: Material, spent: Mapping[tuple[str, str], Spent])
         cost, samples = spent.get((entry.model, entry.dataset)), entry.part('samples')
         numbers = [shown(number, 0) for number in (cost.prompts, cost.answers, cost.calls)] if cost else ['', '', '']
         counts = tuple(str(samples.get(name, '')) for name in ('all', 'infra', 'cut'))
-        said = (_text(entry.part('provenance').get(key)) for key in used)
-        rows.append((entry.model, entry.dataset, names[entry.run], *counts, *numbers, *said))
+        details = (_text(entry.part('provenance').get(key)) for key in used)
+        rows.append((entry.model, entry.dataset, names[entry.run], *counts, *numbers, *details))
     return Table('provenance', 'Results', columns, tuple(rows))
 
 
@@ -66,10 +66,8 @@ def missing_table(material: Material, damaged: Sequence[Missing] = ()) -> Table:
 
 def _seconds(run: WorkDir, stage: str) -> float | None:
     """Sum over the tasks of what OpenCompass's logs say that they took; None where none says so."""
-    found = [
-        float(seconds) for log in run.path.glob(f'logs/{stage}/*/*.out') for seconds in _ELAPSED.findall(tail(log))
-    ]
-    return sum(found) if found else None
+    seconds = [float(text) for log in run.path.glob(f'logs/{stage}/*/*.out') for text in _ELAPSED.findall(tail(log))]
+    return sum(seconds) if seconds else None
 
 
 def _text(value: object) -> str:

@@ -48,19 +48,19 @@ class Scored:
         """
         part = self.result.get(name)
         if isinstance(part, list):
-            part = _combine([one for one in part if isinstance(one, dict)])
+            part = _combine([run for run in part if isinstance(run, dict)])
         return part if isinstance(part, dict) else {}
 
 
 def _combine(values: Sequence[Any]) -> Any:
     """One value for those of several runs: the mean of numbers, dicts key by key, the first of anything else."""
-    known = [value for value in values if value is not None]
-    if known and all(isinstance(value, dict) for value in known):
-        keys = dict.fromkeys(key for value in known for key in value)
-        return {key: _combine([value.get(key) for value in known]) for key in keys}
-    if known and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
-        return math.fsum(known) / len(known)
-    return known[0] if known else None
+    given = [value for value in values if value is not None]
+    if given and all(isinstance(value, dict) for value in given):
+        keys = dict.fromkeys(key for value in given for key in value)
+        return {key: _combine([value.get(key) for value in given]) for key in keys}
+    if given and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in given):
+        return math.fsum(given) / len(given)
+    return given[0] if given else None
 
 
 @dataclass(frozen=True)
@@ -161,12 +161,12 @@ def read(paths: Sequence[Path]) -> Material:
         DataError: One is no run of OpenCompass.
     """
     runs = tuple(dict.fromkeys(WorkDir.find(path).absolute() for path in paths))
-    found = {run: _of_run(run) for run in runs}
-    count = Counter((entry.model, entry.dataset) for scored, _ in found.values() for entry in scored)
+    read_runs = {run: _of_run(run) for run in runs}
+    count = Counter((entry.model, entry.dataset) for scored, _ in read_runs.values() for entry in scored)
     doubled = {model for (model, _), times in count.items() if times > 1}
     named, missing = [], []
     for run, name in run_names(runs).items():
         called = {model: f'{model} ({name})' for model in doubled}
-        named += [replace(entry, model=called.get(entry.model, entry.model)) for entry in found[run][0]]
-        missing += [replace(one, model=called.get(one.model, one.model)) for one in found[run][1]]
+        named += [replace(entry, model=called.get(entry.model, entry.model)) for entry in read_runs[run][0]]
+        missing += [replace(gap, model=called.get(gap.model, gap.model)) for gap in read_runs[run][1]]
     return Material(runs, tuple(sorted(named, key=lambda entry: (entry.model, entry.dataset))), tuple(missing))

@@ -47,10 +47,10 @@ def _figure(dataset: str, entries: list[Scored]) -> Figure:
     total = sum(counts, Counter[str]())
     lost = [reason for reason, _ in total.most_common() if reason != OK]
     kept = [OK, *lost[:SHOWN]] if OK in total else lost[:SHOWN]
-    series = [Series(reason, tuple(_share(mine, [reason]) for mine in counts)) for reason in kept]
+    series = [Series(reason, tuple(_share(count, [reason]) for count in counts)) for reason in kept]
     links = [tuple(fragment(entry.model, dataset, reason) for entry in entries) for reason in kept]
     if lost[SHOWN:]:
-        series.append(Series(OTHERS, tuple(_share(mine, lost[SHOWN:]) for mine in counts)))
+        series.append(Series(OTHERS, tuple(_share(count, lost[SHOWN:]) for count in counts)))
         links.append(('',) * len(entries))  # the browser shows the samples of one reason, or of all
     return Figure(
         f'reasons-{slug(dataset)}',

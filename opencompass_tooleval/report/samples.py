@@ -276,7 +276,7 @@ class SampleFiles:
                 name = f'{shared.folder}/{start // SIZE}'
                 script = to_script('tooleval.chunk', name, _chunk_of_prompts(asked[start : start + SIZE]))
                 self._save(f'{name}.js', script)
-        return shared, {i for i, mine in enumerate(hashes) if i >= len(shared.hashes) or mine != shared.hashes[i]}
+        return shared, {i for i, own in enumerate(hashes) if i >= len(shared.hashes) or own != shared.hashes[i]}
 
 
 def _calls(entry: Scored, predictions: Iterable[Mapping[str, Any]]) -> int:
@@ -313,8 +313,8 @@ def _of_answer(judged: Sequence[Any], detail: Mapping[str, Any]) -> list[Any]:
 
 
 def _judgements(entry: Scored) -> dict[str, list[Any]]:
-    """Record -> what the judge said of it, from the file that keeps it beside the result."""
-    found: dict[str, list[Any]] = defaultdict(list)
+    """Record -> the judge's rows about it, from the file that keeps it beside the result."""
+    judgements: dict[str, list[Any]] = defaultdict(list)
     file = entry.run.path / 'results' / entry.folder / f'{entry.dataset}_judgements.jsonl'
     if file.is_file():
         for line in file.read_text('utf-8', 'replace').splitlines():
@@ -323,5 +323,5 @@ def _judgements(entry: Scored) -> dict[str, list[Any]]:
             except ValueError:
                 continue  # a line that a killed run left behind; the result does not rest on it
             if isinstance(row, dict):
-                found[str(row.get('id'))].append(row)
-    return found
+                judgements[str(row.get('id'))].append(row)
+    return judgements

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opencompass_tooleval.report.board import Board
+from opencompass_tooleval.report.caveats import as_note
 from opencompass_tooleval.report.figure import Figure, Series
-from opencompass_tooleval.report.marks import as_note
 
 ABILITIES = ('instruct', 'plan', 'reason', 'retrieve', 'understand', 'review')
 TWO_FORMATS = ABILITIES[:-1]
@@ -30,7 +30,7 @@ def _radar(board: Board) -> Figure:
         if any(value is not None for value in values) and (not row.source or row.model in REFERENCES):
             series.append(Series(row.model, values, published=bool(row.source)))
     name, title = f'{board.name}-abilities', f'{board.title}: six abilities'
-    note = as_note(board.marks([ability for ability in ABILITIES if ability in at]))
+    note = as_note(board.caveats([ability for ability in ABILITIES if ability in at]))
     return Figure(name, 'teval', title, 'radar', ABILITIES, tuple(series), note=note, board=board.name)
 
 
@@ -38,11 +38,11 @@ def _gaps(board: Board) -> Iterator[Figure]:
     at = {column: i for i, column in enumerate(board.columns)}
     for number, row in enumerate(row for row in board.rows if not row.source):
         series = []
-        for said, suffix in (('json', 'json'), ('string', 'str')):
+        for kind, suffix in (('json', 'json'), ('string', 'str')):
             cells = [row.cells[at[name]] if (name := f'{ability}_{suffix}') in at else None for ability in TWO_FORMATS]
             values = tuple(cell.value if cell else None for cell in cells)
             errors = tuple((cell.error, cell.error) if cell and cell.error is not None else None for cell in cells)
-            series.append(Series(said, values, errors=errors))
+            series.append(Series(kind, values, errors=errors))
         yield Figure(
             f'{board.name}-formats-{number}',
             'teval',

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from opencompass_tooleval.core.words import words_of_metric
 from opencompass_tooleval.report.board import Board
+from opencompass_tooleval.report.caveats import as_note, caveats_note
 from opencompass_tooleval.report.figure import Figure, Number, Series
-from opencompass_tooleval.report.marks import as_note, marks_note
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.published import published
 from opencompass_tooleval.report.read import Material
@@ -57,7 +57,7 @@ def _nine(board: Board) -> Figure:
         if not row.source or row.model == 'GPT-4'
     )
     title = f'{board.title}: the nine columns'
-    note = as_note(board.marks(columns))
+    note = as_note(board.caveats(columns))
     return Figure(
         f'{board.name}-columns',
         'ultratool',
@@ -72,13 +72,13 @@ def _nine(board: Board) -> Figure:
 
 
 def _dimensions(language: str, material: Material) -> Iterator[Figure]:
-    known = material.by_pair()
+    scored = material.by_pair()
     for task, dimensions in DIMENSIONS.items():
         dataset = f'tooleval-ultratool-{task}_{language}'
         series = [
-            Series(model, tuple(known[model, dataset].number(dimension) for dimension in dimensions))
+            Series(model, tuple(scored[model, dataset].number(dimension) for dimension in dimensions))
             for model in material.models
-            if (model, dataset) in known
+            if (model, dataset) in scored
         ]
         if series:
             table = published(f'ultratool_{task}_{language}')
@@ -88,7 +88,7 @@ def _dimensions(language: str, material: Material) -> Iterator[Figure]:
             ]
             title = f"{title_of(f'tooleval-ultratool_{language}')}: the judge's dimensions"
             note = f'Published: {table.source}, judged by GPT-4. '
-            note += marks_note(known[model, dataset] for model in material.models if (model, dataset) in known)
+            note += caveats_note(scored[model, dataset] for model in material.models if (model, dataset) in scored)
             name = f'ultratool-{language}-{task}'
             beside = f'tooleval-ultratool_{language}'
             yield Figure(
@@ -105,12 +105,12 @@ def _dimensions(language: str, material: Material) -> Iterator[Figure]:
 
 
 def _domains(language: str, material: Material) -> Figure:
-    known = material.by_pair()
+    scored = material.by_pair()
     values: dict[tuple[str, str], list[float]] = {}
     tasks: dict[str, set[str]] = {}
     for model in material.models:
         for task, metric in MAIN.items():
-            entry = known.get((model, f'tooleval-ultratool-{task}_{language}'))
+            entry = scored.get((model, f'tooleval-ultratool-{task}_{language}'))
             for domain, scores in (entry.part('breakdown').get('domains') or {}).items() if entry else ():
                 if isinstance(scores.get(metric), (int, float)):
                     values.setdefault((model, domain), []).append(float(scores[metric]))
@@ -119,10 +119,10 @@ def _domains(language: str, material: Material) -> Figure:
     most = len(set().union(*tasks.values()))
     series = tuple(
         Series(
-            model if len(mine) == most else f'{model} ({len(mine)} of {most} tasks)',
+            model if len(measured) == most else f'{model} ({len(measured)} of {most} tasks)',
             tuple(_mean(values.get((model, domain), [])) for domain in domains),
         )
-        for model, mine in tasks.items()
+        for model, measured in tasks.items()
     )
     note = 'Mean over the tasks that have the domain: Overall of planning and creation, and the local metrics.'
     title = f'{title_of(f"tooleval-ultratool_{language}")}: domains'
@@ -140,7 +140,7 @@ def _domains(language: str, material: Material) -> Figure:
 
 def _json_rate(language: str, board: Board, material: Material) -> Figure:
     at = board.columns.index('overall')
-    table, known = published(f'ultratool_json_{language}'), material.by_pair()
+    table, scored = published(f'ultratool_json_{language}'), material.by_pair()
     series = []
     printed: list[tuple[str, Number, Number]] = []
     for row in board.rows:
@@ -148,7 +148,7 @@ def _json_rate(language: str, board: Board, material: Material) -> Figure:
             printed.append((row.model, table.rows[row.model]['average'], row.cells[at].value))
             continue
         names = [f'tooleval-ultratool-{task}_{language}' for task in JSON_TASKS]
-        rates = [known[row.model, name].number('json_rate') for name in names if (row.model, name) in known]
+        rates = [scored[row.model, name].number('json_rate') for name in names if (row.model, name) in scored]
         rate = _mean([rate for rate in rates if rate is not None]) if len(rates) == len(JSON_TASKS) else None
         if rate is not None and row.cells[at].value is not None:
             series.append(Series(row.model, (row.cells[at].value,), x=(rate,)))
@@ -165,7 +165,7 @@ def _json_rate(language: str, board: Board, material: Material) -> Figure:
         tuple(series),
         x_title='JSON rate, mean of five tasks',
         y_title='Overall',
-        note=f'Published: {table.source}, and Table 2. {as_note(board.marks(["overall"]))}'.strip(),
+        note=f'Published: {table.source}, and Table 2. {as_note(board.caveats(["overall"]))}'.strip(),
         top=None,
         board=board.name,
     )

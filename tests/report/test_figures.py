@@ -13,6 +13,7 @@ import pytest
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, printed_table
+from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.easytool_figures import comparisons, easytool_figures, easytool_table, retrieval_figure
 from opencompass_tooleval.report.figure import (
@@ -26,7 +27,6 @@ from opencompass_tooleval.report.figure import (
     short_names,
 )
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
-from opencompass_tooleval.report.marks import marks_of
 from opencompass_tooleval.report.plots import save
 from opencompass_tooleval.report.provenance import provenance_table, runs_table
 from opencompass_tooleval.report.published import FOLDER, published, published_on
@@ -194,10 +194,10 @@ def test_fewer_errors_are_better() -> None:
         ),
     ],
 )
-def test_marks(changes: dict[str, Any], said: str | None) -> None:
-    marks = marks_of(scored('m', 'd', **changes))
-    assert len(marks) == (said is not None), marks
-    assert said is None or said in marks[0]
+def test_caveats(changes: dict[str, Any], said: str | None) -> None:
+    caveats = caveats_of(scored('m', 'd', **changes))
+    assert len(caveats) == (said is not None), caveats
+    assert said is None or said in caveats[0]
 
 
 def ultratool_material() -> Material:

@@ -20,23 +20,23 @@ _GPT_4 = re.compile(r'(.*/)?gpt-4(-turbo)?(-\d{4}(-\d\d-\d\d)?)?(-32k(-\d{4})?)?
 """Names of GPT-4 and GPT-4 Turbo, with or without a date or a provider before them; no other model's."""
 
 
-def marks_of(entry: Scored) -> tuple[str, ...]:
+def caveats_of(entry: Scored) -> tuple[str, ...]:
     """Sentences, each a reason; none if the score compares."""
-    return tuple(_marks(entry))
+    return tuple(_caveats(entry))
 
 
-def marks_note(entries: Iterable[Scored]) -> str:
+def caveats_note(entries: Iterable[Scored]) -> str:
     """All reasons of several scores as a sentence for a chart; '' if all compare."""
-    return as_note(mark for entry in entries for mark in marks_of(entry))
+    return as_note(caveat for entry in entries for caveat in caveats_of(entry))
 
 
-def as_note(marks: Iterable[str]) -> str:
+def as_note(caveats: Iterable[str]) -> str:
     """Reasons as a sentence, each once; '' if there is none."""
-    said = '; '.join(dict.fromkeys(marks))
-    return f'Not comparable with published scores: {said}.' if said else ''
+    reasons = '; '.join(dict.fromkeys(caveats))
+    return f'Not comparable with published scores: {reasons}.' if reasons else ''
 
 
-def _marks(entry: Scored) -> Iterator[str]:
+def _caveats(entry: Scored) -> Iterator[str]:
     provenance, samples = entry.part('provenance'), entry.part('samples')
     encoder, language = provenance.get('encoder'), provenance.get('language')
     if encoder and language in ('EN', 'ZH') and not is_official(str(encoder), str(language)):
