@@ -118,8 +118,8 @@ def check_versions(version_of: Callable[[str], str] = metadata.version) -> Itera
             yield Finding(Level.FAULT, pin.package, f'not installed; mend it with: {INSTALL}')
             continue
         if fault := pin.fault(version):
-            cure = f"pip install '{pin.package}{pin.works}'"
-            yield Finding(Level.FAULT, pin.package, f'{version}: {fault}; mend it with: {cure}')
+            mend = f"pip install '{pin.package}{pin.works}'"
+            yield Finding(Level.FAULT, pin.package, f'{version}: {fault}; mend it with: {mend}')
         else:
             yield Finding(Level.OK, pin.package, version)
 
@@ -230,8 +230,8 @@ def check_optional() -> Iterator[Finding]:
         importlib.import_module('lagent')
         yield Finding(Level.OK, 'lagent', metadata.version('lagent'))
     except Exception as error:  # lagent forgets to ask for what it imports
-        cure = "FuncQA by ReAct needs it; install it with: pip install 'opencompass-tooleval[agent]'"
-        yield Finding(Level.NOTE, 'lagent', f'not usable ({type(error).__name__}: {error}); {cure}')
+        mend = "FuncQA by ReAct needs it; install it with: pip install 'opencompass-tooleval[agent]'"
+        yield Finding(Level.NOTE, 'lagent', f'not usable ({type(error).__name__}: {error}); {mend}')
     sbatch = shutil.which('sbatch')
     yield Finding(Level.OK if sbatch else Level.NOTE, 'slurm', sbatch or 'no sbatch on PATH; only needed for clusters')
 

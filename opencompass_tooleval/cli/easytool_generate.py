@@ -103,8 +103,8 @@ def _by_model(
     except (DataError, ValueError):
         raise
     except Exception as error:  # whatever the model's library raises, such as for a wrong key
-        cure = f'mend it and run again: what was answered is kept in {journal.path}'
-        raise DataError(config, f'the model failed ({type(error).__name__}: {str(error)[:500]})', cure=cure) from error
+        mend = f'mend it and run again: what was answered is kept in {journal.path}'
+        raise DataError(config, f'the model failed ({type(error).__name__}: {str(error)[:500]})', mend=mend) from error
     made = [one.instruction for one in generation.generated]
     if made:
         _write(out, made, shape)
@@ -116,7 +116,7 @@ def _by_model(
 
 def _spare(out: Path) -> None:
     if out.exists():
-        raise DataError(out, 'there is a finished file already', cure='another --out, or remove the file')
+        raise DataError(out, 'there is a finished file already', mend='another --out, or remove the file')
 
 
 def _write(out: Path, instructions: Sequence[ToolInstruction], shape: str) -> None:

@@ -85,7 +85,7 @@ def easytool_retrieval(
     loaded = load_data(data, subset)
     corpora = [documented_corpus(loaded.tools, unit, fields)]
     if instructions:
-        matched = texts.match_instructions(instructions, loaded.tools, texts.generate_cure(data))
+        matched = texts.match_instructions(instructions, loaded.tools, texts.command_to_generate(data))
         corpora.append(instructed_corpus(loaded.tools, matched, unit, fields))
     similarity = shared_encoder(files, default_cache())
     scores = {corpus.of: retrieve(loaded.records, corpus, similarity) for corpus in corpora}

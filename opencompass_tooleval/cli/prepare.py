@@ -43,11 +43,11 @@ def _in_source(source: Path | None) -> Callable[[DataFiles], dict[str, Path]]:
     return find
 
 
-def _verify(files: DataFiles, found: Mapping[str, Path], cure: str) -> Content:
+def _verify(files: DataFiles, found: Mapping[str, Path], mend: str) -> Content:
     content = files.read([found.get(place) for place in (*files.places, *files.optional)])
     difference = content.differences(files.published)
     if files.exact and difference:
-        raise DataError(found[files.places[0]], difference, cure=cure)
+        raise DataError(found[files.places[0]], difference, mend=mend)
     return content
 
 
@@ -62,16 +62,16 @@ def _copy(path: Path, place: str) -> str:
     return f'copied {target}'
 
 
-def _bring(files: DataFiles, found: Mapping[str, Path], source: Path, cure: str) -> Iterator[str]:
+def _bring(files: DataFiles, found: Mapping[str, Path], source: Path, mend: str) -> Iterator[str]:
     """Verifies and copies files that belong together; says of each what was done."""
     whose = f'{files.name}: ' if len(files.places) > 1 else ''
     missing = [source / PurePath(place).name for place in files.places if place not in found]
     for path in missing:
-        yield f'DAMAGED {whose}{DataError(path, "the file is missing", cure=cure)}'
+        yield f'DAMAGED {whose}{DataError(path, "the file is missing", mend=mend)}'
     if missing:
         return
     try:
-        content = _verify(files, found, cure)
+        content = _verify(files, found, mend)
     except DataError as error:
         yield f'DAMAGED {whose}{error}'
         return

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 MAX_MESSAGE = 500
-"""No message is longer: file and record stand at its beginning, the cure at its end."""
+"""No message is longer: file and record stand at its beginning, the command that mends it at its end."""
 
 
 def shorten(message: str, most: int = MAX_MESSAGE) -> str:
@@ -27,15 +27,15 @@ class DataError(ValueError):
         file: Its path.
         what: What is wrong.
         record: Id of the record, if one is to blame.
-        cure: The command that mends it.
+        mend: The command that mends it.
     """
 
-    def __init__(self, file: object, what: str, record: str | None = None, cure: str = '') -> None:
+    def __init__(self, file: object, what: str, record: str | None = None, mend: str = '') -> None:
         where = str(file) if record is None else f'{file}: record {shorten(repr(record), _MOST_OF_RECORD)}'
         fault = f'{where}: {shorten(what, _MOST_OF_FAULT)}'
-        mend = f'. Mend it with: {cure}' if cure else ''
-        room = max(_MOST - len(mend), _LEAST_OF_FAULT)  # half a command mends nothing
-        super().__init__(shorten(shorten(fault, room) + mend, _MOST))
+        ending = f'. Mend it with: {mend}' if mend else ''
+        room = max(_MOST - len(ending), _LEAST_OF_FAULT)  # half a command mends nothing
+        super().__init__(shorten(shorten(fault, room) + ending, _MOST))
 
 
 class Fault(ValueError):
@@ -43,9 +43,9 @@ class Fault(ValueError):
 
 
 @contextmanager
-def naming_record(file: object, record: str, cure: str = '') -> Iterator[None]:
+def naming_record(file: object, record: str, mend: str = '') -> Iterator[None]:
     """Turns a :class:`Fault` into a :class:`DataError` of this record."""
     try:
         yield
     except Fault as fault:
-        raise DataError(file, str(fault), record, cure) from fault
+        raise DataError(file, str(fault), record, mend) from fault

@@ -18,12 +18,12 @@ from opencompass_tooleval.easytool.instruct import Catalogue, check_variant, ins
 from opencompass_tooleval.easytool.shapes import load_instructions
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.teval.adapter import ToolEvalTEvalDataset
-from opencompass_tooleval.teval.records import CURE as TEVAL_CURE
+from opencompass_tooleval.teval.records import MEND as TEVAL_MEND
 from opencompass_tooleval.teval.records import split_stem
 from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolDataset
 from opencompass_tooleval.ultratool.presets import DEFAULT
 from opencompass_tooleval.ultratool.prompts import build_prompt, messages_of
-from opencompass_tooleval.ultratool.records import CURE as ULTRATOOL_CURE
+from opencompass_tooleval.ultratool.records import MEND as ULTRATOOL_MEND
 from opencompass_tooleval.ultratool.records import data_file, find_subset, load_example, parse_payload
 
 
@@ -38,9 +38,9 @@ def load_catalogue(instructions: str, source: str, documentation: Path) -> Catal
     Raises:
         DataError: The file is missing, with the command that makes it, or damaged.
     """
-    cure = f'tooleval easytool generate --source {source} --input {documentation} --model MODEL --out {instructions}'
-    file = resolve_data_path(instructions, cure)
-    return Catalogue(load_instructions(file), file, cure)
+    mend = f'tooleval easytool generate --source {source} --input {documentation} --model MODEL --out {instructions}'
+    file = resolve_data_path(instructions, mend)
+    return Catalogue(load_instructions(file), file, mend)
 
 
 def _with_prompts(data: Dataset, prompts: Iterable[list[dict[str, Any]]], file: Path) -> Dataset:
@@ -83,7 +83,7 @@ class ToolEvalTEvalEasyToolDataset(BaseDataset):
         """
         check_variant('teval', split_stem(name)[0])
         data = ToolEvalTEvalDataset.load(path, name, encoder, protocol, check_encoder)
-        catalogue = load_catalogue(instructions, 'teval', resolve_data_path(path, TEVAL_CURE))
+        catalogue = load_catalogue(instructions, 'teval', resolve_data_path(path, TEVAL_MEND))
         asked = ((row['record_id'], [Message(**item) for item in json.loads(row['messages'])]) for row in data)
         prompts = ([vars(message) for message in messages] for messages in instruct_teval(asked, catalogue, name))
         return _with_prompts(data, prompts, catalogue.file)
@@ -111,7 +111,7 @@ class ToolEvalUltraToolEasyToolDataset(BaseDataset):
         """
         check_variant('ultratool', name)
         data = ToolEvalUltraToolDataset.load(path, name, language, shots, preset)
-        file = data_file(resolve_data_path(path, ULTRATOOL_CURE), name, language)
+        file = data_file(resolve_data_path(path, ULTRATOOL_MEND), name, language)
         catalogue = load_catalogue(instructions, 'ultratool', file.parent.parent)
         subset = find_subset(name)
         described = subset.kind != 'usage'

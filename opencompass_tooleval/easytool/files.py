@@ -35,12 +35,12 @@ def check_counts(file: Path, published: str, counts: Mapping[str, int], row: obj
         logger.warning('%s is not the published %s: %s', file, published, '; '.join(other))
 
 
-def read_list(file: Path, cure: str) -> list[Any]:
+def read_list(file: Path, mend: str) -> list[Any]:
     """The entries of a JSON file that is a list.
 
     Args:
         file: UTF-8.
-        cure: The command that fetches the data, for the message.
+        mend: The command that fetches the data, for the message.
 
     Raises:
         DataError: The file is missing, damaged, empty or no list.
@@ -48,9 +48,9 @@ def read_list(file: Path, cure: str) -> list[Any]:
     try:
         entries = load_json(file.read_bytes(), bounded=True)
     except OSError as error:
-        raise DataError(file, f'the file cannot be read ({error.strerror})', cure=cure) from error
+        raise DataError(file, f'the file cannot be read ({error.strerror})', mend=mend) from error
     except ValueError as error:
-        raise DataError(file, f'the file is cut short or no JSON ({error})', cure=cure) from error
+        raise DataError(file, f'the file is cut short or no JSON ({error})', mend=mend) from error
     if not isinstance(entries, list) or not entries:
-        raise DataError(file, 'the file is no list of records', cure=cure)
+        raise DataError(file, 'the file is no list of records', mend=mend)
     return entries

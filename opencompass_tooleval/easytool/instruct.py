@@ -50,13 +50,13 @@ class Catalogue:
     Attributes:
         tools: Tool name -> instruction.
         file: Where they come from, for messages.
-        cure: The command that makes them.
+        mend: The command that makes them.
         missing: Tools that were looked up in vain, and the first record that needs each.
     """
 
     tools: Mapping[str, ToolInstruction]
     file: Path
-    cure: str = ''
+    mend: str = ''
     missing: dict[str, str] = field(default_factory=dict)
 
     def find(self, name: str, record: str, described: bool = False) -> Found | None:
@@ -90,7 +90,7 @@ class Catalogue:
         names = list(self.missing)
         more = f' and {len(names) - MAX_NAMED} more' if len(names) > MAX_NAMED else ''
         what = f'{len(names)} tools of {data} have no instruction: {", ".join(names[:MAX_NAMED])}{more}'
-        raise DataError(self.file, f'{what} (first needed by record {self.missing[names[0]]!r})', cure=self.cure)
+        raise DataError(self.file, f'{what} (first needed by record {self.missing[names[0]]!r})', mend=self.mend)
 
 
 def _description(tool: ToolInstruction, function: FunctionInstruction | None) -> str:

@@ -34,8 +34,8 @@ try:
     from lagent.llms.base_llm import BaseModel
     from lagent.schema import ActionReturn, ActionStatusCode, ActionValidCode, AgentReturn
 except ImportError as error:
-    cure = "pip install 'opencompass-tooleval[agent]'"
-    raise ImportError(f'ReAct runs on lagent, which cannot be imported ({error}). Mend it with: {cure}') from error
+    mend = "pip install 'opencompass-tooleval[agent]'"
+    raise ImportError(f'ReAct runs on lagent, which cannot be imported ({error}). Mend it with: {mend}') from error
 
 T = TypeVar('T')
 

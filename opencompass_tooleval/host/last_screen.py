@@ -18,7 +18,7 @@ _MOST_REASON = 300
 _NARROW = 9
 """Columns that no name is cut to fewer than, though the row be longer than the screen."""
 _OUR_PREFIX = 'tooleval-'
-_CURE = 'Mend it with: '
+_MEND = 'Mend it with: '
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ def leaderboard(models: Sequence[str], rows: Sequence[Headline]) -> list[str]:
 
 def mend_of(error: str, run: Path) -> str:
     """The command that mends a failure: the one that its error names, or running again what is left."""
-    if _CURE in error:
-        return error.partition(_CURE)[2].strip()
+    if _MEND in error:
+        return error.partition(_MEND)[2].strip()
     if 'InfraFailureError' in error:
         return f'tooleval retry {run}'
     if 'OpenAI API key is not set' in error:  # OpenCompass's own message
@@ -134,7 +134,7 @@ def missing_lines(missing: Iterable[Missing], run: Path) -> Iterator[str]:
     for (model, error), those in groupby(missing, key=lambda row: (row.model, row.error)):
         for row in those:
             yield f'MISSING {model} x {row.dataset}: no result; see {row.log}'
-        why = error.partition(_CURE)[0].removeprefix(f'{row.dataset}: ').strip()
+        why = error.partition(_MEND)[0].removeprefix(f'{row.dataset}: ').strip()
         yield f'  why:  {shorten(why, _MOST_REASON) or "nothing on disk says"}'
         yield f'  mend: {mend_of(error, run)}'
 

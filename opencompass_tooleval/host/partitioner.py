@@ -12,7 +12,7 @@ from opencompass.utils import build_dataset_from_cfg, get_infer_output_path
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.host.inferencer import MAX_INFRA_SHARE
 from opencompass_tooleval.host.literal_keys import warn_of_literal_keys
-from opencompass_tooleval.sweep.shards import CURE, check_runs, numbered_shards, read_predictions
+from opencompass_tooleval.sweep.shards import MEND, check_runs, numbered_shards, read_predictions
 
 
 @PARTITIONERS.register_module()
@@ -78,4 +78,4 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
             count = len(read_predictions(file))
             if count != expected:
                 what = f'it holds {count} records, not {expected}: it was made with another num_worker'
-                raise DataError(file, what, cure=f'give the same num_worker, or {CURE}')
+                raise DataError(file, what, mend=f'give the same num_worker, or {MEND}')

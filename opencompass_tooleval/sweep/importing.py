@@ -145,7 +145,7 @@ def _find(folder: Path) -> Path:
     files = [file for suffix in ('jsonl', 'parquet') if (file := folder / f'predictions.{suffix}').is_file()]
     if not files:
         what = 'there is neither predictions.jsonl nor predictions.parquet'
-        raise DataError(folder, what, cure='tooleval export WORK_DIR --out DIR')
+        raise DataError(folder, what, mend='tooleval export WORK_DIR --out DIR')
     if len(files) > 1:
         raise DataError(folder, f'there are both {files[0].name} and {files[1].name}: delete one')
     return files[0]

@@ -89,8 +89,8 @@ def check_prompts(
         return
     said = f'{len(other)} of {len(messages)} answers say that they were asked something else than the data has'
     if not is_named:
-        cure = f'If only instructions or roles differ, name the file {subset}.json'
-        raise DataError(recorded.path, f'{said}: these are no answers to {subset}. {cure}', other[0])
+        mend = f'If only instructions or roles differ, name the file {subset}.json'
+        raise DataError(recorded.path, f'{said}: these are no answers to {subset}. {mend}', other[0])
     logger.warning('%s: %s (the first: %s): other instructions, or another version?', recorded.path, said, other[0])
 
 

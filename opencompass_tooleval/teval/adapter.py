@@ -22,7 +22,7 @@ from opencompass_tooleval.teval import VERSION
 from opencompass_tooleval.teval.answers import postprocess_clean, postprocess_v1, postprocess_v2
 from opencompass_tooleval.teval.prompts import gold_answer
 from opencompass_tooleval.teval.protocol import Protocol, protocol_of_version
-from opencompass_tooleval.teval.records import CURE, find_subset, load_samples, parse_payload, split_stem
+from opencompass_tooleval.teval.records import MEND, find_subset, load_samples, parse_payload, split_stem
 from opencompass_tooleval.teval.scoring import score_answers
 
 
@@ -58,7 +58,7 @@ class ToolEvalTEvalDataset(BaseDataset):
         subset, version, _ = split_stem(name)
         if check_encoder:
             _rules(name, protocol, 'official', encoder)
-        file = resolve_data_path(path, CURE) / f'{name}.json'
+        file = resolve_data_path(path, MEND) / f'{name}.json'
         samples = load_samples(file, subset, version)
         published = find_subset(subset).counts.get(version, 'none')
         get_logger().info(f'data: {file.resolve()}: {len(samples)} records (published: {published})')

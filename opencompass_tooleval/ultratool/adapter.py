@@ -34,7 +34,7 @@ from opencompass_tooleval.ultratool.presets import DEFAULT
 from opencompass_tooleval.ultratool.prompts import build_prompt, messages_of
 from opencompass_tooleval.ultratool.protocol import AUTO, Protocol, lists_of, preset_of
 from opencompass_tooleval.ultratool.records import (
-    CURE,
+    MEND,
     Record,
     data_file,
     find_subset,
@@ -74,11 +74,11 @@ class ToolEvalUltraToolDataset(BaseDataset):
             DataError: The data is missing or damaged.
             ValueError: There is no such preset.
         """
-        file = data_file(resolve_data_path(path, CURE), name, language)
+        file = data_file(resolve_data_path(path, MEND), name, language)
         records = load_records(file, name, language)
         get_logger().info(f'data: {file.resolve()}: {len(records)} records')
         task = find_subset(name).task
-        example_file = data_file(resolve_data_path(path, CURE), name, example_language or language)
+        example_file = data_file(resolve_data_path(path, MEND), name, example_language or language)
         example = load_example(example_file, task) if shots else None
         prompts = (messages_of(build_prompt(task, language, record.raw, example), preset) for record in records)
         return Dataset.from_list(

@@ -12,8 +12,8 @@ from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.ultratool.calls import Call, CallError, call_name, is_parent, needs_no_tool, parse_call
 from opencompass_tooleval.ultratool.records import read_lines
 
-CURE_MISSING = 'git clone --depth 1 https://github.com/JoeYing1019/UltraTool'
-CURE_DAMAGED = 'correct the row, or leave such rows out with --skip-damaged'
+MEND_MISSING = 'git clone --depth 1 https://github.com/JoeYing1019/UltraTool'
+MEND_DAMAGED = 'correct the row, or leave such rows out with --skip-damaged'
 
 Tool = Mapping[str, Any]
 
@@ -129,16 +129,16 @@ def read_samples(file: Path, *, skipped: list[DataError] | None = None) -> list[
         DataError: The file is missing or empty, or a row is damaged.
     """
     samples = []
-    for row, line in enumerate(read_lines(file, CURE_MISSING, 'the file of annotated samples')):
+    for row, line in enumerate(read_lines(file, MEND_MISSING, 'the file of annotated samples')):
         try:
             samples.append(_sample(row, line))
         except Fault as fault:
-            damage = DataError(file, str(fault), record=str(row), cure=CURE_DAMAGED)
+            damage = DataError(file, str(fault), record=str(row), mend=MEND_DAMAGED)
             if skipped is None:
                 raise damage from fault
             skipped.append(damage)
     if not samples:
-        raise DataError(file, 'the file has no annotated sample', cure=CURE_MISSING)
+        raise DataError(file, 'the file has no annotated sample', mend=MEND_MISSING)
     return samples
 
 

@@ -14,7 +14,7 @@ from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Co
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.ultratool.build import TASKS
-from opencompass_tooleval.ultratool.build_read import CURE_MISSING, read_samples
+from opencompass_tooleval.ultratool.build_read import MEND_MISSING, read_samples
 from opencompass_tooleval.ultratool.prompts import build_prompt
 from opencompass_tooleval.ultratool.records import FOLDERS, TABLE, data_file, find_subset, load_records
 
@@ -35,7 +35,7 @@ def _read_example(language: str, files: Sequence[Path]) -> Content:
             raise ValueError('it is no JSON object')
         build_prompt(path.stem, language, example, example)
     except ValueError as error:  # JSON and UTF-8 errors are
-        raise DataError(path, f'the one-shot example is damaged ({error})', cure=CURE_MISSING) from error
+        raise DataError(path, f'the one-shot example is damaged ({error})', mend=MEND_MISSING) from error
     return Content({'example': 1})
 
 
@@ -101,7 +101,7 @@ BENCHMARK = Benchmark(
     score='opencompass_tooleval.ultratool.recorded:score',
     configured='opencompass_tooleval.ultratool.files:configured',
     origin="UltraTool's files are in its authors' GitHub repository, JoeYing1019/UltraTool.",
-    clone=CURE_MISSING,
+    clone=MEND_MISSING,
     hints=_hints,
     sizes={(subset.name, None): subset.count for subset in TABLE},
     groups=(

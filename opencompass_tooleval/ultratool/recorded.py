@@ -19,7 +19,7 @@ from opencompass_tooleval.ultratool.judgement_rows import check_single, is_silen
 from opencompass_tooleval.ultratool.prompts import INSTRUCTIONS
 from opencompass_tooleval.ultratool.protocol import Protocol, preset_of
 from opencompass_tooleval.ultratool.records import (
-    CURE,
+    MEND,
     TABLE,
     Record,
     Subset,
@@ -93,7 +93,7 @@ def _load_authors(predictions: Path, files: _Files, subset: Subset, language: st
     else:
         records = [record for record in carried if record is not None]
         if len(records) != len(rows):
-            raise DataError(predictions, 'the answers come without their records: say --data FILE', cure=CURE)
+            raise DataError(predictions, 'the answers come without their records: say --data FILE', mend=MEND)
     return _Loaded(records, [clean(row.answer) for row in rows], [row.shape for row in rows])
 
 
@@ -116,7 +116,7 @@ def _load(files: _Files, subset: Subset, language: str) -> _Loaded:
     if files.predictions is None:
         return _Loaded(records, None)
     if records is None:
-        raise DataError(files.predictions, 'the answers come without their records: say --data FILE', cure=CURE)
+        raise DataError(files.predictions, 'the answers come without their records: say --data FILE', mend=MEND)
     recorded = load_recorded(files.predictions)
     recorded.check_complete([record.id for record in records])
     check_name(files.predictions, subset.name, _NAMES, subset.task, recorded)

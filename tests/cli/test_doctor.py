@@ -1,4 +1,4 @@
-"""``tooleval doctor``: every fault names its cure."""
+"""``tooleval doctor``: every fault names the command that mends it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_versions_of_this_environment() -> None:
 
 
 @pytest.mark.parametrize(
-    ('package', 'version', 'breaks', 'cure'),
+    ('package', 'version', 'breaks', 'mend'),
     [
         pytest.param('pyarrow', '26.0.0', 'pyarrow 26 needs NumPy 2', 'pyarrow>=17,<21', id='pyarrow 26'),
         pytest.param('numpy', '2.0.0', 'OpenCompass needs NumPy 1', 'numpy>=1.26,<2', id='numpy 2'),
@@ -83,11 +83,11 @@ def test_versions_of_this_environment() -> None:
         pytest.param('pyarrow', '16.1.0', 'before 17', 'pyarrow>=17,<21', id='pyarrow 16'),
     ],
 )
-def test_broken_version(package: str, version: str, breaks: str, cure: str) -> None:
+def test_broken_version(package: str, version: str, breaks: str, mend: str) -> None:
     (fault,) = faults(versions(**{package: version}))
     assert fault.what == package
     assert fault.says.startswith(f'{version}: {breaks}')
-    assert fault.says.endswith(f"; mend it with: pip install '{cure}'")
+    assert fault.says.endswith(f"; mend it with: pip install '{mend}'")
 
 
 @pytest.mark.parametrize('package', list(WORKING))

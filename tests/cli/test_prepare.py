@@ -63,7 +63,7 @@ def test_another_file_in_place_is_replaced(tooleval: Command, tmp_path: Path, so
 
 
 def test_damage_in_place_of_the_same_size_is_mended(tooleval: Command, tmp_path: Path, source: Path) -> None:
-    """Else the cure that every other command names does not cure."""
+    """Else the command that every other names mends nothing."""
     tooleval('prepare', 'teval', '--from', source)
     english, _ = places(tmp_path)
     right = english.read_bytes()

@@ -67,9 +67,9 @@ def test_missing_instructions_name_the_command() -> None:
 
 
 def test_a_command_is_kept_whole_in_a_bounded_message() -> None:
-    cure = 'tooleval prepare teval --from ' + 'a/long/path/' * 18
-    message = str(DataError('/'.join(['folder'] * 40), 'it is damaged', cure=cure))
-    assert message.endswith(f'Mend it with: {cure}')
+    mend = 'tooleval prepare teval --from ' + 'a/long/path/' * 18
+    message = str(DataError('/'.join(['folder'] * 40), 'it is damaged', mend=mend))
+    assert message.endswith(f'Mend it with: {mend}')
     assert len(message) <= 500
 
 

@@ -68,7 +68,7 @@ def test_absolute(places: dict[str, Path]) -> None:
 
 
 @pytest.mark.parametrize('path', [PATH, 'tooleval:demo/none', '/no/such/folder'])
-def test_error_names_every_place_and_the_cure(places: dict[str, Path], path: str) -> None:
+def test_error_names_every_place_and_the_mend(places: dict[str, Path], path: str) -> None:
     with pytest.raises(DataError) as caught:
         resolve_data_path(path, 'tooleval prepare teval')
     looked = ', '.join(str(candidate) for candidate in candidate_paths(path))

@@ -333,7 +333,7 @@ def test_any_agent_can_be_a_dialogue() -> None:
     assert end.value.value == 'three'
 
 
-def test_without_lagent_the_cure_is_named() -> None:
+def test_without_lagent_the_mend_is_named() -> None:
     code = "import sys; sys.modules['lagent'] = None; import opencompass_tooleval.host.lagent_bridge"
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
     assert done.returncode == 1

@@ -28,7 +28,7 @@ from opencompass_tooleval.easytool.funcqa.dialogue import (
 )
 from opencompass_tooleval.easytool.funcqa.methods import METHODS, Method
 from opencompass_tooleval.easytool.funcqa.react import react
-from opencompass_tooleval.easytool.funcqa.records import CURE, find_subset, load_records, parse_payload
+from opencompass_tooleval.easytool.funcqa.records import MEND, find_subset, load_records, parse_payload
 from opencompass_tooleval.easytool.funcqa.replies import READINGS
 from opencompass_tooleval.easytool.funcqa.scoring import QuestionScore, breakdown, score_predictions
 from opencompass_tooleval.easytool.instruction import ToolInstruction
@@ -53,7 +53,7 @@ class ToolEvalFuncQADataset(BaseDataset):
         Raises:
             DataError: The data is missing or damaged.
         """
-        file = resolve_data_path(path, CURE) / find_subset(name).file
+        file = resolve_data_path(path, MEND) / find_subset(name).file
         records = load_records(file, name, gold)
         get_logger().info(f'data: {file.resolve()}: {len(records)} records')
         return Dataset.from_list(
@@ -128,16 +128,16 @@ def _find_method(name: str) -> Method:
 
 
 def _load_tools(path: str) -> tuple[dict[str, ToolInstruction], str]:
-    file = resolve_data_path(path, CURE)
+    file = resolve_data_path(path, MEND)
     tools = load_instructions(file)
     missing = [name for name in TOOL_NAMES if name not in tools]
     if missing:
-        raise DataError(file, f'there is no instruction of {", ".join(missing)}', cure=CURE)
+        raise DataError(file, f'there is no instruction of {", ".join(missing)}', mend=MEND)
     for tool in tools.values():
         try:
             to_entry(tool, 'funcqa')
         except ValueError as error:
-            raise DataError(file, str(error), tool.name, CURE) from error
+            raise DataError(file, str(error), tool.name, MEND) from error
     digest = hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
     return tools, f'{file.name} {digest}'
 

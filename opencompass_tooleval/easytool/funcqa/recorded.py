@@ -12,7 +12,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.easytool.funcqa import VERSION
 from opencompass_tooleval.easytool.funcqa.files import BENCHMARK, DATA_PATH
 from opencompass_tooleval.easytool.funcqa.logs import LoggedQuestion, count_labels, load_log
-from opencompass_tooleval.easytool.funcqa.records import CURE, Record, find_subset, load_records
+from opencompass_tooleval.easytool.funcqa.records import MEND, Record, find_subset, load_records
 from opencompass_tooleval.easytool.funcqa.scoring import (
     ACCURACY,
     QuestionScore,
@@ -78,7 +78,7 @@ def score(
         ValueError: No such subset.
     """
     row = find_subset(subset)
-    records = load_records(data or resolve_data_path(f'{DATA_PATH}/{row.file}', CURE), subset, gold)
+    records = load_records(data or resolve_data_path(f'{DATA_PATH}/{row.file}', MEND), subset, gold)
     logged = load_log(predictions, records)
     if logged is None:
         scores, of_log, lines = _score_recorded(records, predictions, subset), {}, []

@@ -25,7 +25,7 @@ from opencompass_tooleval.easytool.funcqa.subsets import SUBSETS
 
 logger = logging.getLogger(__name__)
 
-CURE = 'tooleval prepare funcqa --from DIR'
+MEND = 'tooleval prepare funcqa --from DIR'
 GOLDS = ('official', 'repaired')
 
 _STEP = re.compile(r'(?P<minus>-?)<(?P<name>[a-z]+)>\((?P<numbers>[^()]*)\)+=(?P<result>[^=]+)')
@@ -169,8 +169,8 @@ def load_records(file: Path, subset: str, gold: str = 'official') -> list[Record
     if gold not in GOLDS:
         raise ValueError(f'FuncQA has gold {" and ".join(GOLDS)}, not {gold!r}')
     records = []
-    for number, raw in enumerate(read_list(file, CURE)):
-        with naming_record(file, str(number), CURE):
+    for number, raw in enumerate(read_list(file, MEND)):
+        with naming_record(file, str(number), MEND):
             records.append(_record(number, raw, subset, gold))
     if len(records) != row.count:
         logger.warning('%s has %d questions; the published %s has %d', file, len(records), subset, row.count)

@@ -19,7 +19,7 @@ from opencompass_tooleval.easytool.literal_reply import LiteralDialogues, first_
 from opencompass_tooleval.easytool.restbench import VERSION
 from opencompass_tooleval.easytool.restbench.prompts import build_prompt, published_prompt
 from opencompass_tooleval.easytool.restbench.records import (
-    CURE,
+    MEND,
     find_subset,
     gold_answer,
     gold_choices,
@@ -63,7 +63,7 @@ class ToolEvalRestBenchDataset(BaseDataset):
             DataError: A file is missing or damaged, or a tool has no instruction.
             ValueError: There is no such method, gold or subset.
         """
-        subset, root = find_subset(name), resolve_data_path(path, CURE)
+        subset, root = find_subset(name), resolve_data_path(path, MEND)
         document = root / subset.document
         made = resolve_data_path(instructions, generate_command(document, instructions)) if instructions else None
         tools = open_toolbox(document, made, method)

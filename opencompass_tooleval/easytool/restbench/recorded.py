@@ -12,7 +12,7 @@ from opencompass_tooleval.easytool.restbench import VERSION
 from opencompass_tooleval.easytool.restbench.errata import count_kinds
 from opencompass_tooleval.easytool.restbench.files import BENCHMARK, DATA_PATH
 from opencompass_tooleval.easytool.restbench.logs import logged_paths, read_log
-from opencompass_tooleval.easytool.restbench.records import CURE, find_subset, load_records
+from opencompass_tooleval.easytool.restbench.records import MEND, find_subset, load_records
 from opencompass_tooleval.easytool.restbench.scoring import breakdown, score_answers
 from opencompass_tooleval.easytool.restbench.tools import generate_command, open_toolbox
 from opencompass_tooleval.host.data_path import resolve_data_path
@@ -38,8 +38,8 @@ def score(
         ValueError: No such subset.
     """
     row = find_subset(subset)
-    specs = specs or resolve_data_path(f'{DATA_PATH}/{row.document}', CURE)
-    data = data or resolve_data_path(f'{DATA_PATH}/{row.file}', CURE)
+    specs = specs or resolve_data_path(f'{DATA_PATH}/{row.document}', MEND)
+    data = data or resolve_data_path(f'{DATA_PATH}/{row.file}', MEND)
     log = read_log(predictions)
     read_by = 'names' if log else method
     if read_by == 'easytool' and instructions is None:

@@ -18,7 +18,7 @@ from opencompass_tooleval.easytool.restbench.errata import Erratum, find_errata,
 from opencompass_tooleval.easytool.restbench.paths import Inventory
 from opencompass_tooleval.easytool.restbench.subsets import SUBSETS
 
-CURE = 'tooleval prepare restbench --from DIR'
+MEND = 'tooleval prepare restbench --from DIR'
 GOLDS = ('official', 'repaired')
 
 
@@ -94,9 +94,9 @@ def _read_row(file: Path, number: int, raw: Any) -> tuple[str, tuple[str, ...]]:
     query = raw.get('query') if isinstance(raw, dict) else None
     solution = raw.get('solution') if isinstance(raw, dict) else None
     if not isinstance(query, str) or not query.strip():
-        raise DataError(file, "field 'query' is no text", str(number), CURE)
+        raise DataError(file, "field 'query' is no text", str(number), MEND)
     if not isinstance(solution, list) or not solution or not all(isinstance(step, str) for step in solution):
-        raise DataError(file, "field 'solution' is no list of steps", str(number), CURE)
+        raise DataError(file, "field 'solution' is no list of steps", str(number), MEND)
     return query, tuple(solution)
 
 
@@ -125,12 +125,12 @@ def load_records(
         raise ValueError(f'RestBench has gold {" and ".join(GOLDS)}, not {gold!r}')
     records: list[Record] = []
     errata: list[Erratum] = []
-    for number, raw in enumerate(read_list(file, CURE)):
+    for number, raw in enumerate(read_list(file, MEND)):
         query, solution = _read_row(file, number, raw)
         try:
             own_errata = find_errata(str(number), solution, inventory)
         except ValueError as error:
-            raise DataError(file, str(error), str(number), CURE) from error
+            raise DataError(file, str(error), str(number), MEND) from error
         repaired = repair(solution, own_errata)
         records.append(Record(str(number), query, solution, repaired, gold, inventory.names, tuple(ids)))
         errata += own_errata

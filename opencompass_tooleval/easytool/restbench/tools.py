@@ -13,7 +13,7 @@ from opencompass_tooleval.easytool.instruction import ToolInstruction
 from opencompass_tooleval.easytool.render import render_instruction
 from opencompass_tooleval.easytool.restbench.paths import Inventory
 from opencompass_tooleval.easytool.restbench.prompts import documentation_text
-from opencompass_tooleval.easytool.restbench.records import CURE
+from opencompass_tooleval.easytool.restbench.records import MEND
 from opencompass_tooleval.easytool.shapes import load_instructions, to_entry
 from opencompass_tooleval.easytool.sources import load_docs
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc
@@ -57,7 +57,7 @@ def load_functions(document: Path) -> tuple[FunctionDoc, ...]:
     return tuple(function for tool in load_docs('openapi', document) for function in tool.functions)
 
 
-def match_instructions(file: Path, inventory: Inventory, cure: str = '') -> list[ToolInstruction]:
+def match_instructions(file: Path, inventory: Inventory, mend: str = '') -> list[ToolInstruction]:
     """Reads instructions and puts them into the inventory's order.
 
     Returns:
@@ -81,7 +81,7 @@ def match_instructions(file: Path, inventory: Inventory, cure: str = '') -> list
     }
     problems = '; '.join(f'{len(names)} {fault}: {", ".join(names)}' for fault, names in faults.items() if names)
     if problems:
-        raise DataError(file, problems, cure=cure)
+        raise DataError(file, problems, mend=mend)
     return list({tool_of[name].name: tool_of[name] for name in inventory.names}.values())
 
 
@@ -123,7 +123,7 @@ def open_toolbox(document: Path, instructions: Path | None = None, method: str =
     if method == 'easytool' and instructions is None:
         raise ValueError("method 'easytool' shows instructions: give the file of instructions too")
     if not document.is_file():
-        raise DataError(document, 'the OpenAPI document is missing', cure=CURE)
+        raise DataError(document, 'the OpenAPI document is missing', mend=MEND)
     functions = load_functions(document)
     try:
         inventory = Inventory(function.name for function in functions)

@@ -24,10 +24,10 @@ from opencompass_tooleval.easytool.literal_reply import LiteralDialogues, last_b
 from opencompass_tooleval.easytool.toolbench import VERSION, calls, success
 from opencompass_tooleval.easytool.toolbench.build import Shown, load_queries, make_choices, make_requests, open_tools
 from opencompass_tooleval.easytool.toolbench.prompts import calls_prompt, published_selection, selection_prompt
-from opencompass_tooleval.easytool.toolbench.records import CURE, find_file, find_subset
+from opencompass_tooleval.easytool.toolbench.records import MEND, find_file, find_subset
 from opencompass_tooleval.easytool.toolbench.score_calls import CallsScore, breakdown, score_requests, total
 from opencompass_tooleval.easytool.toolbench.score_selection import gold_answer, parse_choice, score_choices
-from opencompass_tooleval.easytool.toolbench.texts import generate_cure
+from opencompass_tooleval.easytool.toolbench.texts import command_to_generate
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
@@ -108,8 +108,8 @@ class ToolEvalToolBenchDataset(BaseDataset):
             )
         if subset.kind == 'success':
             raise ValueError(f'{name} is made of stored trajectories: type=ToolEvalToolBenchTrajectories')
-        file = resolve_data_path(path, CURE) / find_file(subset.data).file
-        instructed = resolve_data_path(instructions, generate_cure(file)) if instructions else None
+        file = resolve_data_path(path, MEND) / find_file(subset.data).file
+        instructed = resolve_data_path(instructions, command_to_generate(file)) if instructions else None
         tools = open_tools(file, subset.data, instructed)
         get_logger().info(f'data: {file.resolve()}: {len(tools.data.records)} records, {len(tools.data.errata)} errata')
         shown: dict[str, Any] = dict(tools.provenance)
@@ -150,7 +150,7 @@ class ToolEvalToolBenchTrajectories(BaseDataset):
             DataError: A file is missing or damaged.
         """
         file = resolve_data_path(path, 'store the trajectories of an agent there: id, query, final_answer')
-        queries = load_queries(resolve_data_path(data, CURE)) if data else None
+        queries = load_queries(resolve_data_path(data, MEND)) if data else None
         source = f'toolbench_{find_subset(name).name}'
         rows = [
             _row(one.id, one.query, one.to_payload(), one.answer) for one in success.load_trajectories(file, queries)

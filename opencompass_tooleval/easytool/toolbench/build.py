@@ -12,7 +12,7 @@ from opencompass_tooleval.easytool.instruction import ToolInstruction
 from opencompass_tooleval.easytool.toolbench import texts
 from opencompass_tooleval.easytool.toolbench.calls import Request, make_request
 from opencompass_tooleval.easytool.toolbench.candidates import choose, rank_others
-from opencompass_tooleval.easytool.toolbench.records import CURE, FILE_TABLE, Data, Record, load_data
+from opencompass_tooleval.easytool.toolbench.records import FILE_TABLE, MEND, Data, Record, load_data
 from opencompass_tooleval.easytool.toolbench.score_selection import Choice
 
 
@@ -75,7 +75,9 @@ def open_tools(file: Path, name: str, instructions: Path | None = None) -> Shown
         DataError: A file is missing or damaged, or tools have no instruction.
     """
     data = load_data(file, name)
-    matched = texts.match_instructions(instructions, data.tools, texts.generate_cure(file)) if instructions else None
+    matched = (
+        texts.match_instructions(instructions, data.tools, texts.command_to_generate(file)) if instructions else None
+    )
     return Shown(file, data, matched, texts.shown(file, instructions))
 
 
@@ -93,7 +95,7 @@ def single_tool_requests(tools: Shown) -> list[Record]:
     """
     records = [record for record in tools.data.records if len(record.tools) == 1]
     if not records:
-        raise DataError(tools.file, 'no request is fulfilled with a single tool', cure=CURE)
+        raise DataError(tools.file, 'no request is fulfilled with a single tool', mend=MEND)
     return records
 
 
@@ -123,7 +125,7 @@ def make_choices(tools: Shown, size: int, seed: int, similarity: Similarity) -> 
             for record, gold, others in zip(records, golds, ranked, strict=True)
         ]
     except ValueError as error:
-        raise DataError(tools.file, str(error), cure='a subset with fewer candidates') from error
+        raise DataError(tools.file, str(error), mend='a subset with fewer candidates') from error
 
 
 def make_requests(tools: Shown) -> list[Request]:

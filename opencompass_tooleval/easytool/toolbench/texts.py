@@ -20,18 +20,18 @@ MAX_NAMED = 50
 _OF_RESPONSES = ('template_response', 'test_endpoint')
 
 
-def generate_cure(data: Path) -> str:
+def command_to_generate(data: Path) -> str:
     """The command that makes instructions for a test file."""
     return f'tooleval easytool generate --source toolbench --input {data} --model template --out FILE'
 
 
-def match_instructions(file: Path, tools: Mapping[str, ToolDoc], cure: str) -> dict[str, ToolInstruction]:
+def match_instructions(file: Path, tools: Mapping[str, ToolDoc], mend: str) -> dict[str, ToolInstruction]:
     """Reads the instructions of a test file's tools.
 
     Args:
         file: In any published shape; it may hold other tools too.
         tools: The documented tools.
-        cure: The command that makes the file.
+        mend: The command that makes the file.
 
     Returns:
         Name -> instruction, for each of ``tools`` and in their order.
@@ -49,7 +49,7 @@ def match_instructions(file: Path, tools: Mapping[str, ToolDoc], cure: str) -> d
     if missing:
         more = f' and {len(missing) - MAX_NAMED} more' if len(missing) > MAX_NAMED else ''
         what = f'{len(missing)} tools or APIs have no instruction: {", ".join(missing[:MAX_NAMED])}{more}'
-        raise DataError(file, what, cure=cure)
+        raise DataError(file, what, mend=mend)
     return {name: instruction_of[name] for name in tools}
 
 

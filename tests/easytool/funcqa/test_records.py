@@ -172,7 +172,7 @@ def write(path: Path, content: Any) -> Path:
     ],
     ids=range(13),
 )
-def test_damaged_files_are_named_with_their_cure(content: Any, said: str, tmp_path: Path) -> None:
+def test_damaged_files_are_named_with_their_mend(content: Any, said: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match='tooleval prepare funcqa') as caught:
         load_records(write(tmp_path / 'funcqa_oh.json', content), 'one_hop')
     assert said in str(caught.value) and 'funcqa_oh.json' in str(caught.value)
