@@ -32,7 +32,7 @@ from opencompass_tooleval.core.refusal import is_refusal
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.similarity import ExactSimilarity
 from opencompass_tooleval.core.verdicts import unread_reply
-from opencompass_tooleval.easytool.concise import first_sentence
+from opencompass_tooleval.easytool.first_sentence import first_sentence
 from opencompass_tooleval.easytool.funcqa import reading as funcqa_reading
 from opencompass_tooleval.easytool.funcqa import replies
 from opencompass_tooleval.easytool.funcqa import scoring as funcqa_scoring
@@ -360,7 +360,7 @@ READERS: Mapping[str, Reader] = {
     'generated example': Reader(lambda text: read_example(text, 'Map.route')),
     'generated example, cue': Reader(lambda text: read_example(f'One scenario for "{text}', 'Map.route')),
     'values of an example': Reader(_example, ('easytool/value_types.py', 'easytool/rest.py')),
-    'documentation, first sentence': Reader(first_sentence, ('easytool/concise.py',)),
+    'documentation, first sentence': Reader(first_sentence, ('easytool/first_sentence.py',)),
     'documentation, template': Reader(lambda text: template_instruction(_doc(text)), ('easytool/template.py',)),
     'documentation in a prompt': Reader(find_api_list, ('easytool/sources/teval.py',)),
     'instructions': Reader(_instructions, ('easytool/shapes.py',)),

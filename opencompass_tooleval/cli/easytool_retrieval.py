@@ -15,7 +15,7 @@ from opencompass_tooleval.cli.options import DetailsOption, EncoderOption, JsonO
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.intervals import Pairs, intervals_of
-from opencompass_tooleval.easytool.toolbench import VERSION, texts
+from opencompass_tooleval.easytool.toolbench import VERSION, tool_texts
 from opencompass_tooleval.easytool.toolbench.records import load_data
 from opencompass_tooleval.easytool.toolbench.retrieval import (
     DOCUMENTATION,
@@ -85,7 +85,7 @@ def easytool_retrieval(
     loaded = load_data(data, subset)
     corpora = [documented_corpus(loaded.tools, unit, fields)]
     if instructions:
-        matched = texts.match_instructions(instructions, loaded.tools, texts.command_to_generate(data))
+        matched = tool_texts.match_instructions(instructions, loaded.tools, tool_texts.command_to_generate(data))
         corpora.append(instructed_corpus(loaded.tools, matched, unit, fields))
     similarity = shared_encoder(files, default_cache())
     scores = {corpus.of: retrieve(loaded.records, corpus, similarity) for corpus in corpora}
@@ -99,7 +99,7 @@ def easytool_retrieval(
         'version': VERSION,
         'samples': len(loaded.records),
         'documents': len(corpora[0].keys),
-        **texts.shown(data, instructions),
+        **tool_texts.shown(data, instructions),
         **{
             of: {'metrics': total.metrics, 'standard_errors': total.standard_errors, 'reasons': total.reasons}
             for of, total in totals.items()

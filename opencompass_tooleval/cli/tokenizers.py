@@ -1,6 +1,6 @@
 """Tokenizers to count with: a Hugging Face folder, the packaged one, or OpenAI's ``cl100k_base``.
 
-Nothing is downloaded unasked.
+Nothing is downloaded without being asked for.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ BENCHMARKS: dict[str, str] = {
 }
 """Name on the command line and in results -> where its description is. A new benchmark is a new row."""
 
-VARIANTS: dict[str, str] = {'easytool': f'{_PACKAGE}.easytool.compare:EASYTOOL'}
+VARIANTS: dict[str, str] = {'easytool': f'{_PACKAGE}.easytool.variant:EASYTOOL'}
 """Name -> where a kind of variants is, which benchmarks are compared with."""
 
 

@@ -26,7 +26,7 @@ class Turn:
     """What a model is asked in one round.
 
     Attributes:
-        messages: The whole conversation as the model shall see it.
+        messages: The whole conversation as the model sees it.
         gold: What a perfect model would say, for the oracle model only.
     """
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.rounds import Rounds, Turn
-from opencompass_tooleval.easytool.concise import first_sentence
+from opencompass_tooleval.easytool.first_sentence import first_sentence
 from opencompass_tooleval.easytool.instruction import Example, ToolInstruction
 from opencompass_tooleval.easytool.prompts import (
     DESCRIPTION_FORM,

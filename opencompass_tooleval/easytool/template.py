@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from opencompass_tooleval.easytool.concise import first_sentence
+from opencompass_tooleval.easytool.first_sentence import first_sentence
 from opencompass_tooleval.easytool.instruction import ABSENT, Example, FunctionInstruction, Parameter, ToolInstruction
 from opencompass_tooleval.easytool.rest import is_usage
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc

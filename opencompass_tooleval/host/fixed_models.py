@@ -40,7 +40,7 @@ class _FixedModel(BaseModel):
         return [self.reply(prompt) for prompt in inputs]
 
     def get_token_len(self, prompt: str) -> int:
-        """Words, for want of a tokenizer."""
+        """Words: there is no tokenizer."""
         return len(str(prompt).split())
 
 

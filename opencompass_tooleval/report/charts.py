@@ -62,7 +62,7 @@ def _reach(figure: Figure) -> float:
 
 
 def _told(name: str) -> str:
-    """A metric or an ability by its human name; what is none stays."""
+    """A metric or an ability by its human name; any other text as it is."""
     words = words_of_metric(name)
     return words.name if words.sentence else name
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.easytool.concise import first_sentence
+from opencompass_tooleval.easytool.first_sentence import first_sentence
 from opencompass_tooleval.easytool.instruction import ABSENT, Parameter, ToolInstruction
 from opencompass_tooleval.easytool.render import native_shape, render_doc, render_instruction
 from opencompass_tooleval.easytool.shapes import dump_instructions, load_instructions

@@ -14,7 +14,6 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.easytool.compare import SUFFIX
 from opencompass_tooleval.easytool.literal_reply import LiteralDialogues, first_block
 from opencompass_tooleval.easytool.restbench import VERSION
 from opencompass_tooleval.easytool.restbench.prompts import build_prompt, published_prompt
@@ -28,6 +27,7 @@ from opencompass_tooleval.easytool.restbench.records import (
 )
 from opencompass_tooleval.easytool.restbench.scoring import PathScore, breakdown, score_answers
 from opencompass_tooleval.easytool.restbench.tools import Toolbox, generate_command, open_toolbox
+from opencompass_tooleval.easytool.variant import SUFFIX
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
 

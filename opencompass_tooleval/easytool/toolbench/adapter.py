@@ -19,7 +19,6 @@ from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.core.verdicts import Unread, answer_digest
-from opencompass_tooleval.easytool.compare import SUFFIX
 from opencompass_tooleval.easytool.literal_reply import LiteralDialogues, last_block
 from opencompass_tooleval.easytool.toolbench import VERSION, calls, success
 from opencompass_tooleval.easytool.toolbench.build import Shown, load_queries, make_choices, make_requests, open_tools
@@ -27,7 +26,8 @@ from opencompass_tooleval.easytool.toolbench.prompts import calls_prompt, publis
 from opencompass_tooleval.easytool.toolbench.records import MEND, find_file, find_subset
 from opencompass_tooleval.easytool.toolbench.score_calls import CallsScore, breakdown, score_requests, total
 from opencompass_tooleval.easytool.toolbench.score_selection import gold_answer, parse_choice, score_choices
-from opencompass_tooleval.easytool.toolbench.texts import command_to_generate
+from opencompass_tooleval.easytool.toolbench.tool_texts import command_to_generate
+from opencompass_tooleval.easytool.variant import SUFFIX
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder

@@ -9,7 +9,7 @@ from pathlib import Path
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.easytool.instruction import ToolInstruction
-from opencompass_tooleval.easytool.toolbench import texts
+from opencompass_tooleval.easytool.toolbench import tool_texts
 from opencompass_tooleval.easytool.toolbench.calls import Request, make_request
 from opencompass_tooleval.easytool.toolbench.candidates import choose, rank_others
 from opencompass_tooleval.easytool.toolbench.records import FILE_TABLE, MEND, Data, Record, load_data
@@ -35,8 +35,8 @@ class Shown:
     def described(self, name: str) -> str:
         """The description of a tool, to choose it by."""
         if self.instructions is None:
-            return texts.documented_tool(self.data.tools[name])
-        return texts.instructed_tool(self.instructions[name])
+            return tool_texts.documented_tool(self.data.tools[name])
+        return tool_texts.instructed_tool(self.instructions[name])
 
     def numbered(self, choice: Choice) -> Choice:
         """The choice, to be answered with a number: the instruction's ``ID``, or else the tool's place in the file."""
@@ -58,9 +58,9 @@ class Shown:
             apis.setdefault(one.tool, []).append(one.api)
         for tool, names in apis.items():
             if self.instructions is None:
-                yield texts.documented_calls(self.data.tools[tool], names)
+                yield tool_texts.documented_calls(self.data.tools[tool], names)
             else:
-                yield texts.instructed_calls(self.instructions[tool], names)
+                yield tool_texts.instructed_calls(self.instructions[tool], names)
 
 
 def open_tools(file: Path, name: str, instructions: Path | None = None) -> Shown:
@@ -76,9 +76,11 @@ def open_tools(file: Path, name: str, instructions: Path | None = None) -> Shown
     """
     data = load_data(file, name)
     matched = (
-        texts.match_instructions(instructions, data.tools, texts.command_to_generate(file)) if instructions else None
+        tool_texts.match_instructions(instructions, data.tools, tool_texts.command_to_generate(file))
+        if instructions
+        else None
     )
-    return Shown(file, data, matched, texts.shown(file, instructions))
+    return Shown(file, data, matched, tool_texts.shown(file, instructions))
 
 
 def load_queries(file: Path) -> dict[str, str]:
@@ -116,7 +118,7 @@ def make_choices(tools: Shown, size: int, seed: int, similarity: Similarity) -> 
     """
     records = single_tool_requests(tools)
     names = list(tools.data.tools)
-    described = [texts.documented_tool(tools.data.tools[name]) for name in names]
+    described = [tool_texts.documented_tool(tools.data.tools[name]) for name in names]
     golds = [record.tools[0] for record in records]
     ranked = rank_others([record.query for record in records], golds, names, described, similarity)
     try:

@@ -18,7 +18,7 @@ from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.easytool.instruction import ToolInstruction
 from opencompass_tooleval.easytool.render import render_doc, render_instruction, to_json
 from opencompass_tooleval.easytool.tool_doc import ToolDoc
-from opencompass_tooleval.easytool.toolbench import texts
+from opencompass_tooleval.easytool.toolbench import tool_texts
 from opencompass_tooleval.easytool.toolbench.records import Record
 
 UNITS = ('api', 'tool')
@@ -109,9 +109,9 @@ def documented_corpus(tools: Mapping[str, ToolDoc], unit: str = 'api', fields: s
     """
     _check(unit, fields)
     if unit == 'tool':
-        write: Callable[[ToolDoc], str] = texts.documented_tool if fields == 'description' else render_doc
+        write: Callable[[ToolDoc], str] = tool_texts.documented_tool if fields == 'description' else render_doc
         return Corpus(DOCUMENTATION, tuple((name,) for name in tools), tuple(write(doc) for doc in tools.values()))
-    say = texts.documented_api if fields == 'description' else texts.api_document
+    say = tool_texts.documented_api if fields == 'description' else tool_texts.api_document
     pairs = [(doc, function) for doc in tools.values() for function in doc.functions]
     return Corpus(DOCUMENTATION, tuple((doc.name, f.name) for doc, f in pairs), tuple(say(*pair) for pair in pairs))
 
@@ -126,7 +126,7 @@ def instructed_corpus(
 
     Args:
         tools: Those of the file's ``api_list``.
-        instructions: Theirs, as :func:`~opencompass_tooleval.easytool.toolbench.texts.match_instructions` gives them.
+        instructions: Theirs, as :func:`~opencompass_tooleval.easytool.toolbench.tool_texts.match_instructions` gives them.
         unit: One of ``UNITS``.
         fields: One of ``FIELDS``.
 
@@ -135,7 +135,7 @@ def instructed_corpus(
     """
     _check(unit, fields)
     if unit == 'tool':
-        write = texts.instructed_tool if fields == 'description' else render_instruction
+        write = tool_texts.instructed_tool if fields == 'description' else render_instruction
         return Corpus(
             INSTRUCTIONS, tuple((name,) for name in tools), tuple(write(instructions[name]) for name in tools)
         )
@@ -144,9 +144,11 @@ def instructed_corpus(
         guided = {function.name: function for function in instructions[name].functions}
         for function in doc.functions:
             keys.append((name, function.name))
-            text = texts.instructed_api(instructions[name], guided[function.name])
+            text = tool_texts.instructed_api(instructions[name], guided[function.name])
             more = (
-                '' if fields == 'description' else to_json(texts.guideline(instructions[name], guided[function.name]))
+                ''
+                if fields == 'description'
+                else to_json(tool_texts.guideline(instructions[name], guided[function.name]))
             )
             documents.append(f'{text} {more}'.strip())
     return Corpus(INSTRUCTIONS, tuple(keys), tuple(documents))

@@ -30,7 +30,7 @@ from opencompass_tooleval.easytool.toolbench.score_selection import (
     score_choice,
     score_choices,
 )
-from opencompass_tooleval.easytool.toolbench.texts import match_instructions
+from opencompass_tooleval.easytool.toolbench.tool_texts import match_instructions
 from tests.easytool.shared_data import DATA, real
 from tests.easytool.toolbench.support import DEMO, HOSTILE, Words, demo
 
