@@ -126,7 +126,7 @@ def instructed_corpus(
 
     Args:
         tools: Those of the file's ``api_list``.
-        instructions: Theirs, as :func:`~opencompass_tooleval.easytool.toolbench.tool_texts.match_instructions` gives them.
+        instructions: Theirs, as ``tool_texts.match_instructions`` gives them.
         unit: One of ``UNITS``.
         fields: One of ``FIELDS``.
 
