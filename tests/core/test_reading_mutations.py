@@ -26,6 +26,7 @@ from opencompass_tooleval.easytool.funcqa import reading as funcqa
 from opencompass_tooleval.easytool.restbench.answers import read_path
 from opencompass_tooleval.easytool.toolbench.answers import read_value
 from opencompass_tooleval.easytool.toolbench.success import parse_verdict
+from opencompass_tooleval.easytool.validate import Fault
 from opencompass_tooleval.teval.answers import POSTPROCESSORS
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.reading import is_json, read
@@ -116,6 +117,8 @@ READERS: dict[str, Callable[[str], Any]] = {
 def shown(read: Any) -> tuple[str, Any]:
     """What was read in a word or two (its rung and reason), and all of it."""
     rung, reason = getattr(read, 'rung', ''), getattr(read, 'reason', '')
+    if isinstance(read, list) and read and isinstance(read[0], Fault):
+        return ' '.join(fault.code for fault in read), None  # its words may change
     value = getattr(read, 'value', read)
     if rung == 'repaired':
         value = None  # which value it is depends on the release of json_repair
