@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from mmengine.config import Config
 from opencompass.registry import RUNNERS
 from opencompass.runners import LocalRunner
 from opencompass.runners.local import get_command_template
@@ -110,7 +111,7 @@ class ToolEvalLocalRunner(LocalRunner):
         log.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix='tooleval-task-') as folder:  # readable for its owner alone: it may hold keys
             config = str(Path(folder, 'params.py'))
-            task.cfg.dump(config)
+            Config(task.cfg.to_dict(), format_python_code=False).dump(config)  # formatting takes longer than a task
             template = get_command_template(list(gpu_ids))
             command = task.get_command(config, template)
             if stage is None or _TORCHRUN in command:
