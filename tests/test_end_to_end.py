@@ -1,6 +1,6 @@
 """The whole ``opencompass`` command, started in folders outside this repository.
 
-The runs without a config file, with a kill and with faults have OpenCompass's own runner and tasks, which are programs
+The runs without a config file, of the wrappers, with a kill and with faults have OpenCompass's own runner and tasks, which are programs
 that import for themselves; the first of them starts with the command itself. All runs that the selected tests need are
 started together, two at a time, and each test waits for its own.
 """
@@ -212,7 +212,7 @@ def run_wrappers(bench: Bench) -> Run:
         f' dict(api, openai_api_base={server.url!r})]'
     )
     try:
-        return bench.new('wrappers').go_config(config(models, WRAPPER_STEMS, test_range=WRAPPER_RANGE))
+        return bench.new('wrappers').go_config(config(models, WRAPPER_STEMS, test_range=WRAPPER_RANGE, built_in=99))
     finally:
         server.stop()
 
