@@ -1,8 +1,8 @@
 """The whole ``opencompass`` command, started in folders outside this repository.
 
-The runs without a config file, of the wrappers, with a kill and with faults have OpenCompass's own runner and tasks, which are programs
-that import for themselves; the first of them starts with the command itself. All runs that the selected tests need are
-started together, two at a time, and each test waits for its own.
+The runs without a config file, of the wrappers, with a kill and with faults have OpenCompass's own runner and tasks,
+which are programs that import for themselves; the first of them starts with the command itself. All runs that the
+selected tests need are started together, two at a time, and each test waits for its own.
 """
 
 from __future__ import annotations
