@@ -177,8 +177,8 @@ def test_every_room_has_a_readme(room: str) -> None:
         'opencompass_tooleval.sweep.recorded',
         'opencompass_tooleval.sweep.comparing',
         'opencompass_tooleval.sweep.importing',
-        'opencompass_tooleval.sweep.retry',
-        'opencompass_tooleval.sweep.status',
+        'opencompass_tooleval.sweep.unanswered',
+        'opencompass_tooleval.sweep.progress',
     ],
 )
 def test_importing_costs_no_framework(module: str) -> None:

@@ -49,8 +49,8 @@ from opencompass_tooleval.easytool.sources.teval import find_api_list
 from opencompass_tooleval.easytool.template import template_instruction
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.easytool.toolbench import success
-from opencompass_tooleval.easytool.toolbench.calls import make_request
 from opencompass_tooleval.easytool.toolbench.records import find_file, load_data
+from opencompass_tooleval.easytool.toolbench.request import make_request
 from opencompass_tooleval.easytool.toolbench.responses import error_kind
 from opencompass_tooleval.easytool.toolbench.score_calls import score_calls
 from opencompass_tooleval.easytool.toolbench.score_selection import Choice, score_choice

@@ -247,8 +247,8 @@ def benchmark_funcqa(data: Path, instructions: Path) -> dict[str, float]:
     from opencompass_tooleval.easytool.funcqa.adapter import FuncQADialogues, ToolEvalFuncQADataset
     from opencompass_tooleval.host.api_model import ToolEvalOpenAI
     from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
-    from opencompass_tooleval.host.rounds import RoundsRunner
     from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
+    from opencompass_tooleval.host.rounds_runner import RoundsRunner
 
     dialogues = {'type': FuncQADialogues, 'method': 'easytool', 'instructions': str(instructions)}
     options = FuncQAOptions(load_instructions(instructions))

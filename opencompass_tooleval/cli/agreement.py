@@ -11,7 +11,7 @@ from rich.table import Table
 
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, write_outputs
-from opencompass_tooleval.ultratool.agreement import Agreement, agree
+from opencompass_tooleval.ultratool.judge_correlation import Agreement, agree
 from opencompass_tooleval.ultratool.judgement_rows import check_single, load_judgements
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.records import find_subset

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
-from opencompass_tooleval.host.plan import Plan, make_plan
+from opencompass_tooleval.host.planned_jobs import Plan, make_plan
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
 _NUMBERS = ('jobs', 'GPUs\neach', 'data\nsets', 'done', 'samples', 'prompt\ntokens', 'evaluation\njobs')

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from opencompass_tooleval.cli.options import WorkDirArgument
 from opencompass_tooleval.sweep.interrupts import Interrupts
-from opencompass_tooleval.sweep.retry import accepting, find_unanswered, in_config, reopen
+from opencompass_tooleval.sweep.unanswered import accepting, find_unanswered, in_config, reopen
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
-from opencompass_tooleval.sweep.status import Cell, State, abbrs, look
+from opencompass_tooleval.sweep.progress import Cell, State, abbrs, look
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
 

@@ -17,7 +17,7 @@ from opencompass_tooleval.easytool.reply import Description
 from opencompass_tooleval.easytool.split import Limit, split
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.host.judging import settings_hash
-from opencompass_tooleval.host.rounds import Outcome, RoundsRunner
+from opencompass_tooleval.host.rounds_runner import Outcome, RoundsRunner
 from opencompass_tooleval.sweep.journal import Journal
 
 DEFAULT_OUT_LEN = 1024

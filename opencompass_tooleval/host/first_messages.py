@@ -14,8 +14,8 @@ from opencompass.utils import build_dataset_from_cfg, get_logger
 
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.host.conversation import Conversation
-from opencompass_tooleval.host.rounds import conversation_of
 from opencompass_tooleval.host.rounds_inferencer import DIALOGUES
+from opencompass_tooleval.host.rounds_runner import conversation_of
 
 
 def read_datasets(config: Path) -> list[dict[str, Any]]:

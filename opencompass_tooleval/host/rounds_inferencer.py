@@ -13,7 +13,7 @@ from opencompass_tooleval.core.rounds import Rounds
 from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.inferencer import Questions, ToolEvalGenInferencer
-from opencompass_tooleval.host.rounds import RoundsRunner
+from opencompass_tooleval.host.rounds_runner import RoundsRunner
 from opencompass_tooleval.sweep.journal import Journal, Row
 
 DIALOGUES = Registry('tooleval_dialogues')

@@ -19,7 +19,7 @@ from opencompass_tooleval.core.tables import column_error, errors_of
 from opencompass_tooleval.core.words import explained
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.host.last_screen import Missing, missing_lines, screen
-from opencompass_tooleval.sweep.tables import published_columns
+from opencompass_tooleval.sweep.published_columns import published_columns
 from opencompass_tooleval.sweep.work_dir import WorkDir, last_error
 
 VERBOSE = 'TOOLEVAL_VERBOSE'

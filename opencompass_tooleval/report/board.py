@@ -150,7 +150,7 @@ def boards(material: Material, columns: Columns) -> list[Board]:
 
     Args:
         material: What was measured.
-        columns: As :func:`~opencompass_tooleval.sweep.tables.published_columns` gives it.
+        columns: As :func:`~opencompass_tooleval.sweep.published_columns.published_columns` gives it.
     """
     present = set(material.datasets)
     groups: dict[str, dict[str, Mapping[Score, float]]] = {}

@@ -37,7 +37,7 @@ from opencompass_tooleval.report.samples import SampleFiles
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.teval_figures import teval_figures
 from opencompass_tooleval.report.ultratool_figures import ultratool_figures
-from opencompass_tooleval.sweep.tables import published_columns
+from opencompass_tooleval.sweep.published_columns import published_columns
 from opencompass_tooleval.sweep.whole_file import naming
 
 MARKER = '.tooleval-report'

@@ -19,7 +19,7 @@ from opencompass_tooleval.core.paired import (
     pairs_of,
     why_unpaired,
 )
-from opencompass_tooleval.sweep.tables import published_columns
+from opencompass_tooleval.sweep.published_columns import published_columns
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
 _NOT_SETTINGS = {'judge_calls', 'judgements'}

@@ -22,9 +22,9 @@ from opencompass_tooleval.easytool.toolbench.records import load_data
 from opencompass_tooleval.report.read import read as read_runs
 from opencompass_tooleval.sweep.journal import Journal
 from opencompass_tooleval.sweep.lock import holder_of
+from opencompass_tooleval.sweep.progress import look
 from opencompass_tooleval.sweep.recorded import load_recorded
 from opencompass_tooleval.sweep.shards import read_predictions
-from opencompass_tooleval.sweep.status import look
 from opencompass_tooleval.sweep.work_dir import WorkDir
 from opencompass_tooleval.teval.records import load_samples
 from opencompass_tooleval.ultratool.build_read import read_samples

@@ -13,7 +13,7 @@ from opencompass_tooleval.easytool.funcqa.subsets import SUBSETS as FUNCQA
 from opencompass_tooleval.easytool.restbench.subsets import SUBSETS as RESTBENCH
 from opencompass_tooleval.easytool.toolbench.retrieval import METRICS as RETRIEVAL
 from opencompass_tooleval.easytool.toolbench.subsets import SUBSETS as TOOLBENCH
-from opencompass_tooleval.sweep.tables import published_columns
+from opencompass_tooleval.sweep.published_columns import published_columns
 from opencompass_tooleval.teval.subsets import SUBSETS as TEVAL
 from opencompass_tooleval.ultratool.subsets import SUBSETS as ULTRATOOL
 

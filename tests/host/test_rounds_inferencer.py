@@ -17,7 +17,7 @@ from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.host.inferencer import InfraFailureError
 from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
-from opencompass_tooleval.sweep.retry import find_unanswered, reopen
+from opencompass_tooleval.sweep.unanswered import find_unanswered, reopen
 from opencompass_tooleval.sweep.work_dir import WorkDir
 from tests.host.test_inferencer import RowsDataset, StubModel, make_rows
 

@@ -36,7 +36,7 @@ from opencompass_tooleval.report.samples import index_of, messages_of
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.teval_figures import TWO_FORMATS, teval_figures
 from opencompass_tooleval.report.ultratool_figures import ultratool_figures
-from opencompass_tooleval.sweep.tables import published_columns
+from opencompass_tooleval.sweep.published_columns import published_columns
 from opencompass_tooleval.sweep.work_dir import WorkDir
 from tests.report.support import HOSTILE, add, arguments_of, detail, plain_run, result_of, write
 

@@ -13,7 +13,7 @@ from opencompass_tooleval.report.overview import Overview, overview
 from opencompass_tooleval.report.read import read
 from opencompass_tooleval.report.samples import SampleFiles, tasks_of, trace_of
 from opencompass_tooleval.sweep.comparing import Side, compare
-from opencompass_tooleval.sweep.tables import published_columns
+from opencompass_tooleval.sweep.published_columns import published_columns
 from opencompass_tooleval.sweep.work_dir import WorkDir
 from tests.report.support import add, detail, result_of
 

@@ -13,7 +13,7 @@ from mmengine.config import Config
 import opencompass_tooleval
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.sweep.dumped_config import MAX_BYTES, read_dumped
-from opencompass_tooleval.sweep.retry import accepting
+from opencompass_tooleval.sweep.unanswered import accepting
 
 CONFIGS = Path(opencompass_tooleval.__file__).parent / 'configs'
 

@@ -10,9 +10,9 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.easytool.instruction import ToolInstruction
 from opencompass_tooleval.easytool.toolbench import tool_texts
-from opencompass_tooleval.easytool.toolbench.calls import Request, make_request
 from opencompass_tooleval.easytool.toolbench.candidates import choose, rank_others
 from opencompass_tooleval.easytool.toolbench.records import FILE_TABLE, MEND, Data, Record, load_data
+from opencompass_tooleval.easytool.toolbench.request import Request, make_request
 from opencompass_tooleval.easytool.toolbench.score_selection import Choice
 
 

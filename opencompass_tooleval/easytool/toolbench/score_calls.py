@@ -18,7 +18,7 @@ from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.core.result import OK, SampleScore
 from opencompass_tooleval.easytool.instruction import Parameter
 from opencompass_tooleval.easytool.toolbench.answers import read_value
-from opencompass_tooleval.easytool.toolbench.calls import Request, Signature
+from opencompass_tooleval.easytool.toolbench.request import Request, Signature
 from opencompass_tooleval.easytool.toolbench.score_selection import plain
 from opencompass_tooleval.easytool.toolbench.values import unfit
 

@@ -15,7 +15,7 @@ from opencompass_tooleval.easytool.funcqa.records import TABLE, parse_payload
 from opencompass_tooleval.easytool.funcqa.subsets import METHODS
 from opencompass_tooleval.easytool.funcqa.trajectory import parse_trajectory
 from opencompass_tooleval.easytool.shapes import dump_instructions
-from opencompass_tooleval.sweep.tables import published_columns
+from opencompass_tooleval.sweep.published_columns import published_columns
 from tests.easytool.funcqa.support import INSTRUCTIONS as INSTRUCTED
 from tests.easytool.funcqa.support import drive
 from tests.easytool.shared_data import DEMO, real

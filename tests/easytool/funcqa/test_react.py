@@ -29,7 +29,7 @@ from opencompass.models import HuggingFacewithChatTemplate
 
 from opencompass_tooleval.host.fixed_models import OracleModel
 from opencompass_tooleval.host.lagent_bridge import react_rounds
-from opencompass_tooleval.host.rounds import RoundsRunner
+from opencompass_tooleval.host.rounds_runner import RoundsRunner
 
 RECORD = Record(
     id='0',

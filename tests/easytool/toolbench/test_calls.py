@@ -14,9 +14,9 @@ from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.variants import compare
 from opencompass_tooleval.easytool.template import sample_value
 from opencompass_tooleval.easytool.toolbench.build import make_requests, open_tools
-from opencompass_tooleval.easytool.toolbench.calls import Request, gold_answer, parse_request
 from opencompass_tooleval.easytool.toolbench.prompts import calls_prompt
 from opencompass_tooleval.easytool.toolbench.records import find_file
+from opencompass_tooleval.easytool.toolbench.request import Request, gold_answer, parse_request
 from opencompass_tooleval.easytool.toolbench.score_calls import breakdown, score_calls, score_requests, total
 from tests.easytool.shared_data import real
 from tests.easytool.toolbench.support import DEMO, HOSTILE

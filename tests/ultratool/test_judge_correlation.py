@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from opencompass_tooleval.cli.agreement import agreement
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.verdicts import FAILED, JUDGED, MISSING
-from opencompass_tooleval.ultratool.agreement import agree, pearson
 from opencompass_tooleval.ultratool.judge import LABELS
+from opencompass_tooleval.ultratool.judge_correlation import agree, pearson
 from opencompass_tooleval.ultratool.records import find_subset
 from opencompass_tooleval.ultratool.score_judged import Judged
 from tests.ultratool.support import PREDICTIONS, real

@@ -1,4 +1,4 @@
-"""sweep/status and sweep/work_dir: journals, locks and logs as tasks write them, and what is read from them."""
+"""sweep/progress and sweep/work_dir: journals, locks and logs as tasks write them, and what is read from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 from opencompass_tooleval.cli.status import show_status
 from opencompass_tooleval.sweep.journal import Journal
 from opencompass_tooleval.sweep.lock import exclusive, lock_path, sweep_lock
-from opencompass_tooleval.sweep.status import Cell, State, dataset_abbr, look, model_abbr
+from opencompass_tooleval.sweep.progress import Cell, State, dataset_abbr, look, model_abbr
 from opencompass_tooleval.sweep.work_dir import WorkDir, last_error
 
 PREFIX = '11/21 12:17:33 - OpenCompass - '

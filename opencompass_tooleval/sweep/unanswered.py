@@ -10,8 +10,8 @@ from typing import Any
 from opencompass_tooleval.sweep.dumped_config import read_dumped
 from opencompass_tooleval.sweep.journal import Journal
 from opencompass_tooleval.sweep.lock import InUseError, exclusive, is_held, lock_path, sweep_lock
+from opencompass_tooleval.sweep.progress import abbrs_of
 from opencompass_tooleval.sweep.shards import read_predictions, whole_name
-from opencompass_tooleval.sweep.status import abbrs_of
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
 

@@ -1,4 +1,4 @@
-"""host/plan on data sets that are split over several jobs."""
+"""host/planned_jobs on data sets that are split over several jobs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from mmengine.config import Config
 from opencompass.registry import PARTITIONERS
 
-from opencompass_tooleval.host.plan import ModelPlan, make_plan
+from opencompass_tooleval.host.planned_jobs import ModelPlan, make_plan
 
 CONFIG = """
 from mmengine.config import read_base
