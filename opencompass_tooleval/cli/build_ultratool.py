@@ -77,7 +77,7 @@ def _log(out: Path, entries: Mapping[str, Any]) -> None:
 
 def _compare(task: str, rows: Sequence[Row], official: Sequence[Row]) -> str:
     keys = list(official[0])
-    equal = {key: sum(one[key] == right[key] for one, right in zip(rows, official, strict=False)) for key in keys}
+    equal = {key: sum(made[key] == right[key] for made, right in zip(rows, official, strict=False)) for key in keys}
     return ', '.join(f'{key} {count}' for key, count in equal.items()) + f' of {len(official)}'
 
 

@@ -114,8 +114,11 @@ def compare_models(
             stream = stack.enter_context(temporary.open('w', encoding='utf-8', errors='backslashreplace'))
 
         def sink(dataset: str, different: Sequence[Difference]) -> None:
-            for one in different if stream else ():
-                line = {**sample_row(dataset, one, 'values', 'reason', 'parsed'), 'gold': one.a.get('gold')}
+            for difference in different if stream else ():
+                line = {
+                    **sample_row(dataset, difference, 'values', 'reason', 'parsed'),
+                    'gold': difference.a.get('gold'),
+                }
                 print(json.dumps(line, ensure_ascii=False), file=stream)
 
         def progress(names: Sequence[str]) -> Iterable[str]:

@@ -37,13 +37,13 @@ def find_file(place: str) -> Path | None:
 
 def read_files(files: DataFiles) -> FilesOnDisk:
     """Looks for files and reads them."""
-    found = {place: find_file(place) for place in (*files.places, *files.optional)}
-    missing = [place for place in files.places if found[place] is None]
+    paths = {place: find_file(place) for place in (*files.places, *files.optional)}
+    missing = [place for place in files.places if paths[place] is None]
     if missing == list(files.places):
         return FilesOnDisk(files)
     if missing:
         return FilesOnDisk(files, fault=f'{missing[0]} is missing beside {files.places[0]}')
     try:
-        return FilesOnDisk(files, files.read(list(found.values())))
+        return FilesOnDisk(files, files.read(list(paths.values())))
     except DataError as error:
         return FilesOnDisk(files, fault=str(error))

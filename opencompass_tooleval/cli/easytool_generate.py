@@ -105,7 +105,7 @@ def _by_model(
     except Exception as error:  # whatever the model's library raises, such as for a wrong key
         mend = f'mend it and run again: what was answered is kept in {journal.path}'
         raise DataError(config, f'the model failed ({type(error).__name__}: {str(error)[:500]})', mend=mend) from error
-    made = [one.instruction for one in generation.generated]
+    made = [tool.instruction for tool in generation.generated]
     if made:
         _write(out, made, shape)
     if not generation.failed:
@@ -139,9 +139,9 @@ def _report(docs: Sequence[ToolDoc], made: Sequence[ToolInstruction], model: str
 
 def _counts(generation: Generation) -> dict[str, Any]:
     listed = [
-        {'tool': one.tool, 'function': one.function, 'reason': one.fault.code, 'said': one.fault.message}
-        for made in generation.generated
-        for one in made.listed
+        {'tool': row.tool, 'function': row.function, 'reason': row.fault.code, 'said': row.fault.message}
+        for tool in generation.generated
+        for row in tool.listed
     ]
     return {
         'calls': generation.calls,
@@ -159,10 +159,10 @@ def _finish(console: Console, out: Path, report: dict[str, Any], json_out: str |
     def say(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    for one in report['listed']:
-        where = f'{one["tool"]}: {one["function"]}: no example' if one['function'] else f'{one["tool"]}: description'
-        taken = '' if one['function'] else ' is taken from the documentation'
-        say(f'LISTED {where}{taken} ({one["reason"]}: {one["said"]})')
+    for row in report['listed']:
+        where = f'{row["tool"]}: {row["function"]}: no example' if row['function'] else f'{row["tool"]}: description'
+        taken = '' if row['function'] else ' is taken from the documentation'
+        say(f'LISTED {where}{taken} ({row["reason"]}: {row["said"]})')
     for tool, reason in report['failed'].items():
         say(f'FAILED {tool}: {reason}')
     asked = f'{report["calls"]} calls, {report["tokens"]} tokens'

@@ -55,8 +55,8 @@ def _group(table: dict[str, tuple[str, str]], help: str, **more: bool) -> typer.
     def load(name: str) -> Command:
         module, _, function = table[name][0].partition(':')
         command = getattr(importlib.import_module(f'opencompass_tooleval.cli.{module}'), function)
-        found: Command = command() if function in PER_BENCHMARK else command
-        return found
+        command_or_group: Command = command() if function in PER_BENCHMARK else command
+        return command_or_group
 
     summaries = {name: summary for name, (_, summary) in table.items()}
     return command_group(summaries, load, help=help, pretty_exceptions_enable=False, **more)
@@ -69,8 +69,8 @@ build_app = _group(BUILD, COMMANDS['build'][1], add_completion=False)
 easytool_app = _group(EASYTOOL, COMMANDS['easytool'][1], add_completion=False)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
         from importlib.metadata import version
 
         typer.echo(f'opencompass-tooleval {version("opencompass-tooleval")}')

@@ -30,16 +30,16 @@ def _print(plan: Plan) -> None:
     table.add_column('model', overflow='fold')
     for column in _NUMBERS:
         table.add_column(column, justify='right', no_wrap=True)
-    for one in plan.models:
-        numbers = (one.jobs, one.gpus, one.datasets, one.done, one.samples, one.prompt_tokens, one.evaluations)
-        table.add_row(escape(one.model), *(f'{number:,}' for number in numbers))
+    for row in plan.models:
+        numbers = (row.jobs, row.gpus, row.datasets, row.done, row.samples, row.prompt_tokens, row.evaluations)
+        table.add_row(escape(row.model), *(f'{number:,}' for number in numbers))
     console = Console()
     console.print(table)
-    jobs = sum(one.jobs for one in plan.models)
-    largest = max((one.gpus for one in plan.models if one.jobs), default=0)
+    jobs = sum(row.jobs for row in plan.models)
+    largest = max((row.gpus for row in plan.models if row.jobs), default=0)
     at_once = f', at most {plan.workers} at a time' if plan.workers else ''
     console.print(f'{jobs} inference jobs{at_once}; the largest takes {largest} GPUs', markup=False)
-    for counter in sorted({one.counter for one in plan.models}):
+    for counter in sorted({row.counter for row in plan.models}):
         console.print(f'prompt tokens by {counter}; dialogues of several rounds are not counted', markup=False)
 
 

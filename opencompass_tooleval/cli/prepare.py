@@ -32,22 +32,22 @@ def _in_source(source: Path | None) -> Callable[[DataFiles], dict[str, Path]]:
             by_name.setdefault(path.name, []).append(path)
 
     def find(files: DataFiles) -> dict[str, Path]:
-        found: dict[str, Path] = {}
+        by_place: dict[str, Path] = {}
         for place in (*files.places, *files.optional):
             tail = PurePath(place).parts[-files.parts :]
             for path in by_name.get(tail[-1], ()):
                 if path.parts[-files.parts :] == tail:
-                    found.setdefault(place, path)
-        return found
+                    by_place.setdefault(place, path)
+        return by_place
 
     return find
 
 
-def _verify(files: DataFiles, found: Mapping[str, Path], mend: str) -> Content:
-    content = files.read([found.get(place) for place in (*files.places, *files.optional)])
+def _verify(files: DataFiles, by_place: Mapping[str, Path], mend: str) -> Content:
+    content = files.read([by_place.get(place) for place in (*files.places, *files.optional)])
     difference = content.differences(files.published)
     if files.exact and difference:
-        raise DataError(found[files.places[0]], difference, mend=mend)
+        raise DataError(by_place[files.places[0]], difference, mend=mend)
     return content
 
 
@@ -62,22 +62,22 @@ def _copy(path: Path, place: str) -> str:
     return f'copied {target}'
 
 
-def _bring(files: DataFiles, found: Mapping[str, Path], source: Path, mend: str) -> Iterator[str]:
+def _bring(files: DataFiles, by_place: Mapping[str, Path], source: Path, mend: str) -> Iterator[str]:
     """Verifies and copies files that belong together; says of each what was done."""
     whose = f'{files.name}: ' if len(files.places) > 1 else ''
-    missing = [source / PurePath(place).name for place in files.places if place not in found]
+    missing = [source / PurePath(place).name for place in files.places if place not in by_place]
     for path in missing:
         yield f'DAMAGED {whose}{DataError(path, "the file is missing", mend=mend)}'
     if missing:
         return
     try:
-        content = _verify(files, found, mend)
+        content = _verify(files, by_place, mend)
     except DataError as error:
         yield f'DAMAGED {whose}{error}'
         return
     published = ', '.join(map(str, files.published.values()))
     words = f'{content}  (published: {published})' if content.differences(files.published) else str(content)
-    for place, path in found.items():
+    for place, path in by_place.items():
         done = _copy(path, place)
         yield done if whose else f'{done}: {words}'
     if whose:
@@ -101,8 +101,8 @@ def prepare(benchmark: Benchmark, source: Path | None) -> int:
 
     if source is None and benchmark.fetch:
         source = resolve_name(benchmark.fetch)()
-    found = [(files, places(files)) for places in (_in_source(source),) for files in benchmark.files]
-    if source is None or not any(places for _, places in found):
+    sources = [(files, places(files)) for places in (_in_source(source),) for files in benchmark.files]
+    if source is None or not any(places for _, places in sources):
         if source is not None:
             say(f'no {benchmark.title} file, such as {PurePath(benchmark.files[0].places[0]).name}, in {source}')
         if benchmark.clone:
@@ -110,9 +110,9 @@ def prepare(benchmark: Benchmark, source: Path | None) -> int:
             say(f'{benchmark.origin} Fetch and prepare them with:\n  {benchmark.clone}')
             say(f'  tooleval prepare {benchmark.name} --from {folder}')
         return 1
-    wanted = [(files, places) for files, places in found if files.needed or places]
+    prepared = [(files, places) for files, places in sources if files.needed or places]
     faults = 0
-    for files, places in track(wanted, benchmark.title, console=Console(stderr=True), transient=True):
+    for files, places in track(prepared, benchmark.title, console=Console(stderr=True), transient=True):
         for line in _bring(files, places, source, benchmark.clone or benchmark.prepare):
             faults += line.startswith('DAMAGED')
             say(line)
@@ -123,7 +123,10 @@ def prepare(benchmark: Benchmark, source: Path | None) -> int:
 
 def prepare_commands() -> typer.Typer:
     """A command per benchmark."""
-    summaries = {one.name: f'Bring {one.title} to where OpenCompass looks, verified.' for one in all_benchmarks()}
+    summaries = {
+        benchmark.name: f'Bring {benchmark.title} to where OpenCompass looks, verified.'
+        for benchmark in all_benchmarks()
+    }
 
     def load(name: str) -> Command:
         def run(source: SourceOption = None) -> int:

@@ -39,10 +39,10 @@ def retry_sweep(
         return 0
     config = accepting(work.config())
     unanswered = in_config(unanswered, config.pairs)
-    for one in unanswered:
-        what = 'not finished' if one.samples is None else f'{one.samples} samples in {one.file.name}'
-        left = '' if (one.model, one.dataset) in config.pairs else '; left alone: not in the config of the last run'
-        console.print(f'{one.model} x {one.dataset}: {what}{left}', markup=False)
+    for entry in unanswered:
+        what = 'not finished' if entry.samples is None else f'{entry.samples} samples in {entry.file.name}'
+        left = '' if (entry.model, entry.dataset) in config.pairs else '; left alone: not in the config of the last run'
+        console.print(f'{entry.model} x {entry.dataset}: {what}{left}', markup=False)
     command = [sys.executable, '-m', 'opencompass.cli.main', 'CONFIG', '-w', str(work.path.parent)]
     command += ['-r', work.path.name]
     if dry_run:
@@ -52,7 +52,7 @@ def retry_sweep(
     with Interrupts() as interrupts, tempfile.TemporaryDirectory(prefix='tooleval-retry-') as folder:
         file = Path(folder, 'retry.py')
         config.write(file)
-        reopen(work, [one for one in unanswered if (one.model, one.dataset) in config.pairs])
+        reopen(work, [entry for entry in unanswered if (entry.model, entry.dataset) in config.pairs])
         return _run([str(file) if word == 'CONFIG' else word for word in command], interrupts)
 
 

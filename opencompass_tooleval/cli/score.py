@@ -128,5 +128,7 @@ def _command(benchmark: Benchmark) -> Command:
 
 def score_commands() -> typer.Typer:
     """A command per benchmark."""
-    summaries = {one.name: f'Score recorded answers to one subset of {one.title}.' for one in all_benchmarks()}
+    summaries = {
+        benchmark.name: f'Score recorded answers to one subset of {benchmark.title}.' for benchmark in all_benchmarks()
+    }
     return command_group(summaries, lambda name: _command(find_benchmark(name)), add_completion=False)

@@ -57,12 +57,12 @@ def _record_values(result: Result, metric: str, reading: Reading) -> RecordValue
     values: dict[str, list[float]] = {}
     for detail in details_of(result):
         values.setdefault(str(detail['id']), []).extend(reading(detail, metric))
-    known = {record: own for record, own in values.items() if own}
-    count = sum(map(len, known.values()))
-    total = math.fsum(value for own in known.values() for value in own)
+    with_values = {record: own for record, own in values.items() if own}
+    count = sum(map(len, with_values.values()))
+    total = math.fsum(value for own in with_values.values() for value in own)
     if not count or not math.isclose(100 * total / count, result[metric], rel_tol=1e-9, abs_tol=1e-6):
         return None
-    return {record: (math.fsum(own) / len(own), len(own)) for record, own in known.items()}
+    return {record: (math.fsum(own) / len(own), len(own)) for record, own in with_values.items()}
 
 
 def record_values(result: Result, metric: str) -> tuple[RecordValues | None, ...]:
@@ -150,7 +150,7 @@ def differences(first: Result, second: Result) -> list[Difference]:
 
     Two samples that are wrong in different ways, with the same values, do not differ.
     """
-    found = []
+    different = []
     others = _by_sample(details_of(second))
     for (record, run), a in _by_sample(details_of(first)).items():
         b = others.get((record, run))
@@ -158,5 +158,5 @@ def differences(first: Result, second: Result) -> list[Difference]:
             continue
         size = math.fsum(_apart(value, b['values'][name]) for name, value in a['values'].items() if name in b['values'])
         if size > _NOISE:
-            found.append(Difference(record, run, a, b, size))
-    return found
+            different.append(Difference(record, run, a, b, size))
+    return different

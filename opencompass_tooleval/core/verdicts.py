@@ -102,10 +102,10 @@ def judgement_of_answer(digest: str, judgements: Sequence[J], unjudged: J) -> J:
         judgements: What there is for it, and for other answers to the same.
         unjudged: What stands, with its fault, where there is none, or only of other answers.
     """
-    silent = (one for one in judgements if not one.answer_digest and one.status != MISSING)
+    silent = (row for row in judgements if not row.answer_digest and row.status != MISSING)
     judgement = next((row for row in judgements if row.answer_digest == digest), None) or next(silent, None)
     if judgement is None:
-        fault = OTHER_ANSWER if any(one.answer_digest for one in judgements) else NO_JUDGEMENT
+        fault = OTHER_ANSWER if any(row.answer_digest for row in judgements) else NO_JUDGEMENT
         return replace(unjudged, answer_digest=digest, fault=fault)  # type: ignore[type-var]
     return judgement if judgement.answer_digest else replace(judgement, answer_digest=digest)  # type: ignore[type-var]
 

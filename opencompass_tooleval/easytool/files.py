@@ -29,7 +29,9 @@ def check_counts(file: Path, published: str, counts: Mapping[str, int], row: obj
         row: The row of the table, with the published counts under these names.
     """
     other = [
-        f'{count} {what}, not {wanted}' for what, count in counts.items() if count != (wanted := getattr(row, what))
+        f'{count} {what}, not {published_count}'
+        for what, count in counts.items()
+        if count != (published_count := getattr(row, what))
     ]
     if other:
         logger.warning('%s is not the published %s: %s', file, published, '; '.join(other))

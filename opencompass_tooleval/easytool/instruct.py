@@ -174,7 +174,10 @@ def _tool(name: str, tool: ToolInstruction, function: FunctionInstruction | None
     if described or function is None:
         return entry
     parameters = (*function.required, *function.optional)
-    entry['arguments'] = {'type': 'object', 'properties': {one.name: _property(one) for one in parameters}}
+    entry['arguments'] = {
+        'type': 'object',
+        'properties': {parameter.name: _property(parameter) for parameter in parameters},
+    }
     if function.required:
         entry['arguments']['required'] = [parameter.name for parameter in function.required]
     if function.example:

@@ -28,23 +28,29 @@ SHOWN = 'shown'
 """Column that says, as JSON, what of the provenance only the data set knows, such as what was shown of the tools."""
 
 
-def check_record_ids(expected: Sequence[str], found: Sequence[str]) -> None:
+def check_record_ids(expected: Sequence[str], predicted: Sequence[str]) -> None:
     """Checks that each prediction stands where its record does.
 
     Raises:
         ValueError: A record is missing, doubled, unknown or out of place; the message names the first few.
     """
-    if list(expected) == list(found):
+    if list(expected) == list(predicted):
         return
-    wanted, given = Counter(expected), Counter(found)
+    expected_counts, predicted_counts = Counter(expected), Counter(predicted)
     faults = {
-        'missing': list((wanted - given).elements()),
-        'doubled': [record for record, count in given.items() if record in wanted and count > wanted[record]],
-        'unknown': [record for record in given if record not in wanted],
-        'out of place': [a for a, b in zip(expected, found, strict=False) if a != b],
+        'missing': list((expected_counts - predicted_counts).elements()),
+        'doubled': [
+            record
+            for record, count in predicted_counts.items()
+            if record in expected_counts and count > expected_counts[record]
+        ],
+        'unknown': [record for record in predicted_counts if record not in expected_counts],
+        'out of place': [a for a, b in zip(expected, predicted, strict=False) if a != b],
     }
-    said = '; '.join(f'{len(ids)} {fault}: {", ".join(map(str, ids[:5]))}' for fault, ids in faults.items() if ids)
-    raise ValueError(f'predictions do not belong to the data set ({said}). Delete the predictions file and run again.')
+    listing = '; '.join(f'{len(ids)} {fault}: {", ".join(map(str, ids[:5]))}' for fault, ids in faults.items() if ids)
+    raise ValueError(
+        f'predictions do not belong to the data set ({listing}). Delete the predictions file and run again.'
+    )
 
 
 def check_details(details: Sequence[dict[str, Any]], record_ids: Sequence[str]) -> None:

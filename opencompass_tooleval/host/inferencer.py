@@ -215,9 +215,9 @@ class ToolEvalGenInferencer(GenInferencer):
         if not failed:
             return
         count = sum(failed.values())
-        said = f'{file.stem}: {count} of {len(rows)} samples have no answer ({dict(failed)})'
+        summary = f'{file.stem}: {count} of {len(rows)} samples have no answer ({dict(failed)})'
         if count <= self.max_infra_share * len(rows):
-            get_logger().warning(f'{said}; they count as wrong, under their name')
+            get_logger().warning(f'{summary}; they count as wrong, under their name')
             return
         advice = ['The other answers are kept.']
         if failed[TRUNCATED]:
@@ -228,7 +228,7 @@ class ToolEvalGenInferencer(GenInferencer):
                 'still fails.'
             )
         raise InfraFailureError(
-            f'{said}, more than max_infra_share={self.max_infra_share:.2%} allows. {" ".join(advice)}'
+            f'{summary}, more than max_infra_share={self.max_infra_share:.2%} allows. {" ".join(advice)}'
         )
 
     def _advice_on_length(self, prompts: Sequence[Conversation]) -> str:

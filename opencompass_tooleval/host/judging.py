@@ -182,20 +182,20 @@ class Judge(Generic[Verdict]):
         """Returns id -> verdict for every item that got one in ``TRIES`` tries; the others are missing."""
         kept = self._kept({item.key for item in items})
         if kept:
-            known = sum(item.key in kept for item in items)
-            get_logger().info(f'{self.name}: {known} of {len(items)} judgements are kept from earlier')
+            kept_count = sum(item.key in kept for item in items)
+            get_logger().info(f'{self.name}: {kept_count} of {len(items)} judgements are kept from earlier')
         asked: dict[str, _Asked] = {}
         for position, item in enumerate(items):
             if item.key not in kept:
                 asked.setdefault(item.key, _Asked(item, position))
         faults: dict[str, str] = {}
         for _ in range(TRIES):
-            faults |= self._ask([one for key, one in asked.items() if key not in kept], kept)
+            faults |= self._ask([question for key, question in asked.items() if key not in kept], kept)
         self.faults = {item.id: faults[item.key] for item in items if item.key not in kept}
         return {item.id: kept[item.key] for item in items if item.key in kept}
 
     def _kept(self, keys: set[str]) -> dict[str, Verdict]:
-        found: dict[str, Verdict] = {}
+        verdicts: dict[str, Verdict] = {}
         for file in sorted(self.folder.glob('*.jsonl')):
             for row in Journal(file).rows():
                 key = str(row.get('key'))
@@ -203,8 +203,8 @@ class Judge(Generic[Verdict]):
                     continue
                 verdict = self._read(str(row.get('reply', '')))
                 if not isinstance(verdict, Unread):
-                    found[key] = verdict
-        return found
+                    verdicts[key] = verdict
+        return verdicts
 
     def _verdict(self, reply: Any) -> Verdict | Unread:
         reason = str(getattr(reply, 'reason', None) or '')
@@ -222,7 +222,7 @@ class Judge(Generic[Verdict]):
         size = self._cfg.get('batch_size') or _DEFAULT_BATCH
         for start in tqdm(range(0, len(asked), size), desc=f'judging by {self.name}', unit='batch'):
             batch = asked[start : start + size]
-            prompts = [self._conversation(one) for one in batch]
+            prompts = [self._conversation(question) for question in batch]
             max_out_len = self._cfg.get('max_out_len') or _DEFAULT_OUT_LEN
             ended = None
             replies: Sequence[Any]
@@ -232,27 +232,27 @@ class Judge(Generic[Verdict]):
                 replies, ended = error.answers, error
             self.calls += len(batch)
             rows: dict[int, dict[str, str]] = {}
-            for one, reply in zip(batch, replies, strict=True):
+            for question, reply in zip(batch, replies, strict=True):
                 if reply is None:  # not asked any more
                     continue
-                row = {'key': one.item.key, 'id': one.item.id}
+                row = {'key': question.item.key, 'id': question.item.id}
                 verdict = self._verdict(reply)
                 if not isinstance(verdict, Unread):
-                    kept[one.item.key] = verdict
-                    rows[one.position] = {**row, 'reply': str(reply)}
+                    kept[question.item.key] = verdict
+                    rows[question.position] = {**row, 'reply': str(reply)}
                     continue
-                faults[one.item.key] = verdict.why
+                faults[question.item.key] = verdict.why
                 if reply and not verdict.why.startswith(INFRA) and self._unread < MAX_UNREAD:
                     self._unread += 1
-                    rows[one.position] = {**row, 'fault': verdict.why, 'reply': bounded_text(reply, _UNREAD_CHARS)}
+                    rows[question.position] = {**row, 'fault': verdict.why, 'reply': bounded_text(reply, _UNREAD_CHARS)}
             if rows:
                 self._journal.append(rows)
             if ended:
                 raise ended
         return faults
 
-    def _conversation(self, one: _Asked) -> Conversation:
-        prompt = one.item.prompt.encode('utf-8', 'replace').decode('utf-8')  # half a surrogate pair cannot be sent
-        entry = {'record_id': one.item.id, 'source': self._source, 'idx': one.position, 'gold_answer': ''}
-        system = [Message('system', one.item.system)] if one.item.system else []
+    def _conversation(self, question: _Asked) -> Conversation:
+        prompt = question.item.prompt.encode('utf-8', 'replace').decode('utf-8')  # half a surrogate pair cannot be sent
+        entry = {'record_id': question.item.id, 'source': self._source, 'idx': question.position, 'gold_answer': ''}
+        system = [Message('system', question.item.system)] if question.item.system else []
         return Conversation.of([*system, Message('user', prompt)], entry)

@@ -105,7 +105,7 @@ class _Sizes:
         return self._known[key]
 
 
-def _wanted(cfg: Config, model: str) -> set[str]:
+def _datasets_of(cfg: Config, model: str) -> set[str]:
     """Abbrs of the data sets that a model is to do."""
     combinations = cfg.get('model_dataset_combinations') or [{'models': cfg['models'], 'datasets': cfg['datasets']}]
     return {
@@ -178,14 +178,14 @@ def _model_plan(
     for dataset in todo[abbr]:
         size, texts = sizes.of(dataset)
         tokens += size * sum(counter.count(texts)) / max(1, len(texts))
-    wanted = _wanted(cfg, abbr)
-    left = {whole_name(dataset_abbr_from_cfg(part), wanted) for part in todo[abbr]}
+    abbrs = _datasets_of(cfg, abbr)
+    left = {whole_name(dataset_abbr_from_cfg(part), abbrs) for part in todo[abbr]}
     return ModelPlan(
         model=abbr,
         jobs=jobs[abbr],
         gpus=int(model.get('run_cfg', {}).get('num_gpus', 0)),
         datasets=len(left),
-        done=len(wanted - left),
+        done=len(abbrs - left),
         samples=sum(sizes.of(dataset)[0] for dataset in todo[abbr]),
         prompt_tokens=round(tokens),
         counter=counter.name,

@@ -107,8 +107,8 @@ class ToolEvalSummarizer(DefaultSummarizer):
         except ImportError as error:
             print(f"WARNING no report: {error}; pip install 'opencompass-tooleval[report]'")
         except Exception as error:  # a result may hold anything; a fault of the report is none of the sweep
-            said = ' '.join(str(error).split())
-            print(f'WARNING no report: {type(error).__name__}: {said}')
+            message = ' '.join(str(error).split())
+            print(f'WARNING no report: {type(error).__name__}: {message}')
 
     def _format_table(
         self,
@@ -168,15 +168,15 @@ class ToolEvalSummarizer(DefaultSummarizer):
         names = {str(group['name']) for group in self.summary_groups}
         columns = {name: shares for name, shares in published_columns().items() if name[0] in names}
         for model in map(model_abbr_from_cfg, self.model_cfgs):
-            mine = {dataset: errors_of(result) for (name, dataset), result in results.items() if name == model}
-            errors = {(dataset, metric): error for dataset, of in mine.items() for metric, error in of.items()}
+            by_dataset = {dataset: errors_of(result) for (name, dataset), result in results.items() if name == model}
+            errors = {(dataset, metric): error for dataset, of in by_dataset.items() for metric, error in of.items()}
             tables: dict[str, dict[str, float]] = {}
             for (table, column), shares in columns.items():
                 error = column_error(shares, errors)
                 if error is not None:
                     tables.setdefault(table, {})[column] = error
-            for table, known in tables.items():
-                yield f'  {model} / {table}: {_shown(known)}'
+            for table, errors_of_columns in tables.items():
+                yield f'  {model} / {table}: {_shown(errors_of_columns)}'
 
     def _notes(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
         foreign: Counter[str] = Counter()

@@ -21,16 +21,16 @@ class Failures:
     """Collects what failed in one task."""
 
     def __init__(self) -> None:
-        self._said: list[str] = []
+        self._failures: list[str] = []
 
     def attempt(self, work: Callable[[], None], dataset_cfg: object) -> None:
         """Does ``work`` for a data set; an exception is logged and kept."""
         try:
             work()
         except Exception as error:
-            said = f'{dataset_abbr_from_cfg(dataset_cfg)}: {type(error).__name__}: {error}'
-            get_logger().exception(f'FAILED {said}')
-            self._said.append(said)
+            failure = f'{dataset_abbr_from_cfg(dataset_cfg)}: {type(error).__name__}: {error}'
+            get_logger().exception(f'FAILED {failure}')
+            self._failures.append(failure)
 
     def check(self) -> None:
         """Ends the task.
@@ -38,8 +38,8 @@ class Failures:
         Raises:
             TaskFailedError: Something failed; the message lists it.
         """
-        if self._said:
-            raise TaskFailedError(f'{len(self._said)} data sets failed:\n' + '\n'.join(self._said))
+        if self._failures:
+            raise TaskFailedError(f'{len(self._failures)} data sets failed:\n' + '\n'.join(self._failures))
 
 
 class CommandOfTask:

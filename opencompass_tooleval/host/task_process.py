@@ -75,8 +75,8 @@ def as_module(command: str, script: str, stage: str) -> str:
     Raises:
         ValueError: The script is not in the command.
     """
-    interpreter, found, config = command.partition(f' {script} ')
-    if not found:
+    interpreter, separator, config = command.partition(f' {script} ')
+    if not separator:
         raise ValueError(f'{script} is not in the command {command!r}')
     if interpreter.startswith(sys.executable):  # OpenCompass quotes nothing
         interpreter = shlex.quote(sys.executable) + interpreter.removeprefix(sys.executable)

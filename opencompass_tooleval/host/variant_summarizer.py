@@ -53,7 +53,7 @@ class VariantSummarizer(ToolEvalSummarizer):
         super().__init__(config, dataset_abbrs, summary_groups, report)
         self.tokenizer, self.resamples, self.seed = tokenizer, resamples, seed
         self._scores: Mapping[str, Mapping[str, Mapping[str, float]]] = {}
-        self._said: list[str] = []
+        self._notes_written: list[str] = []
 
     def _calculate_group_metrics(self, *args: Any) -> Any:
         """Keeps the scores of the tables, which no file has."""
@@ -63,15 +63,15 @@ class VariantSummarizer(ToolEvalSummarizer):
 
     def _more_tables(self, path: Path, verbose: bool) -> Sequence[Path]:
         rows = list(self._rows())
-        if not rows and not self._said:
+        if not rows and not self._notes_written:
             return ()
         path = path.with_name(f'{path.stem}{self.kind.suffix.replace("-", "_")}.txt')
         table = tabulate.tabulate(
             [list(row.values()) for row in rows], headers=self.kind.columns, disable_numparse=True
         )
         title = f'{self.kind.original.capitalize()} against {self.kind.variant}'
-        said = [f'{title} (delta in points, 95% interval of {self.resamples} resamples):']
-        text = '\n'.join([*said, table, *dict.fromkeys(self._said)])
+        heading = [f'{title} (delta in points, 95% interval of {self.resamples} resamples):']
+        text = '\n'.join([*heading, table, *dict.fromkeys(self._notes_written)])
         if verbose:
             print(f'\n{text}\n')
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ class VariantSummarizer(ToolEvalSummarizer):
         ]  # FuncQA's method is called easytool too
         if not pairs and not alone:
             return
-        self._said += [
+        self._notes_written += [
             f'NOTE {abbr}: the data set without {self.kind.variant} is not part of this run' for abbr in alone
         ]
         for model in self.model_cfgs:
@@ -106,23 +106,27 @@ class VariantSummarizer(ToolEvalSummarizer):
         name, abbrs = model_abbr_from_cfg(model), [dataset_abbr_from_cfg(dataset) for dataset in pair]
         before, after = (self._result(model, dataset) for dataset in pair)
         if before is None or after is None:
-            lacking = ' and '.join(abbr for abbr, it in zip(abbrs, (before, after), strict=True) if it is None)
-            self._said.append(f'NOTE {name}: no result of {lacking}, so nothing to compare')
+            lacking = ' and '.join(abbr for abbr, result in zip(abbrs, (before, after), strict=True) if result is None)
+            self._notes_written.append(f'NOTE {name}: no result of {lacking}, so nothing to compare')
             return
         prompts = [self._prompts(model, dataset, counter) for dataset in pair]
         for comparison in compare(abbrs[0], before, after, self.resamples, self.seed):
             if comparison.interval is None:
                 where = f'{name} / {abbrs[0]} / {comparison.metric}'
-                self._said.append(f'NOTE {where}: no interval, since the scores are no means over shared records')
+                self._notes_written.append(
+                    f'NOTE {where}: no interval, since the scores are no means over shared records'
+                )
             yield self.kind.row(name, comparison, *prompts)
         first, second = ({detail['id'] for detail in result.get('details', ())} for result in (before, after))
         if first != second:
             both, either = len(first & second), len(first | second)
-            self._said.append(f'NOTE {name} / {abbrs[0]}: {both} of {either} records are in both; delta is over these')
+            self._notes_written.append(
+                f'NOTE {name} / {abbrs[0]}: {both} of {either} records are in both; delta is over these'
+            )
 
     def _counter(self, model: Any) -> Counter:
         counter = choose_counter([self.tokenizer, model.get('tokenizer_path'), model.get('path')])
-        self._said.append(f'tokens of {model_abbr_from_cfg(model)}: mean per prompt, {counter.name}')
+        self._notes_written.append(f'tokens of {model_abbr_from_cfg(model)}: mean per prompt, {counter.name}')
         return counter
 
     def _result(self, model: Any, dataset: Any) -> Result | None:

@@ -97,7 +97,7 @@ def cell_of(model: str, shares: Mapping[Score, float], scored: Mapping[tuple[str
     if lacks or unmeasured:
         return Cell(caveats=caveats if parts else (), lacks=(*lacks, *unmeasured))
     dataset_errors = {score: errors_of(entry.result) for score, entry in parts.items()}
-    errors = {score: known[score[1]] for score, known in dataset_errors.items() if score[1] in known}
+    errors = {score: by_metric[score[1]] for score, by_metric in dataset_errors.items() if score[1] in by_metric}
     value = math.fsum(share * float(values[score] or 0) for score, share in shares.items())
     return Cell(value, column_error(shares, errors), caveats=caveats)
 

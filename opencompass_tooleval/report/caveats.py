@@ -48,7 +48,7 @@ def _caveats(entry: Scored) -> Iterator[str]:
     yield from _of_gold(provenance)
     yield from _of_judge(provenance)
     version, protocol = provenance.get('data_version'), provenance.get('protocol')
-    protocols = {name: own for one in all_benchmarks() for name, own in one.protocols.items()}
+    protocols = {name: own for benchmark in all_benchmarks() for name, own in benchmark.protocols.items()}
     if version and protocol and protocol != protocols.get(str(version)):
         yield f'protocol {protocol} on data {version}'
     count, runs = samples.get('all'), entry.result.get('runs')

@@ -120,8 +120,8 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
             row.model: math.fsum(share * values[name][row.model] for name, share in ranked_by.items())
             for row in measured
         }
-    found = standings(columns, values, digest)
-    ranking = found.get(MEAN)
+    standing_of = standings(columns, values, digest)
+    ranking = standing_of.get(MEAN)
     order = ranking.order if ranking else tuple(row.model for row in measured)
     by_model = {row.model: row for row in measured}
     across = order[:MOST]
@@ -130,7 +130,7 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
             column,
             f'{_family(columns[column])}.html',
             tuple(by_model[model].cells[i] for model in across),
-            verdict_of(found.get(column)),
+            verdict_of(standing_of.get(column)),
         )
         for i, column in enumerate(board.columns)
     )
@@ -243,13 +243,13 @@ def in_words(interval: Interval | None) -> str:
 
 
 def _average(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 def _gaps(boards: Sequence[Board]) -> Iterator[Finding]:
     """Where the best and the worst model are furthest apart."""
-    found = []
+    gaps = []
     for board in boards:
         rows = [row for row in board.rows if not row.source]
         for i, column in enumerate(board.columns if board.name != OVERVIEW else ()):
@@ -257,8 +257,8 @@ def _gaps(boards: Sequence[Board]) -> Iterator[Finding]:
                 continue
             scored = [(float(cell.value), row.model) for row in rows if (cell := row.cells[i]).value is not None]
             if len(scored) > 1 and max(scored)[0] > min(scored)[0]:
-                found.append((max(scored)[0] - min(scored)[0], board, column, max(scored)[1], min(scored)[1]))
-    for gap, board, column, best, worst in sorted(found, key=lambda one: -one[0])[:LISTED]:
+                gaps.append((max(scored)[0] - min(scored)[0], board, column, max(scored)[1], min(scored)[1]))
+    for gap, board, column, best, worst in sorted(gaps, key=lambda gap: -gap[0])[:LISTED]:
         (dataset, _), *_ = board.shares[column]
         name, sentence = board.words(column)
         link = fragment(worst, dataset, other=best, differ=True)
@@ -271,7 +271,7 @@ def _costs(digest: Digest) -> Iterator[Finding]:
     for (model, dataset), reasons in digest.lost.items():
         for reason, points in reasons.items():
             where.setdefault((model, family_of(dataset), reason), {})[dataset] = points
-    most = sorted(where.items(), key=lambda one: -sum(one[1].values()))[:LISTED]
+    most = sorted(where.items(), key=lambda item: -sum(item[1].values()))[:LISTED]
     for (model, family, reason), points_of in most:
         dataset = max(points_of, key=lambda name: points_of[name])
         name, sentence = words_of_reason(reason)
@@ -283,7 +283,7 @@ def _costs(digest: Digest) -> Iterator[Finding]:
 
 def _records(digest: Digest) -> Iterator[Finding]:
     """The records whose scores are furthest apart."""
-    found: list[tuple[float, str, int, str, str]] = []
+    spreads: list[tuple[float, str, int, str, str]] = []
     for dataset in dict.fromkeys(dataset for _, dataset in digest.scores):
         models = [model for model, name in digest.scores if name == dataset]
         ids = {tuple(digest.ids[model, dataset]) for model in models}
@@ -291,14 +291,14 @@ def _records(digest: Digest) -> Iterator[Finding]:
             continue  # records of other sets have other places
         spread = []
         for i, row in enumerate(zip(*(digest.scores[model, dataset] for model in models), strict=True)):
-            known = [(score, model) for score, model in zip(row, models, strict=True) if score is not None]
-            if len(known) > 1 and max(known)[0] > min(known)[0]:
-                spread.append((max(known)[0] - min(known)[0], dataset, i, max(known)[1], min(known)[1]))
-        found += sorted(spread, key=lambda one: -one[0])[:1]
-    found.sort(key=lambda one: -one[0])
+            scored = [(score, model) for score, model in zip(row, models, strict=True) if score is not None]
+            if len(scored) > 1 and max(scored)[0] > min(scored)[0]:
+                spread.append((max(scored)[0] - min(scored)[0], dataset, i, max(scored)[1], min(scored)[1]))
+        spreads += sorted(spread, key=lambda entry: -entry[0])[:1]
+    spreads.sort(key=lambda entry: -entry[0])
     of_families: dict[str, tuple[float, str, int, str, str]] = {}
-    for one in found:
-        of_families.setdefault(family_of(one[1]), one)  # not four times the same benchmark
+    for entry in spreads:
+        of_families.setdefault(family_of(entry[1]), entry)  # not four times the same benchmark
     for gap, dataset, i, best, worst in list(of_families.values())[:LISTED]:
         record = digest.ids[worst, dataset][i]
         link = fragment(worst, dataset, other=best, differ=True, sample=i)

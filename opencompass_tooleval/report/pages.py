@@ -45,12 +45,12 @@ def pages_of(
     material: Material, boards: Sequence[Board], figures: Sequence[Figure], easytool: Sequence[Table]
 ) -> tuple[Page, ...]:
     """The pages of all benchmarks that there are results of, and one of what instructions gain."""
-    found = []
+    pages = []
     for family, title in FAMILIES.items():
         entries = [entry for entry in material.scored if family_of(entry.dataset) == family]
         if not entries:
             continue
-        found.append(
+        pages.append(
             Page(
                 family,
                 title,
@@ -65,8 +65,8 @@ def pages_of(
         )
     charts = tuple(figure for figure in figures if figure.section == EASYTOOL)
     if charts or easytool:
-        found.append(Page(EASYTOOL, 'EasyTool: what instructions gain', figures=charts, tables=tuple(easytool)))
-    return tuple(found)
+        pages.append(Page(EASYTOOL, 'EasyTool: what instructions gain', figures=charts, tables=tuple(easytool)))
+    return tuple(pages)
 
 
 def _metrics_table(family: str, entries: Sequence[Scored]) -> Table:
@@ -84,12 +84,12 @@ def _metrics_table(family: str, entries: Sequence[Scored]) -> Table:
 
 
 def _settings(entries: Iterable[Scored]) -> dict[str, str]:
-    found: dict[str, dict[str, None]] = {}
+    values_of: dict[str, dict[str, None]] = {}
     for entry in entries:
         for key, value in entry.part('provenance').items():
             if key not in _NOT_SETTINGS and not isinstance(value, dict) and value not in (None, ''):
-                found.setdefault(str(key), {})[str(value)] = None
+                values_of.setdefault(str(key), {})[str(value)] = None
     return {
         key: ', '.join(values) if len(values) <= _TOLD else f'{len(values)} different ones'
-        for key, values in found.items()
+        for key, values in values_of.items()
     }

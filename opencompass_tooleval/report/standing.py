@@ -54,8 +54,8 @@ class Digest:
 
 
 def _mean(values: Iterable[Any]) -> float | None:
-    known = [float(value) for value in values if isinstance(value, (int, float))]
-    return sum(known) / len(known) if known else None
+    numbers = [float(value) for value in values if isinstance(value, (int, float))]
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,12 @@ def standings(
     }
     used = {score for shares in columns.values() for score in shares}
     drawn = _draw(needed, used, digest)
-    found = {}
+    standing_of = {}
     for name, order in orders.items():
         if order:
             behind = {other: _interval(columns[name], drawn, order[0], other) for other in order[1:]}
-            found[name] = Standing(order, scores[name], behind)
-    return found
+            standing_of[name] = Standing(order, scores[name], behind)
+    return standing_of
 
 
 Drawn = dict[tuple[str, str], tuple[dict[Score, Pairs], dict[Score, Means]]]

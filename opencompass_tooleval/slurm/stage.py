@@ -110,7 +110,7 @@ class Stage:
     _arrays: list[Array] = field(default_factory=list, init=False)
     _size: int = field(default=0, init=False)
     _submitted: int = field(default=0, init=False)
-    _said: set[State] = field(default_factory=set, init=False)
+    _told_waiting: set[State] = field(default_factory=set, init=False)
     _accepted: bool = field(default=False, init=False)
     _refusal: SlurmError | None = field(default=None, init=False)
     _refused_since: float = field(default=0.0, init=False)
@@ -245,13 +245,13 @@ class Stage:
 
     def _say_what_is_waited_for(self, states: Iterable[State]) -> None:
         """Each reason once: some pass (``Resources``), some never do (``PartitionTimeLimit``)."""
-        waiting = {state for state in states if state.name == 'PENDING'} - self._said
+        waiting = {state for state in states if state.name == 'PENDING'} - self._told_waiting
         for state in sorted(waiting):
             if state.is_held:
                 get_logger().warning('tasks are held until "scontrol release": %s', state.reason)
             elif state.reason not in ('', 'None'):
                 get_logger().info('tasks wait in the queue: %s', state.reason)
-        self._said |= waiting
+        self._told_waiting |= waiting
 
     def _cancel_what_is_stuck(self, states: Mapping[tuple[str, int], State]) -> None:
         """At the next look these have failed, like others that are cancelled."""

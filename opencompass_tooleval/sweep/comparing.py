@@ -149,7 +149,8 @@ class _Comparer:
         different = differences(first, second)
         self.comparison.records[dataset] = len(_ids(first) & _ids(second))
         self.comparison.differing[dataset] = [
-            sample_row(dataset, one, 'values', 'reason') for one in sorted(different, key=lambda one: -one.size)
+            sample_row(dataset, difference, 'values', 'reason')
+            for difference in sorted(different, key=lambda difference: -difference.size)
         ]
         return different
 
@@ -260,7 +261,7 @@ def compare(
     for dataset in progress(both):
         first, second = a.result(dataset), b.result(dataset)
         if first is None or second is None:
-            failed = ' and '.join(side.model for side, it in ((a, first), (b, second)) if it is None)
+            failed = ' and '.join(side.model for side, result in ((a, first), (b, second)) if result is None)
             notes.append(f'{dataset}: the result of {failed} is an error')
             continue
         sink(dataset, comparer.add(dataset, first, second))

@@ -87,11 +87,11 @@ def check_prompts(
     ]
     if not other:
         return
-    said = f'{len(other)} of {len(messages)} answers say that they were asked something else than the data has'
+    summary = f'{len(other)} of {len(messages)} answers say that they were asked something else than the data has'
     if not is_named:
         mend = f'If only instructions or roles differ, name the file {subset}.json'
-        raise DataError(recorded.path, f'{said}: these are no answers to {subset}. {mend}', other[0])
-    logger.warning('%s: %s (the first: %s): other instructions, or another version?', recorded.path, said, other[0])
+        raise DataError(recorded.path, f'{summary}: these are no answers to {subset}. {mend}', other[0])
+    logger.warning('%s: %s (the first: %s): other instructions, or another version?', recorded.path, summary, other[0])
 
 
 def warn_if_unread(scores: Sequence[SampleScore], path: Path, subset: str) -> None:

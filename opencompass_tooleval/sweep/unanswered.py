@@ -90,7 +90,7 @@ def accepting(config: Path) -> Again:
 def in_config(unanswered: Sequence[Unanswered], pairs: set[tuple[str, str]]) -> list[Unanswered]:
     """The same, each under the data set of the config that it is, or is a shard of."""
     datasets = {dataset for _, dataset in pairs}
-    return [replace(one, dataset=whole_name(one.file.stem, datasets)) for one in unanswered]
+    return [replace(entry, dataset=whole_name(entry.file.stem, datasets)) for entry in unanswered]
 
 
 def reopen(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
@@ -105,14 +105,14 @@ def reopen(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
         for lock in work.path.glob('predictions/*/.*.lock'):
             if is_held(lock):
                 raise InUseError(f'{lock} is held: a task of a sweep is still at work here')
-        for one in unanswered:
-            if one.samples is None:
+        for entry in unanswered:
+            if entry.samples is None:
                 continue
-            file = one.file
+            file = entry.file
             with exclusive(lock_path(file)):
                 journal = Journal(file.with_name(f'tmp_{file.stem}.jsonl'))
                 rows = dict(enumerate(read_predictions(file)))
                 journal.remove()
                 journal.append({index: row for index, row in rows.items() if not row.get('infra')})
-                (work.path / 'results' / one.model / f'{one.dataset}.json').unlink(missing_ok=True)
+                (work.path / 'results' / entry.model / f'{entry.dataset}.json').unlink(missing_ok=True)
                 file.unlink()

@@ -82,24 +82,24 @@ def _face(tool: Tool) -> _Face:
     )
 
 
-def _mostly_shared(one: frozenset[str], other: frozenset[str]) -> bool:
-    return bool(one and other) and 2 * len(one & other) > len(one | other)
+def _mostly_shared(first: frozenset[str], second: frozenset[str]) -> bool:
+    return bool(first and second) and 2 * len(first & second) > len(first | second)
 
 
-def _alike(one: _Face, other: _Face) -> bool:
-    if one.spelled == other.spelled or (one.description and one.description == other.description):
+def _alike(first: _Face, second: _Face) -> bool:
+    if first.spelled == second.spelled or (first.description and first.description == second.description):
         return True
-    if one.words and other.words and (one.words <= other.words or other.words <= one.words):
+    if first.words and second.words and (first.words <= second.words or second.words <= first.words):
         return True
-    if _mostly_shared(one.words, other.words) or _mostly_shared(one.pairs, other.pairs):
+    if _mostly_shared(first.words, second.words) or _mostly_shared(first.pairs, second.pairs):
         return True
-    same_arguments = bool(one.arguments) and one.arguments == other.arguments
-    return same_arguments and bool(one.results) and one.results == other.results
+    same_arguments = bool(first.arguments) and first.arguments == second.arguments
+    return same_arguments and bool(first.results) and first.results == second.results
 
 
-def same_function(one: Tool, other: Tool) -> bool:
+def same_function(first: Tool, second: Tool) -> bool:
     """Whether the two could do the same step; the criterion is at the top of this module."""
-    return _alike(_face(one), _face(other))
+    return _alike(_face(first), _face(second))
 
 
 @dataclass

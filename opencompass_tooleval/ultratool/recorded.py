@@ -78,8 +78,8 @@ def _same(records: Sequence[Record], carried: Sequence[Record | None], predictio
     if len(records) != len(carried):
         raise DataError(predictions, f'it holds {len(carried)} answers for {len(records)} records')
     for record, own in zip(records, carried, strict=True):
-        mine = [step.text for step in record.steps] or record.question
-        if own is not None and mine != ([step.text for step in own.steps] or own.question):
+        texts = [step.text for step in record.steps] or record.question
+        if own is not None and texts != ([step.text for step in own.steps] or own.question):
             raise DataError(predictions, 'the answer belongs to another record than the data has there', record.id)
 
 

@@ -144,7 +144,7 @@ def _dependencies(task: Task) -> list[int]:
     if not isinstance(given, (str, list)):
         raise Unreadable('"dep" is no list of ids')
     try:
-        return [int(one) for one in (given.split(',') if isinstance(given, str) else given)]
+        return [int(number) for number in (given.split(',') if isinstance(given, str) else given)]
     except (ValueError, TypeError, OverflowError):
         raise Unreadable('"dep" is no list of ids') from None
 

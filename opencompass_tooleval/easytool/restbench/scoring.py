@@ -25,19 +25,19 @@ class PathScore(SampleScore):
     """The score of one answer; ``parsed`` is the path in tools' names, unknown ones as they were said.
 
     Attributes:
-        said: The steps as the answer has them, one for each of ``parsed``.
+        as_written: The steps as the answer has them, one for each of ``parsed``.
         unknown: Those that no tool is meant by.
         rules: What had to be done to read the steps (:class:`~.paths.Step`, :class:`~.choices.ChosenPath`), in order
             of first use.
     """
 
-    said: tuple[str, ...] = ()
+    as_written: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
 
     def to_detail(self) -> dict[str, Any]:
         """See :meth:`SampleScore.to_detail`."""
-        more = {'said': list(self.said), 'unknown': list(self.unknown), 'rules': list(self.rules)}
+        more = {'said': list(self.as_written), 'unknown': list(self.unknown), 'rules': list(self.rules)}
         return {**super().to_detail(), **to_jsonable(more)}
 
 
@@ -59,7 +59,7 @@ def _score_choices(record: Record, answer: Any) -> PathScore:
         parsed=None if chosen.reason else list(chosen.path),
         rung=chosen.rung,
         gold=list(record.path),
-        said=chosen.path,
+        as_written=chosen.path,
         unknown=chosen.unknown,
         rules=chosen.rules,
     )
@@ -89,12 +89,12 @@ def score_answer(record: Record, answer: Any, inventory: Inventory | None = None
         return _score_choices(record, answer)
     inventory = inventory or Inventory(record.tools)
     read = read_path(answer)
-    said: tuple[str, ...] = tuple(read.value or ())
-    steps = [normalise(text) for text in said]
+    steps_as_written: tuple[str, ...] = tuple(read.value or ())
+    steps = [normalise(text) for text in steps_as_written]
     tools = [inventory.find(step) for step in steps]
     # A gold step as published may name no tool (see errata): then only the same text is the same step.
-    path = [text if text in record.path else tool or text for text, tool in zip(said, tools, strict=True)]
-    unknown = tuple(text for text, tool in zip(said, tools, strict=True) if tool is None)
+    path = [text if text in record.path else tool or text for text, tool in zip(steps_as_written, tools, strict=True)]
+    unknown = tuple(text for text, tool in zip(steps_as_written, tools, strict=True) if tool is None)
     right = read.ok and is_subsequence(record.path, path)
     if not read.ok:
         reason = read.reason
@@ -109,7 +109,7 @@ def score_answer(record: Record, answer: Any, inventory: Inventory | None = None
         parsed=path if read.ok else None,
         rung=read.rung,
         gold=list(record.path),
-        said=said,
+        as_written=steps_as_written,
         unknown=unknown,
         rules=tuple(dict.fromkeys(rule for step in steps for rule in step.rules)),
     )
@@ -146,7 +146,7 @@ def breakdown(scores: Sequence[PathScore]) -> dict[str, Any]:
         rates = [float(score.values['correct_path_rate'] or 0) for score in scores if len(score.gold) == length]
         lengths[str(length)] = {'samples': len(rates), 'correct_path_rate': 100 * sum(rates) / len(rates)}
     return {
-        'steps': {'gold': sum(len(s.gold) for s in scores), 'answered': sum(len(s.said) for s in scores)},
+        'steps': {'gold': sum(len(s.gold) for s in scores), 'answered': sum(len(s.as_written) for s in scores)},
         'exact_paths': sum(score.parsed == score.gold for score in scores),
         'unknown_tools': sum(len(score.unknown) for score in scores),
         'rungs': dict(Counter(score.rung for score in scores).most_common()),

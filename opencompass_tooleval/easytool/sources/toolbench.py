@@ -52,10 +52,10 @@ class _Tool:
 
     def add(self, function: FunctionDoc) -> bool:
         """Whether it is new, or as it was."""
-        known = self.functions.setdefault(function.name, function)
+        earlier = self.functions.setdefault(function.name, function)
         return all(
             sorted(first, key=_name) == sorted(second, key=_name)
-            for first, second in ((known.required, function.required), (known.optional, function.optional))
+            for first, second in ((earlier.required, function.required), (earlier.optional, function.optional))
         )
 
     def doc(self) -> ToolDoc:

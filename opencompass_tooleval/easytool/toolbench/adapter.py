@@ -153,7 +153,8 @@ class ToolEvalToolBenchTrajectories(BaseDataset):
         queries = load_queries(resolve_data_path(data, MEND)) if data else None
         source = f'toolbench_{find_subset(name).name}'
         rows = [
-            _row(one.id, one.query, one.to_payload(), one.answer) for one in success.load_trajectories(file, queries)
+            _row(trajectory.id, trajectory.query, trajectory.to_payload(), trajectory.answer)
+            for trajectory in success.load_trajectories(file, queries)
         ]
         return Dataset.from_list([{**row, 'source': source} for row in rows])
 

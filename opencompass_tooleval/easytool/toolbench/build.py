@@ -54,8 +54,8 @@ class Shown:
     def callable(self, request: Request) -> Iterator[str]:
         """What is shown of each tool of a request, to call its APIs by."""
         apis: dict[str, list[str]] = {}
-        for one in request.inventory:
-            apis.setdefault(one.tool, []).append(one.api)
+        for signature in request.inventory:
+            apis.setdefault(signature.tool, []).append(signature.api)
         for tool, names in apis.items():
             if self.instructions is None:
                 yield tool_texts.documented_calls(self.data.tools[tool], names)

@@ -39,10 +39,12 @@ def _score_success(
     if judgements is None:
         raise ValueError('success is scored from judgements: say --judgements FILE')
     trajectories = success.load_trajectories(predictions, load_queries(data) if data else None)
-    finals = [clean(Answer(one.answer, one.infra)) for one in trajectories]
+    finals = [clean(Answer(trajectory.answer, trajectory.infra)) for trajectory in trajectories]
     verdicts = success.load_judgements(judgements)
     if any(map(success.is_silent, verdicts)):
-        verdicts = success.with_answers(verdicts, judged_answers(judgements, [one.id for one in trajectories]))
+        verdicts = success.with_answers(
+            verdicts, judged_answers(judgements, [trajectory.id for trajectory in trajectories])
+        )
     mend = f'{judgements} has to judge the very answers of {predictions}'
     scores = success.score_trajectories(trajectories, finals, verdicts, mend)
     return ScoredAnswers(

@@ -49,7 +49,8 @@ class Request:
     def to_payload(self) -> str:
         """The request as JSON text; :func:`parse_request` gives it back."""
         inventory = [
-            [one.tool, one.api, [*map(_write, one.required)], [*map(_write, one.optional)]] for one in self.inventory
+            [signature.tool, signature.api, [*map(_write, signature.required)], [*map(_write, signature.optional)]]
+            for signature in self.inventory
         ]
         return json.dumps([self.id, self.query, self.relevant, inventory])
 
@@ -100,12 +101,12 @@ def gold_answer(request: Request) -> str:
 
     ToolBench publishes no calls. These say what an answer without errors is, and nothing about right values.
     """
-    signatures = {(one.tool, one.api): one for one in request.inventory}
+    signatures = {(signature.tool, signature.api): signature for signature in request.inventory}
     calls = [
         {
             'tool': tool,
             'api': api,
-            'parameters': {one.name: sample_value(one) for one in signatures[tool, api].required},
+            'parameters': {parameter.name: sample_value(parameter) for parameter in signatures[tool, api].required},
         }
         for tool, api in request.relevant
     ]

@@ -45,11 +45,11 @@ class Call:
     """One call, checked.
 
     Attributes:
-        said: The call as the answer has it.
+        raw: The call as the answer has it.
         codes: What is wrong with it, in the order of the checks; empty if nothing is.
     """
 
-    said: Any
+    raw: Any
     codes: tuple[str, ...] = ()
 
     @property
@@ -74,7 +74,7 @@ class CallsScore(SampleScore):
     def to_detail(self) -> dict[str, Any]:
         """See :meth:`SampleScore.to_detail`; ``steps`` are the calls."""
         steps = [
-            {'values': call.values, 'codes': list(call.codes), 'said': to_jsonable(call.said)} for call in self.calls
+            {'values': call.values, 'codes': list(call.codes), 'said': to_jsonable(call.raw)} for call in self.calls
         ]
         return {**super().to_detail(), 'steps': steps}
 
@@ -129,7 +129,7 @@ def check_call(request: Request, call: Any) -> Call:
     tool, api = (_first(call, keys) for keys in (_TOOL, _API)) if isinstance(call, dict) else (None, None)
     if not isinstance(tool, str) or not isinstance(api, str):
         return Call(call, (UNNAMED,))
-    documented = {(plain(one.tool), plain(one.api)): one for one in request.inventory}
+    documented = {(plain(entry.tool), plain(entry.api)): entry for entry in request.inventory}
     signature = documented.get((plain(tool), plain(api)))
     if signature is None:
         return Call(call, (UNKNOWN_API if plain(tool) in {name for name, _ in documented} else UNKNOWN_TOOL,))
@@ -160,16 +160,16 @@ def score_calls(request: Request, answer: Any) -> CallsScore:
         id=request.id,
         values=values,
         reason=reason or (codes[0] if codes else OK),
-        parsed=[_pair(request, call.said) for call in calls] if calls else None,
+        parsed=[_pair(request, call.raw) for call in calls] if calls else None,
         rung=read.rung if calls else 'none',
         gold=[list(pair) for pair in request.relevant],
         calls=calls,
     )
 
 
-def _pair(request: Request, said: Any) -> list[Any]:
+def _pair(request: Request, call: Any) -> list[Any]:
     """Tool and API that a call names, as the gold answer writes them where it has them."""
-    tool, api = (_first(said, keys) for keys in (_TOOL, _API)) if isinstance(said, dict) else (None, None)
+    tool, api = (_first(call, keys) for keys in (_TOOL, _API)) if isinstance(call, dict) else (None, None)
     if isinstance(tool, str) and isinstance(api, str):
         for relevant in request.relevant:
             if tuple(map(plain, relevant)) == (plain(tool), plain(api)):
@@ -227,5 +227,5 @@ def breakdown(scores: Sequence[CallsScore]) -> dict[str, Any]:
 
 def _named(score: CallsScore) -> set[tuple[str, ...]]:
     """Tool and API of those calls of an answer that name one of the inventory."""
-    named = [call.said for call in score.calls if not call.values['tool_name_error_rate']]
-    return {tuple(plain(_first(said, keys)) for keys in (_TOOL, _API)) for said in named}
+    named = [call.raw for call in score.calls if not call.values['tool_name_error_rate']]
+    return {tuple(plain(_first(call, keys)) for keys in (_TOOL, _API)) for call in named}

@@ -76,7 +76,7 @@ def _name(value: Any) -> str | None:
     return value if isinstance(value, str) and value.strip() and len(value) <= MAX_NAME_CHARS else None
 
 
-def _said(answer: Any, candidates: Mapping[str, str]) -> tuple[str | None, str, str]:
+def _named_tool(answer: Any, candidates: Mapping[str, str]) -> tuple[str | None, str, str]:
     """The name in an answer, its rung, and the reason if there is none; the bare name of a candidate needs no JSON."""
     read = read_value(answer, lambda value: _name(value) is not None, NO_TOOL)
     if read.ok:
@@ -113,7 +113,7 @@ def score_choice(choice: Choice, answer: Any) -> SampleScore:
     if choice.ids:
         name, rung, reason = _chosen(answer, dict(zip(map(str, choice.ids), choice.candidates, strict=True)))
     else:
-        name, rung, reason = _said(answer, tool_named)
+        name, rung, reason = _named_tool(answer, tool_named)
     tool = tool_named.get(plain(name)) if name is not None else None
     right, unknown = tool == choice.gold, name is not None and tool is None
     if not reason:
