@@ -86,6 +86,7 @@ def retry_after(value: str | None) -> float | None:
             seconds = (date if date.tzinfo else date.replace(tzinfo=timezone.utc)).timestamp() - time.time()
         except (ValueError, TypeError, IndexError, OverflowError):
             return None
+    # 'nan' and 'inf' are floats too, and min() would make a minute of both.
     return min(MAX_WAIT, seconds) if math.isfinite(seconds) and seconds >= 0 else None
 
 

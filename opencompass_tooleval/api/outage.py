@@ -22,8 +22,8 @@ class Outage:
         logger: Where each pause is said.
 
     Attributes:
-        tell: Takes what is waited for, for those who look at the run; '' once that is over. One that fails is no
-            matter.
+        tell: Takes what is waited for, for those who look at the run; '' once that is over. Its errors are
+            ignored.
     """
 
     def __init__(
@@ -95,6 +95,7 @@ class Outage:
                     self._looking = threading.get_ident()
                     pause = self._next_pause()
                     break
+                # A second at most: stop is an event of its own, and wakes nobody here.
                 self._changed.wait(1.0)
             else:
                 return
@@ -105,6 +106,7 @@ class Outage:
 
     def _next_pause(self) -> float:
         gone = time.monotonic() - self._first_failure
+        # At most 16: float(1 << 1100) raises, and a server may be gone for as many looks.
         growing = self._first_pause * float(1 << min(self._looks, 16))
         pause = min(MAX_WAIT, growing, max(0.0, self._patience - gone))
         self._looks += 1

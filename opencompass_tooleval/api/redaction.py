@@ -10,9 +10,11 @@ EXCERPT_CHARS = 300
 """As much of what a server says goes into a log or a message."""
 
 _HIDDEN = '[key]'
+# At the end of the name: KEYBOARD_LAYOUT holds no key.
 _SECRET_NAME = re.compile(r'(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTHORIZATION)S?$', re.IGNORECASE)
 _PASSWORD_IN_URL = re.compile(r'(?<=://)[^/@\s]{1,200}@')
 _PLACEHOLDERS = {'ENV', 'EMPTY', 'NONE', 'NULL', 'DUMMY'}
+# A key of one letter would be taken out of every word.
 _SHORTEST_KEY = 4
 _SHORTEST_OF_ENVIRONMENT = 8
 
@@ -26,6 +28,7 @@ def remember_keys(keys: Iterable[str]) -> None:
 
 def remember_headers(headers: Mapping[str, object]) -> None:
     """Notes the keys among the headers that a config names."""
+    # 'Bearer sk-...': the key is the last word.
     remember_keys(str(value).split()[-1] for name, value in headers.items() if value and _SECRET_NAME.search(name))
 
 

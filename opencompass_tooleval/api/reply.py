@@ -34,6 +34,7 @@ def read_reply(body: bytes, content_type: str) -> Answer:
     Raises:
         Failure: There is no answer in it.
     """
+    # json refuses text that begins with a byte order mark.
     text = body.decode('utf-8', 'replace').lstrip('\ufeff')
     is_stream = 'event-stream' in content_type.lower() or text[:100].lstrip().startswith(_STREAM_STARTS)
     try:
@@ -67,6 +68,7 @@ def _first_choice(value: Any) -> Mapping[str, Any] | None:
     choices = value.get('choices')
     if not isinstance(choices, list) or not choices:
         return None
+    # With n=2 chunks of the second choice stand between those of the first.
     choice = next((item for item in choices if isinstance(item, Mapping) and item.get('index', 0) in (0, None)), None)
     if choice is None:
         raise ValueError('no first choice')

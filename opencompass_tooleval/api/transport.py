@@ -60,6 +60,7 @@ async def _read(response: httpx.Response) -> bytes:
     content = bytearray()
     async for chunk in response.aiter_raw():
         try:
+            # The limit is on what comes out: 40 kB of zeros, packed, are 40 MB.
             content += unpacker.decompress(chunk, MAX_REPLY_BYTES + 1 - len(content)) if unpacker else chunk
         except zlib.error as error:
             raise UnreadableReplyError(f'a reply that cannot be unpacked ({error})') from None

@@ -114,7 +114,7 @@ def _command(benchmark: Benchmark) -> Command:
     def run(subset: str, file: Path | None, predictions: Path | None, **options: Any) -> None:
         answers = predictions or file
         if (answers is None and not is_optional) or (predictions and file):
-            raise ValueError('say one file of answers: FILE, or --predictions FILE')
+            raise ValueError('give one file of answers: FILE, or --predictions FILE')
         score_recorded(benchmark, subset, answers, **options)
 
     first, *shared = signature(_shared, eval_str=True).parameters.values()

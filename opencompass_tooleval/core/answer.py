@@ -17,6 +17,7 @@ CUT = 'length'
 MAX_CHARS = 200_000
 """Longer answers are not read: about 50,000 tokens, a hundred times the official limit of 512."""
 
+# Not re.IGNORECASE: with it 'i' is also the Turkish dotless one, and 'k' the Kelvin sign.
 _THOUGHT = re.compile(r'<(?P<close>/?)[Tt][Hh][Ii][Nn][Kk](?:[Ii][Nn][Gg])?>')
 
 
@@ -62,6 +63,7 @@ def strip_reasoning(text: str) -> Answer:
         spoken = read_harmony(text)
         text, unfinished = spoken.answer, spoken.unfinished
     marks = list(_THOUGHT.finditer(text))
+    # By hand: of '<think>a<think>b</think>c</think>d' the pattern '<think>.*?</think>' leaves 'c</think>d'.
     closes = [number for number, mark in enumerate(marks) if mark['close']]
     if closes:
         last = closes[-1]
@@ -101,6 +103,7 @@ def cut_at(text: str, marks: tuple[str, ...]) -> str:
     return text
 
 
+# '```jsonl' is no json with an l behind it; '```[1]```' names no language at all.
 _FENCE = re.compile(r'```(?:json\b\n?|[\w+-]*\n)?')
 
 

@@ -78,6 +78,7 @@ def damage(answer: str, rng: Random) -> str:
     """
     for _ in range(_TRIES):
         damaged = _damage_once(answer, rng)
+        # A list of one item, or of equal ones, is shuffled to itself.
         if damaged.strip() != answer.strip():
             return damaged
     return f'{answer} something else'

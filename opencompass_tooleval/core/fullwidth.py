@@ -10,6 +10,7 @@ from opencompass_tooleval.core.reading import Parsed
 RUNG = 'fullwidth'
 """Way of reading: full-width punctuation is taken for ASCII."""
 
+# str.strip() alone leaves a byte order mark and blanks of no width.
 _AROUND = '\ufeff\u200b\u2060 \t\r\n'
 _ASCII = str.maketrans('｛｝［］：，', '{}[]:,')
 _MARK = re.compile(r'[｛｝［］：，“”＂]')
@@ -35,6 +36,7 @@ def _ascii_token(match: re.Match[str]) -> str:
     inside = match['curly'] if match['curly'] is not None else match['wide']
     if inside is None:
         return match[0].translate(_ASCII)
+    # “say \"hi\"”: escaping what is escaped already would end the text at its first quote.
     return '"' + inside.replace('\\"', '"').replace('"', '\\"') + '"'
 
 

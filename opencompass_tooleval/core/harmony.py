@@ -35,6 +35,7 @@ class Spoken:
 
 def is_harmony(text: str) -> bool:
     """Whether a text has channels, with their marks or with what is left of these without special tokens."""
+    # 'analysis of the plan: ...' is an answer like any other: only with the other mark behind it is it harmony.
     return CHANNEL in text or (text.startswith(_BARE_START) and _BARE_FINAL in text)
 
 
@@ -51,6 +52,7 @@ def read_harmony(text: str) -> Spoken:
     for message in messages:
         header, opened, content = message.partition(_MESSAGE)
         name = _NAME.match(header)
+        # '<|channel|>final' where the answer was cut: nothing has been said in that channel yet.
         channel = name[1] if name and opened else 'analysis'
         end = _END.search(content)
         content = content[: end.start()] if end else content

@@ -83,6 +83,7 @@ class Pairs:
 
 def _counts(dataset: str, size: int, samples: int, seed: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
     """Which resamples, and how often each record is in each of them."""
+    # Not hash(): Python gives another one for the same name in every process.
     generator = np.random.default_rng([seed, zlib.crc32(dataset.encode('utf-8', 'surrogatepass'))])
     step = max(1, _CHUNK // size)
     for start in range(0, samples, step):

@@ -60,4 +60,5 @@ def load_object(text: str) -> tuple[Any, list[str]]:
         value = json.loads(text, object_pairs_hook=repeated)
     except RecursionError as error:
         raise ValueError(TOO_DEEP) from error
+    # '[{"a": 1, "a": 2}]': the outermost object lies in a list, which has no keys.
     return value, repeated.keys if isinstance(value, dict) else []

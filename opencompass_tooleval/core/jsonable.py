@@ -27,6 +27,7 @@ def to_jsonable(value: Any, depth: int = 0) -> Any:
         dicts with string keys, lists, strings, finite numbers, booleans and None only.
     """
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        # str() of an integer raises from 4,301 digits on.
         return hex(value)
     if value is None or isinstance(value, (bool, int)):
         return value

@@ -27,7 +27,9 @@ def best_matching(weights: NDArray[np.float64], threshold: float, order: int = 0
     nudge = order * TIE / max(1, weights.size)
     graph = nx.Graph()
     for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+        # Columns as text: row 1 and column 1 would be one node, joined to itself.
         graph.add_edge(row, str(column), weight=float(weights[row, column]) + nudge * row * column)
+    # networkx gives (row, column) or (column, row), as it comes.
     pairs = (sorted(pair, key=lambda node: isinstance(node, str)) for pair in nx.max_weight_matching(graph))
     return {row: int(column) for row, column in pairs}
 

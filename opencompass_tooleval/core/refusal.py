@@ -6,6 +6,7 @@ import re
 
 _MAX_CHARS = 10_000
 
+# '不能超过三步。1. ...' begins a plan, and 'I can help' an answer: 'can' and '不能' alone are no refusal.
 _BEGINS = re.compile(
     r"""["'`*\s]{0,9}(?:"""
     r"(?:i['’]m|i am|we are)?\s?(?:very |so |really |terribly )?sorry\b|i apologi[sz]e\b|my apologies\b|apologies\b"

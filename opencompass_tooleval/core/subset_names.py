@@ -36,6 +36,7 @@ def named_subsets(name: str, subsets: Collection[str]) -> set[str]:
     for subset in subsets:
         word = re.escape(subset)
         whole = re.fullmatch(f'{_PREFIX}{word}{_SUFFIX}', lowered)
+        # Not \b, which takes '_' for a letter: it would miss plan_json in 'my_plan_json_v2'.
         within = '_' in subset and re.search(f'(?<![a-z0-9]){word}(?![a-z0-9])', lowered)
         if whole or within:
             held.add(subset)

@@ -136,6 +136,7 @@ class VariantKind:
             'dataset': comparison.dataset,
             'metric': comparison.metric,
             'records': str(interval.pairs) if interval else '',
+            # + 0.0: -0.001 rounds to -0.0, which would be written '-0.00'.
             **{name: '' if value is None else f'{round(value, 2) + 0.0:.2f}' for name, value in numbers.items()},
         }
         return {column: texts[column] for column in self.columns}

@@ -8,11 +8,16 @@ import re
 MAX_CHARS = 5_000
 """Of a description that is looked at: its first sentence is short."""
 
+# '[a](https://x.org/b_(c))': up to the first closing bracket, a ')' would stay.
 _LINK = re.compile(r'!?\[([^\]\[]*)\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*\)')
+# A full stop behind a link ends the sentence, not the link: 'see https://x.org/a.'
 _BARE_LINK = re.compile(r'<?(?:https?://|\bwww\.)[^\s<>()，。；！？]*[^\s<>()，。；！？.,;:!?]>?')
+# 'a < b and c > d' holds no tag.
 _TAG = re.compile(r'</?[A-Za-z][^<>]*>')
 _HEADING = re.compile(r'^\s*#{1,6}\s+', re.MULTILINE)
+# '2*3*4' and 'snake_case_name' emphasise nothing.
 _EMPHASIS = re.compile(r'(?<![0-9A-Za-z])(\*{1,3}|_{2,3})(?=\S)(.{1,200}?)(?<=\S)\1(?![0-9A-Za-z])')
+# Both a letter and a digit: 'internationalization' is as long as an id.
 _ID = re.compile(
     r'\b(?:api_)?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b'  # api_b04d269d-c7dd-4b84-8e17-6fba24d64d3d
     r'|\b(?=[0-9A-Za-z]*[0-9])(?=[0-9A-Za-z]*[A-Za-z])[0-9A-Za-z]{16,}\b'  # 4iV5W9uYEdYUVa79Axb7Rh

@@ -121,6 +121,7 @@ def _named(item: str, names: Iterable[str]) -> str | None:
     """The function that an entry of the list begins with; the longest, where several do."""
     text = item.lstrip(_QUOTES).casefold()
     fitting = [n for n in names if text.startswith(n.casefold()) and not text[len(n.casefold()) :][:1].isalnum()]
+    # "'get_all': ..." begins with get as well as with get_all.
     return max(fitting, key=len, default=None)
 
 

@@ -58,6 +58,7 @@ def _converted(value: Any, kind: str) -> Any:
     if kind in (*INTEGERS, *NUMBERS):
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return value
+        # The pattern takes 5,000 digits, and int() raises for them.
         if not isinstance(value, str) or len(value) > 30 or not re.fullmatch(r'\s*-?\d+(\.\d+)?\s*', value):
             return ABSENT
         number = float(value) if '.' in value else int(value)
@@ -139,11 +140,13 @@ def _call(function: FunctionDoc) -> dict[str, Any]:
         value = sample_value(parameter)
         place = _place(parameter, function.name)
         if place == 'path':
+            # safe='': the slash of 'a/b' would make two parts of the path out of one.
             usage = usage.replace(f'{{{parameter.name}}}', quote(_text(value), safe=''))
         elif place == 'query':
             query[parameter.name] = _text(value)
         elif place == 'body':
             body[parameter.name] = value
+    # quote_via: by default a blank becomes '+', here '%20' as in a path.
     return {'input': usage + ('?' + urlencode(query, quote_via=quote) if query else ''), **body}
 
 

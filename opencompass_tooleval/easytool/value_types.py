@@ -61,6 +61,7 @@ def expected(type_name: str, value: Any) -> str:
     """
     if len(type_name) > _MAX_TYPE_CHARS:
         return ''
+    # 'List[int,str]' would be split into 'List[int' and 'str]', and any text would fit.
     names = [name for name in _CHOICE.split(_NESTED.sub('', type_name)) if name.strip()]
     families = [_family(name) for name in names if name.strip().lower() not in ('null', 'none')]
     if value is None and len(families) < len(names):

@@ -134,6 +134,7 @@ class ToolEvalOpenAI(OpenAISDK):
 
         with ThreadPoolExecutor(max_workers=self.max_workers) as executor:
             try:
+                # Ctrl-C: leaving the block waits for the threads, and these try on until stop is set.
                 list(executor.map(answer, range(len(inputs))))
             except BaseException:
                 stop.set()

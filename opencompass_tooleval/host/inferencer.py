@@ -147,6 +147,7 @@ class ToolEvalGenInferencer(GenInferencer):
             try:
                 self._ask({index: questions.prompts[index] for index in batch}, questions.golds, new)
             finally:
+                # Also where the server ends the task in the middle of a batch: what it has answered is kept.
                 rows.update(new)
                 if self.is_main_process and new:
                     journal.append(new)

@@ -42,6 +42,7 @@ def _run_forked(stage: str, config: str, starter: int, log: str, environment: Ma
         environment: All of its environment.
         command: What a shell would run instead, for where a fork cannot use GPUs.
     """
+    # So that killpg ends the task with all that it started, and no other task.
     os.setsid()
     with open(log, 'w', encoding='utf-8') as stream:
         os.dup2(stream.fileno(), 1)
@@ -130,6 +131,7 @@ class ToolEvalLocalRunner(LocalRunner):
         with self._lock:
             if self._stopped:
                 return 1
+            # Under the lock: a task that starts while _end_all makes its list would outlive the sweep.
             process.start()
             self._processes.add(process)
         process.join()

@@ -169,6 +169,7 @@ def exceeds_context(model: Any, prompt: Conversation) -> bool:
     limit = getattr(model, 'max_seq_len', None)
     if model.is_api or not limit:
         return False
+    # No tokenizer makes more tokens than bytes, so that most prompts need not be counted, which is slow.
     most = len(str(prompt).encode('utf-8', 'replace')) + _TOKENS_PER_MESSAGE * len(prompt)
     return bool(most > limit and token_length(model, prompt) > limit)
 

@@ -141,6 +141,7 @@ class RoundsRunner:
         if self.journal is None:
             return
         rows = self.journal.restore()
+        # Not len(rows): a line that cannot be read leaves rows 0 and 2, and a new row 2 would take the old one's place.
         self._rows = 1 + max(rows, default=-1)
         kept = {
             (row['key'], row['round'], row['asked']): _kept_answer(row)

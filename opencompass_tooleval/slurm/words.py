@@ -166,12 +166,14 @@ def read_job_id(output: str) -> str:
 
 def read_states(output: str) -> dict[tuple[str, int], State]:
     """States of elements by job and index, from ``squeue --noheader --array --format=STATE_FORMAT``."""
+    # The reason may hold blanks: 'launch failed requeued held'.
     rows = (line.split(maxsplit=3) for line in output.splitlines())
     return {(row[0], int(row[1])): State(*row[2:]) for row in rows if len(row) > 2 and row[1].isdigit()}
 
 
 def read_jobs(output: str) -> set[tuple[str, str]]:
     """Id and name of jobs that are not over, from ``squeue --noheader --format=JOB_FORMAT``."""
+    # A name may hold blanks, too: 'sbatch --job-name "my job"'.
     rows = (line.split(maxsplit=2) for line in output.splitlines())
     return {(row[0], row[2]) for row in rows if len(row) > 2 and not State(row[1]).is_over}
 

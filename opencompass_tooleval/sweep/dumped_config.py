@@ -84,6 +84,7 @@ class _Reader:
             return self._string()
         self._next()
         if kind == 'number':
+            # 1e5, nan and inf are floats without a point.
             return float(text) if re.search('[.en]', text, re.IGNORECASE) else int(text)
         if kind == 'name' and text in _WORDS:
             return _WORDS[text]
@@ -96,6 +97,7 @@ class _Reader:
             items, commas = self._items(_CLOSING[text], depth)
             if text == '[':
                 return items
+            # (1) is a number in brackets, (1,) a tuple.
             return tuple(items) if commas or not items else items[0]
         self._at = token
         raise self._refusal('a literal or dict(...) is expected')

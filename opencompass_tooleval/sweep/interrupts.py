@@ -58,5 +58,6 @@ class Interrupts:
         end = time.monotonic() + seconds
         self.check()
         while (left := end - time.monotonic()) > 0:
+            # In slices: one long sleep goes on after a signal whose handler only takes a note.
             time.sleep(min(_SLICE, left))
             self.check()

@@ -40,6 +40,7 @@ class Journal:
         whole, newline, half = self.path.read_bytes().rpartition(b'\n')
         if half:
             logger.warning('%s: dropping a half-written last line', self.path)
+            # Otherwise the next row would be written behind the half one, on its line, and both would be lost.
             os.truncate(self.path, len(whole) + len(newline))
         rows = {row.pop('idx'): row for row in self.rows()}
         for row in rows.values():
@@ -75,6 +76,7 @@ class Journal:
 def _checked(row: Any) -> Row:
     """The row, if it says which sample it is of: hosts that died leave anything behind."""
     index = row.get('idx') if isinstance(row, dict) else None
+    # true is an int, and in a dict the same key as 1.
     if not isinstance(index, int) or isinstance(index, bool) or index < 0:
         raise ValueError("its 'idx' is no position of a sample")
     return dict(row)

@@ -64,6 +64,7 @@ class Holder:
 def _acquire(path: Path) -> IO[str]:
     """Opens and locks the file that stands under ``path`` once the lock is held."""
     while True:
+        # Not 'w', which would empty the file of the process that holds the lock.
         stream = path.open('a+', encoding='utf-8')
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -90,6 +91,7 @@ def holder_of(path: Path) -> Holder | None:
     except (OSError, ValueError, TypeError):
         return None
     counts, texts = (holder.process, holder.samples), (holder.host, holder.since, holder.waiting)
+    # isinstance would take true for process 1.
     whole = all(type(count) is int for count in counts) and all(isinstance(text, str) for text in texts)
     return holder if whole else None
 
@@ -98,6 +100,7 @@ def probe(path: Path) -> bool | None:
     """Whether a process holds the lock now; None if the file system does not tell."""
     try:
         with path.open('r', encoding='utf-8') as stream:
+            # Shared: of two that look at the same moment with LOCK_EX, one would take the other for a holder.
             fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False

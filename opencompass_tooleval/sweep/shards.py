@@ -19,6 +19,7 @@ MEND = 'delete the file and run the sweep again with -r'
 def whole_of(name: str) -> str:
     """What a name would be a shard of: ``d`` for ``d_12``; ``''`` where it ends in no number."""
     whole, _, number = name.rpartition('_')
+    # Not isdigit: '²' is a digit to it, and int('²') raises.
     return whole if number.isdecimal() else ''
 
 
@@ -30,6 +31,7 @@ def shard_pattern(dataset: str) -> str:
 def numbered_shards(whole: Path) -> dict[int, Path]:
     """Number -> shard, for those that are there beside a predictions file, in order."""
     shards = [file for file in whole.parent.glob(f'*{whole.suffix}') if whole_of(file.stem) == whole.stem]
+    # By number: by name NAME_10 stands in front of NAME_2.
     return dict(sorted((int(file.stem.rpartition('_')[2]), file) for file in shards))
 
 

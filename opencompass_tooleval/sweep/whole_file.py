@@ -33,6 +33,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         OSError: It cannot be written; the error names ``path``.
     """
     with naming(path):
+        # os.replace onto a link would replace the link, and leave the file that it points to as it was.
         target = Path(os.path.realpath(path))
         if _is_written_in_place(path, target):
             yield path
@@ -42,6 +43,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         try:
             with naming(path, instead_of=temporary):
                 yield temporary
+                # Otherwise a file that its owner has made private (0600) would be readable for all after this write.
                 if target.exists():
                     shutil.copymode(target, temporary)
                 os.replace(temporary, target)

@@ -120,6 +120,7 @@ class WorkDir:
         latest: dict[str, Path] = {}
         for log in sorted(folder.glob('*.out'), key=lambda file: file.stat().st_mtime):
             for part in name.finditer(text := f' {log.stem} {tail(log)}'):
+                # 'tooleval-teval-plan' does not speak of 'teval-plan'; the blank in front of text is for this look.
                 if not _OF_NAMES.match(text[part.start() - 1]):
                     latest[part.group()] = log
         logs = list(dict.fromkeys(reversed(latest.values())))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _OPEN, _CLOSE = r'[\s*_`"\'“‘(\[（【「{$]', r'[\s*_`"\'”’)\]）】」}$]'
+# 'Better results' begins with a B, and chooses nothing.
 _LETTER = rf'{_OPEN}{{0,9}}(?:\\text\{{)?([A-E])(?![A-Za-z0-9_])'
 _NOT_EITHER = rf'(?!{_CLOSE}{{0,9}}(?:or\b|and\b|[/、,，&]|或|和|还是){_OPEN}{{0,9}}[A-E](?![A-Za-z]))'
 """``A or B`` is no choice."""

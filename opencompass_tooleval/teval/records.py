@@ -200,6 +200,7 @@ def parse_steps(value: Any) -> tuple[Step, ...] | None:
         return None
     try:
         return tuple(Step(int(item['id']), str(item['name']), str(item['args'])) for item in value)
+    # {"id": 1e999} is read as inf, and int(inf) raises OverflowError.
     except (KeyError, TypeError, ValueError, IndexError, OverflowError):
         return None
 

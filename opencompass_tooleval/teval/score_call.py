@@ -135,6 +135,7 @@ def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Simila
     gold = cast(CallGold, record.gold)
     values['parse_rate'] = 1.0
     for part, (predicted, expected) in _compared(record, parsed, protocol).items():
+        # Equal vectors may have a cosine of 1.0000001 in single precision.
         values[part] = min(1.0, float(similarity.matrix([predicted], [expected])[0, 0]))
     if 'name' in parsed.value:
         name = parsed.value['name']

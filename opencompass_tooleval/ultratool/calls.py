@@ -112,6 +112,7 @@ def published_value(argument: Argument) -> str:
 def _is_closed(text: str) -> bool:
     """Whether a value that opens with a quote or a bracket ends with its partner; others always are."""
     closer = _CLOSERS.get(text[:1])
+    # A lone quote begins and ends with itself.
     return closer is None or (len(text) > 1 and text.endswith(closer))
 
 
@@ -123,6 +124,7 @@ def _borders(body: str, properties: Collection[str]) -> Iterator[re.Match[str]]:
     """
     documented = '|'.join(re.escape(name) for name in sorted(properties, key=len, reverse=True))
     names = f'{documented}|{_NAME}' if documented else _NAME
+    # 'a == b' behind a comma compares, it names no argument.
     pattern = re.compile(rf'(?:^|[,，、;；])\s*(?P<quote>[\'"]?)(?P<name>{names})(?P=quote)\s*=(?!=)')
     previous: re.Match[str] | None = None
     seen: set[str] = set()

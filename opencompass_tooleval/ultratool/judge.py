@@ -45,6 +45,7 @@ _PROMPTS = {
     ('tool_creation', 'zh'): judge_prompts.TOOL_CREATION_ZH,
     ('tool_creation', 'en'): judge_prompts.TOOL_CREATION_EN,
 }
+# 'Accuracy Score: 1-10' repeats the scale, and '2024' holds no 202.
 _SCORE = r'(\d{1,3}(?:\.\d+)?)(?![\d.]|\s*[-–~]\s*\d)'
 _QUOTED = re.compile(r'["\']([^"\'{}\[\]:]{1,60}?)["\']\s*[:：]\s*["\']?' + _SCORE)
 _SCORE_BEHIND = re.compile(r'[\s*]*' + _SCORE)
@@ -100,6 +101,7 @@ def _plain(label: str) -> str:
 
 def _number(value: Any) -> float | None:
     """A score as a number: ``8``, ``"8"``, ``"8/10"`` and ``"8分"`` all are 8."""
+    # true is 1 to Python, which would be the lowest score.
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):

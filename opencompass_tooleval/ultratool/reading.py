@@ -13,6 +13,7 @@ from opencompass_tooleval.ultratool.reading_strict import read_strict
 
 _FIRST_STEP = '1. '
 _DIGITS = '0123456789'
+# Whole marks first: the short ones would leave a '>' of them behind.
 _MARKS = ('<|im_start|>', '<|im_end|>', '<|im_start|', '<|im_end|')
 
 

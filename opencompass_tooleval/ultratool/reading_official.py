@@ -40,9 +40,11 @@ def normalise(text: str, reading: str) -> str:
         edits = (*_LITERALS, ('None', '"None"'), *_ITEM_EDITS)
     if reading == 'calls':
         edits = (*edits, ('}{', '}, {'))
+    # Inside values too: 'nullable' becomes '"null"able', and that answer cannot be read, as published.
     for old, new in edits:
         text = text.replace(old, new)
     for blanks in range(1, _BLANKS + 1):
+        # Not a pattern: '} } }' has to become '}} }', since rungs below count braces that touch.
         text = text.replace('}' + ' ' * blanks + '}', '}}')
     return text
 

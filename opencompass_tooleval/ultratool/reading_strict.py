@@ -67,6 +67,7 @@ def _repaired(text: str) -> Any:
 
 def _last_of_lists(text: str) -> Any:
     """The last JSON list of objects in prose, however many brackets the prose has."""
+    # A list of objects: the [1] of a footnote is a list, too.
     lists = [value for value in json_values(text, '[', MAX_LISTS) if isinstance(value[0] if value else None, dict)]
     if not lists:
         raise ValueError('no list')
@@ -75,6 +76,7 @@ def _last_of_lists(text: str) -> Any:
 
 def _json_or_literal(text: str) -> Any:
     try:
+        # JSON first: as a Python literal '"\/"' would have two characters.
         return json.loads(text)
     except READ_ERRORS:
         return literal(text)

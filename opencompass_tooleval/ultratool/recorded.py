@@ -93,7 +93,7 @@ def _load_authors(predictions: Path, files: _Files, subset: Subset, language: st
     else:
         records = [record for record in carried if record is not None]
         if len(records) != len(rows):
-            raise DataError(predictions, 'the answers come without their records: say --data FILE', mend=MEND)
+            raise DataError(predictions, 'the answers come without their records: give --data FILE', mend=MEND)
     return _Loaded(records, [clean(row.answer) for row in rows], [row.shape for row in rows])
 
 
@@ -116,7 +116,7 @@ def _load(files: _Files, subset: Subset, language: str) -> _Loaded:
     if files.predictions is None:
         return _Loaded(records, None)
     if records is None:
-        raise DataError(files.predictions, 'the answers come without their records: say --data FILE', mend=MEND)
+        raise DataError(files.predictions, 'the answers come without their records: give --data FILE', mend=MEND)
     recorded = load_recorded(files.predictions)
     recorded.check_complete([record.id for record in records])
     check_name(files.predictions, subset.name, _NAMES, subset.task, recorded)
@@ -128,13 +128,13 @@ def _load(files: _Files, subset: Subset, language: str) -> _Loaded:
 def _check(files: _Files, subset: Subset, gold: str) -> None:
     judged = subset.kind in JUDGED_KINDS
     if judged and files.judgements is None and files.predictions is None:
-        raise ValueError(f'{subset.name} needs answers or what a judge said of them: say --predictions or --judgements')
+        raise ValueError(f'{subset.name} needs answers or what a judge said of them: give --predictions or --judgements')
     if not judged and files.judgements is not None:
         raise ValueError(f'{subset.name} is scored without a judge: leave --judgements out')
     if not judged and files.predictions is None:
-        raise ValueError(f'{subset.name} needs answers: say --predictions FILE')
+        raise ValueError(f'{subset.name} needs answers: give --predictions FILE')
     if gold != 'official' and files.data is None:
-        raise ValueError(f'--gold {gold} needs records with that gold: say --data FILE')
+        raise ValueError(f'--gold {gold} needs records with that gold: give --data FILE')
 
 
 def _score(files: _Files, subset: Subset, loaded: _Loaded, rules: Protocol) -> list[StepsScore]:

@@ -138,8 +138,8 @@ def test_score_success(tooleval: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (['success'], 'say --judgements FILE'),
-        (['calls_g2'], 'say --data FILE'),
+        (['success'], 'give --judgements FILE'),
+        (['calls_g2'], 'give --data FILE'),
         (['calls_g9'], 'ToolBench has no subset'),
         (['calls_g2', '--data', TOOLBENCH / 'G2_category.json', '--judgements', 'x'], 'leave --judgements out'),
         (['calls_g2', '--data', TOOLBENCH / 'G2_category.json'], 'belong to no record'),

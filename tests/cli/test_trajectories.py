@@ -97,7 +97,7 @@ def test_in_words(tooleval: Command, tmp_path: Path) -> None:
     done = tooleval('score', 'toolbench', 'trajectories', file, '--data', file)
     assert done.code == 1 and 'leave --data and --judgements out' in done.err
     done = tooleval('score', 'toolbench', 'trajectories')
-    assert done.code == 1 and 'say one file of answers' in done.err
+    assert done.code == 1 and 'give one file of answers' in done.err
 
 
 def test_half_characters_are_no_matter(tooleval: Command, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_the_shape_of_the_file_chooses_the_list(tmp_path: Path) -> None:
 
 def test_answers_in_other_shapes_need_the_records(tmp_path: Path) -> None:
     answers = write(tmp_path / 'answers.jsonl', [{'id': '0', 'prediction': f'<think>[]</think>{RIGHT}'}])
-    with pytest.raises(DataError, match='say --data FILE'):
+    with pytest.raises(DataError, match='give --data FILE'):
         result(tmp_path, predictions=answers)
     data = write(tmp_path / 'tool_usage.json', [RAW])
     assert result(tmp_path, predictions=answers, data=data)['metrics']['local_levenshtein'] == 100.0
@@ -102,10 +102,10 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ('fields', 'message'),
     [
-        ({'subset': 'planning'}, 'say --predictions or --judgements'),
+        ({'subset': 'planning'}, 'give --predictions or --judgements'),
         ({'subset': 'tool_usage', 'judgements': 'x', 'predictions': 'x'}, 'leave --judgements out'),
-        ({'subset': 'tool_usage'}, 'say --predictions FILE'),
-        ({'subset': 'tool_usage', 'predictions': 'x', 'gold': 'repaired'}, 'say --data FILE'),
+        ({'subset': 'tool_usage'}, 'give --predictions FILE'),
+        ({'subset': 'tool_usage', 'predictions': 'x', 'gold': 'repaired'}, 'give --data FILE'),
         ({'subset': 'tool_use', 'predictions': 'x'}, 'has no subset'),
     ],
 )

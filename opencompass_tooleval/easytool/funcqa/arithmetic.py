@@ -144,6 +144,7 @@ def _log(values: Sequence[Any]) -> Number:
 def _choose(values: Sequence[Any]) -> int:
     _need(values, 2)
     options, items = _whole(values[0]), _whole(values[1])
+    # To choose 999,998 out of a million is no more work than to choose 2.
     _check_work(options, min(items, options - items))
     return math.comb(options, items)
 

@@ -55,6 +55,7 @@ def is_right(number: Number, gold: int | float) -> bool:
     """Whether a number is within 0.1% of the gold answer; a percentage may also stand for a hundredth of its number."""
     if number.value is None:
         return False
+    # Fraction(0.1) is not 1/10; repr has what the file says.
     expected = Fraction(repr(gold))
     tolerance = TOLERANCE * (abs(expected) or 1)
     values = (number.value, number.value / 100) if number.percent else (number.value,)

@@ -71,6 +71,7 @@ def _listed(number: Any, tools: Mapping[int, str]) -> str:
     """The tool of a number in a list: it has to be a key as it stands."""
     if isinstance(number, (int, float)) and number in tools:
         return tools[int(number)]
+    # '15' is no key where 15 is one: the published script stops here.
     if _whole(number) in tools:
         raise _Stop(QUOTED)
     raise _Stop(UNKNOWN_IN_LIST, _shown(number))

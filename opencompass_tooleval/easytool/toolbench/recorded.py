@@ -37,7 +37,7 @@ def _score_success(
     predictions: Path, data: Path | None, judgements: Path | None, metrics: Sequence[str]
 ) -> ScoredAnswers:
     if judgements is None:
-        raise ValueError('success is scored from judgements: say --judgements FILE')
+        raise ValueError('success is scored from judgements: give --judgements FILE')
     trajectories = success.load_trajectories(predictions, load_queries(data) if data else None)
     finals = [clean(Answer(trajectory.answer, trajectory.infra)) for trajectory in trajectories]
     verdicts = success.load_judgements(judgements)
@@ -136,7 +136,7 @@ def score(
     if row.kind == 'success':
         return _score_success(predictions, data, judgements, row.metrics)
     if data is None:
-        raise ValueError(f'{subset} needs the test file: say --data FILE')
+        raise ValueError(f'{subset} needs the test file: give --data FILE')
     if judgements is not None:
         raise ValueError(f'{subset} is scored without a judge: leave --judgements out')
     if method != 'names' and row.kind != 'selection':
