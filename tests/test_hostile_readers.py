@@ -62,7 +62,7 @@ from opencompass_tooleval.report.figure import Table
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.provenance import runs_table
 from opencompass_tooleval.report.read import read as read_runs
-from opencompass_tooleval.slurm.words import read_array_limit, read_job_id, read_jobs, read_states
+from opencompass_tooleval.slurm.syntax import read_array_limit, read_job_id, read_jobs, read_states
 from opencompass_tooleval.sweep.dumped_config import read_dumped
 from opencompass_tooleval.sweep.prompt_tokens import estimate_tokens
 from opencompass_tooleval.sweep.work_dir import WorkDir, last_error
@@ -380,7 +380,7 @@ READERS: Mapping[str, Reader] = {
         ('sweep/dumped_config.py',),
     ),
     'tokens of a prompt': Reader(lambda text: estimate_tokens([text]), ('sweep/prompt_tokens.py',)),
-    'Slurm': Reader(_squeue, ('slurm/words.py',)),
+    'Slurm': Reader(_squeue, ('slurm/syntax.py',)),
     **{
         f'table of a report, {write.__name__}': Reader(
             lambda text, write=write: write(Table('a', 'a', ('x', 'y'), (('z', text),))), ('report/files.py',)

@@ -28,7 +28,7 @@ BENCHMARKS: dict[str, str] = {
 }
 """Name on the command line and in results -> where its description is. A new benchmark is a new row."""
 
-VARIANTS: dict[str, str] = {'easytool': f'{_PACKAGE}.easytool.variant:EASYTOOL'}
+VARIANTS: dict[str, str] = {'easytool': f'{_PACKAGE}.easytool.variant_kind:EASYTOOL'}
 """Name -> where a kind of variants is, which benchmarks are compared with."""
 
 

@@ -15,7 +15,7 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.easytool.instruct import Catalogue, check_variant, instruct_teval, instruct_toolset
 from opencompass_tooleval.easytool.shapes import load_instructions
-from opencompass_tooleval.easytool.variant import SUFFIX
+from opencompass_tooleval.easytool.variant_kind import SUFFIX
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.teval.adapter import ToolEvalTEvalDataset
 from opencompass_tooleval.teval.records import MEND as TEVAL_MEND

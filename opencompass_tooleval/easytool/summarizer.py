@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.easytool.variant import EASYTOOL
+from opencompass_tooleval.easytool.variant_kind import EASYTOOL
 from opencompass_tooleval.host.variant_summarizer import VariantSummarizer
 
 

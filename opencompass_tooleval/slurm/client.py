@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from opencompass_tooleval.slurm.words import (
+from opencompass_tooleval.slurm.syntax import (
     JOB_FORMAT,
     STATE_FORMAT,
     State,

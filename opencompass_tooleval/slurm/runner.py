@@ -19,7 +19,7 @@ from tqdm import tqdm
 from opencompass_tooleval.slurm.client import Slurm, slurm_environment
 from opencompass_tooleval.slurm.leftovers import alive, cancel_leftovers, job_name, remove
 from opencompass_tooleval.slurm.stage import Element, Stage
-from opencompass_tooleval.slurm.words import Resources
+from opencompass_tooleval.slurm.syntax import Resources
 from opencompass_tooleval.sweep.interrupts import Interrupts
 from opencompass_tooleval.sweep.work_dir import last_error
 

@@ -12,7 +12,7 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval.slurm.client import Slurm, SlurmError
 from opencompass_tooleval.slurm.leftovers import job_name
-from opencompass_tooleval.slurm.words import (
+from opencompass_tooleval.slurm.syntax import (
     ELEMENT_SCRIPT,
     PREEMPTED,
     Resources,

@@ -107,7 +107,7 @@ def judged_answers(file: Path, record_ids: Sequence[str]) -> dict[str, str]:
         try:
             recorded = load_recorded(part)
         except DataError as error:
-            logger.warning('what %s judged cannot be told: %s', file, error)
+            logger.warning('which answers %s judged is not known: %s', file, error)
             return {}
         by_id = recorded.by_id or {
             record_ids[position]: answer

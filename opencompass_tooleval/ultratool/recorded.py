@@ -128,7 +128,9 @@ def _load(files: _Files, subset: Subset, language: str) -> _Loaded:
 def _check(files: _Files, subset: Subset, gold: str) -> None:
     judged = subset.kind in JUDGED_KINDS
     if judged and files.judgements is None and files.predictions is None:
-        raise ValueError(f'{subset.name} needs answers or what a judge said of them: give --predictions or --judgements')
+        raise ValueError(
+            f'{subset.name} needs answers or what a judge said of them: give --predictions or --judgements'
+        )
     if not judged and files.judgements is not None:
         raise ValueError(f'{subset.name} is scored without a judge: leave --judgements out')
     if not judged and files.predictions is None:
@@ -166,7 +168,7 @@ def _gold_of(gold: str, loaded: _Loaded) -> str:
     """Which gold the records hold; that they are asked for is not enough."""
     held = sorted({record.gold for record in loaded.records or ()}) or [gold]
     if gold != 'official' and held != [gold]:
-        raise ValueError(f'--gold {gold} was said, but the records hold {", ".join(held)} gold')
+        raise ValueError(f'--gold {gold} was given, but the records hold {", ".join(held)} gold')
     return ', '.join(held)
 
 

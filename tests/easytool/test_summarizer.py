@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from opencompass_tooleval.cli.main import app
 from opencompass_tooleval.core.intervals import RESAMPLES
 from opencompass_tooleval.easytool.summarizer import ToolEvalEasyToolSummarizer
-from opencompass_tooleval.easytool.variant import EASYTOOL
+from opencompass_tooleval.easytool.variant_kind import EASYTOOL
 from opencompass_tooleval.report.easytool_figures import comparisons, easytool_table
 from opencompass_tooleval.report.read import read
 

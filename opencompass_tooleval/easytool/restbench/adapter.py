@@ -27,7 +27,7 @@ from opencompass_tooleval.easytool.restbench.records import (
 )
 from opencompass_tooleval.easytool.restbench.scoring import PathScore, breakdown, score_answers
 from opencompass_tooleval.easytool.restbench.tools import Toolbox, generate_command, open_toolbox
-from opencompass_tooleval.easytool.variant import SUFFIX
+from opencompass_tooleval.easytool.variant_kind import SUFFIX
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
 

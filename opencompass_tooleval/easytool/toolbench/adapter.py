@@ -27,7 +27,7 @@ from opencompass_tooleval.easytool.toolbench.records import MEND, find_file, fin
 from opencompass_tooleval.easytool.toolbench.score_calls import CallsScore, breakdown, score_requests, total
 from opencompass_tooleval.easytool.toolbench.score_selection import gold_answer, parse_choice, score_choices
 from opencompass_tooleval.easytool.toolbench.tool_texts import command_to_generate
-from opencompass_tooleval.easytool.variant import SUFFIX
+from opencompass_tooleval.easytool.variant_kind import SUFFIX
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder

@@ -1,4 +1,4 @@
-"""slurm/words: options, throttles, and Slurm's own words read; no Slurm is needed here (see tests/slurm)."""
+"""slurm/syntax: options, throttles, and Slurm's own words read; no Slurm is needed here (see tests/slurm)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.slurm.client import Slurm, SlurmError, slurm_environment
-from opencompass_tooleval.slurm.words import (
+from opencompass_tooleval.slurm.syntax import (
     ELEMENT_SCRIPT,
     Resources,
     State,
