@@ -72,6 +72,8 @@ def _acquire(path: Path) -> IO[str]:
                 return stream
         except BlockingIOError:
             stream.close()
+            if probe(path) is False:  # a process that looked at the lock just then, such as tooleval status, held it
+                continue
             holder = holder_of(path)
             who = f'process {holder.process} on {holder.host} since {holder.since}' if holder else 'another process'
             raise InUseError(f'{path} is locked by {who}; wait for it, or stop it first') from None

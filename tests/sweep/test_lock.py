@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,16 @@ def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
     assert path.exists() and not is_held(path)
     with exclusive(path):
         pass
+
+
+def test_who_only_looks_is_no_holder(tmp_path: Path) -> None:
+    path = tmp_path / 'lock'
+    path.touch()
+    with path.open() as looks:
+        fcntl.flock(looks, fcntl.LOCK_SH)
+        threading.Timer(0.2, fcntl.flock, [looks, fcntl.LOCK_UN]).start()
+        with exclusive(path):
+            assert is_held(path)
 
 
 def test_it_ends_with_an_exception(tmp_path: Path) -> None:
