@@ -114,8 +114,10 @@ def _fault(row: Any) -> str:
         return f'it has no {", ".join(missing)}'
     for column in ('model', 'dataset'):
         name = row[column]
+        # In bytes, as file systems count: 100 Chinese characters are 300.
         if not isinstance(name, str) or not name or len(name.encode('utf-8', 'replace')) > _MAX_NAME:
             return f'its {column} is no name'
+        # '..' and '.lock' hold no unsafe character, and name another folder or file.
         if _UNSAFE.search(name) or name.startswith('.'):
             return f'its {column} {name!r} cannot be the name of a file'
     prediction = row['prediction']

@@ -122,6 +122,7 @@ def _parse(path: Path, text: str, where: str = '') -> Any:
 
 def _is_json_lines(text: str) -> bool:
     """Whether each line is an object of its own, whatever the file is called, as UltraTool's are."""
+    # One object over several lines has a '{' alone on its first.
     first, newline, rest = text.partition('\n')
     return bool(newline and rest.strip()) and first.startswith('{') and first.rstrip().endswith('}')
 
@@ -185,6 +186,7 @@ def load_recorded(path: Path) -> RecordedAnswers:
         raise DataError(path, 'the file is missing')
     text = _read_text(path)
     if path.suffix == '.jsonl' or _is_json_lines(text):
+        # Not splitlines, which cuts a line at U+2028, a character like any other within JSON.
         lines = enumerate(text.split('\n'), start=1)
         return _of_list(recorded, [_parse(path, line, f'line {i}: ') for i, line in lines if line.strip()])
     content = _parse(path, text)

@@ -26,6 +26,7 @@ def flag(item: Mapping[str, Any]) -> int | None:
     """``int(tool)``; None if there is none or it is no number."""
     try:
         return int(item['tool'])
+    # {"tool": 1e999} is read as inf, and int(inf) raises OverflowError.
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
 

@@ -100,7 +100,7 @@ def test_damaged_predictions_beside_say_nothing(tmp_path: Path, caplog: pytest.L
     answered(tmp_path, 'm')
     (tmp_path / 'predictions' / 'm' / 'plans_zh.json').write_text('{')
     assert judged_answers(tmp_path / 'results' / 'm' / 'plans_zh_judgements.jsonl', ['r0']) == {}
-    assert 'which answers' in caplog.text
+    assert 'judged is not known' in caplog.text
 
 
 def test_shapes_of_recorded_answers_are_read_from_the_predictions(tmp_path: Path) -> None:

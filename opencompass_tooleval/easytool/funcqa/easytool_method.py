@@ -109,6 +109,7 @@ class _Question:
             log: dict[Any, Any] = {'Original Question': self.record.question}
             log |= {task['id']: {'task': task['task'], 'answer': ''} for task in order}
             for place, task in enumerate(order):
+                # The model may plan more tasks than the published calculation has steps.
                 step = self.record.steps[min(place, len(self.record.steps) - 1)]
                 log[task['id']]['answer'] = yield from self._carry_out(task['task'], log, step)
         answers = [{'task': task['task'], 'answer': task['answer']} for task in self.tasks if task['done']]
