@@ -50,12 +50,12 @@ eval = dict(runner=dict(task=dict(dump_details=True)))
 START = """
 import gc, json, sys, time
 gc.disable()  # as task_process does
-said, started = {}, time.perf_counter()
+seconds, started = {}, time.perf_counter()
 
 def lap(name):
     global started
     now = time.perf_counter()
-    said[name], started = now - started, now
+    seconds[name], started = now - started, now
 
 import opencompass.tasks, opencompass.datasets, opencompass.openicl.icl_evaluator
 from mmengine.config import Config
@@ -73,7 +73,7 @@ from opencompass_tooleval.host import registry
 for module in registry.MODULES:
     importlib.import_module(f'opencompass_tooleval.{module}')
 lap('ours, not counted: import everything else')
-print(json.dumps(said))
+print(json.dumps(seconds))
 gc.freeze()
 """
 
@@ -93,9 +93,9 @@ def thin(folder: Path, every: int, model: str) -> tuple[Path, int]:
         records = json.loads((folder / 'data' / 'teval' / 'EN' / f'{name}.json').read_text(encoding='utf-8'))
         kept = dict(list(records.items())[::every])
         lines = (folder / 'predictions' / model / f'{name}.jsonl').read_text(encoding='utf-8').splitlines()
-        said = {row['id']: row['prediction'] for row in map(json.loads, lines)}
+        predictions = {row['id']: row['prediction'] for row in map(json.loads, lines)}
         rows = [
-            {'origin_prompt': record['origin_prompt'], 'prediction': said[record_id]}
+            {'origin_prompt': record['origin_prompt'], 'prediction': predictions[record_id]}
             for record_id, record in kept.items()
         ]
         (data / f'{name}.json').write_text(json.dumps(kept), encoding='utf-8')

@@ -153,10 +153,10 @@ class World:
 
     def text(self, sentences: Sequence[str], length: float) -> str:
         """Sentences up to about ``length`` characters, one at least."""
-        said = [self.fill(sentences)]
-        while sum(map(len, said)) < length:
-            said.append(self.fill(sentences))
-        return self.words.space.join(said)
+        parts = [self.fill(sentences)]
+        while sum(map(len, parts)) < length:
+            parts.append(self.fill(sentences))
+        return self.words.space.join(parts)
 
     def _api(self, name: str) -> Api:
         parameters = sorted(self.rng.sample(sorted(self.words.parameters), pick(ARGUMENTS, self.rng)))
@@ -230,8 +230,8 @@ class World:
                         thought += self.words.space + self.fill(self.words.filler)
                     yield Turn(f'{query.id}_{dialogue}_{step}', query, call, thought, tuple(history))
                     made += 1
-                    said = {'thought': thought, 'name': call.api.name, 'args': call.args}
-                    history.append({'role': 'assistant', 'content': json.dumps(said, ensure_ascii=False)})
+                    answer = {'thought': thought, 'name': call.api.name, 'args': call.args}
+                    history.append({'role': 'assistant', 'content': json.dumps(answer, ensure_ascii=False)})
                     history.append({'role': 'function', 'content': self.response('A')})
 
     def response(self, answer: str) -> str:

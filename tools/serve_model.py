@@ -107,13 +107,13 @@ class Fault:
         return self.first <= number <= self.last and self.text in conversation
 
 
-def parse_fault(said: str) -> Fault:
+def parse_fault(fault: str) -> Fault:
     """Reads KIND@WHEN or KIND@WHEN=VALUE.
 
     Raises:
         ValueError: It is neither.
     """
-    kind, _, when = said.partition('@')
+    kind, _, when = fault.partition('@')
     when, _, value = when.partition('=')
     kinds = (*ERRORS, *BODIES, *SHAPES)
     if kind not in kinds:
@@ -124,7 +124,7 @@ def parse_fault(said: str) -> Fault:
         return Fault(kind, value=value)
     first, dash, last = when.partition('-')
     if not first.isdecimal() or (last and not last.isdecimal()):
-        raise ValueError(f'{said!r}: {when!r} is no number, range, "all" or ~TEXT')
+        raise ValueError(f'{fault!r}: {when!r} is no number, range, "all" or ~TEXT')
     return Fault(kind, int(first), (int(last) if last else float('inf')) if dash else int(first), value=value)
 
 
@@ -140,7 +140,7 @@ class State:
 
     def reset(self, faults: list[str], latency: float) -> None:
         """Forgets what was asked and fails as told from now on."""
-        self.faults, self.latency = [parse_fault(said) for said in faults], latency
+        self.faults, self.latency = [parse_fault(fault) for fault in faults], latency
         self.asked, self.most_in_flight = [], self.in_flight
 
     def stats(self) -> dict[str, Any]:
