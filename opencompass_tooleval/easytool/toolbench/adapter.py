@@ -20,10 +20,12 @@ from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.core.verdicts import Unread, answer_digest
 from opencompass_tooleval.easytool.literal_reply import LiteralDialogues, last_block
-from opencompass_tooleval.easytool.toolbench import VERSION, calls, success
+from opencompass_tooleval.easytool.toolbench import VERSION, success
 from opencompass_tooleval.easytool.toolbench.build import Shown, load_queries, make_choices, make_requests, open_tools
 from opencompass_tooleval.easytool.toolbench.prompts import calls_prompt, published_selection, selection_prompt
 from opencompass_tooleval.easytool.toolbench.records import MEND, find_file, find_subset
+from opencompass_tooleval.easytool.toolbench.request import gold_answer as gold_calls
+from opencompass_tooleval.easytool.toolbench.request import parse_request
 from opencompass_tooleval.easytool.toolbench.score_calls import CallsScore, breakdown, score_requests, total
 from opencompass_tooleval.easytool.toolbench.score_selection import gold_answer, parse_choice, score_choices
 from opencompass_tooleval.easytool.toolbench.tool_texts import command_to_generate
@@ -68,7 +70,7 @@ def _numbered_rows(tools: Shown, size: int, seed: int, similarity: Similarity) -
 def _calls_rows(tools: Shown) -> Iterator[Row]:
     for request in make_requests(tools):
         prompt = calls_prompt(tools.callable(request), request.query)
-        yield _row(request.id, prompt, request.to_payload(), calls.gold_answer(request))
+        yield _row(request.id, prompt, request.to_payload(), gold_calls(request))
 
 
 @LOAD_DATASET.register_module()
@@ -191,7 +193,7 @@ class ToolEvalToolBenchEvaluator(ToolEvalEvaluator):
         if self.subset.kind == 'selection':
             choices = [parse_choice(reference) for reference in references]
             return score_choices(choices, answers)
-        requests = [calls.parse_request(reference) for reference in references]
+        requests = [parse_request(reference) for reference in references]
         return list(score_requests(requests, answers))
 
 
