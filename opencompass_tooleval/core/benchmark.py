@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
@@ -77,12 +77,6 @@ class DataFiles:
     exact: bool = True
     needed: bool = True
     parts: int = 1
-
-    def in_source(self, place: str, source: Path) -> Path | None:
-        """The file below ``source``, at any depth, that belongs to a place."""
-        tail = PurePath(place).parts[-self.parts :]
-        files = sorted(source.resolve().rglob(tail[-1])) if source.is_dir() else []
-        return next((file for file in files if file.parts[-self.parts :] == tail and file.is_file()), None)
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,20 @@ class Board:
     rows: tuple[Row, ...]
     shares: Mapping[str, Mapping[Score, float]] = field(default_factory=dict)
 
+    @property
+    def halves(self) -> tuple[str, ...]:
+        """The columns that a page shows on demand: those of which a measured model has the whole, too."""
+        measured = {
+            column
+            for i, column in enumerate(self.columns)
+            if any(row.cells[i].value is not None for row in self.rows if not row.source)
+        }
+        return tuple(
+            column
+            for column in self.columns
+            if any(column.removesuffix(ending) in measured - {column} for ending in HALVES)
+        )
+
     def words(self, column: str) -> Words:
         """What a column is called; of a table of data sets, the data set comes first."""
         dataset, _, metric = column.rpartition(' ')

@@ -16,7 +16,7 @@ from opencompass_tooleval import __version__
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.words import words_of_reason
-from opencompass_tooleval.report.board import HALVES, Board, board_table, boards, printed_table
+from opencompass_tooleval.report.board import Board, board_table, boards, lower_is_better, printed_table
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.easytool_figures import (
     comparisons,
@@ -31,7 +31,7 @@ from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.overview import Overview, overview
 from opencompass_tooleval.report.pages import Page, pages_of
 from opencompass_tooleval.report.provenance import missing_table, provenance_table, runs_table
-from opencompass_tooleval.report.read import Material, read
+from opencompass_tooleval.report.read import Material, read, run_names
 from opencompass_tooleval.report.reasons import reason_figures
 from opencompass_tooleval.report.samples import SampleFiles
 from opencompass_tooleval.report.script import to_script
@@ -173,18 +173,18 @@ def _write_pages(report: Report, about_runs: Sequence[Table], out: Path, formats
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    half_columns = {column for board in report.boards for column in board.columns if column.endswith(HALVES)}
     environment.globals |= {
         'shown': shown,
         'as_table': as_table,
         'title_of': title_of,
         'words_of_reason': words_of_reason,
         'version': __version__,
-        'half_columns': half_columns,
+        'lower_is_better': lower_is_better,
         'chart_formats': tuple(formats),
     }
     context = {
         'material': report.material,
+        'runs': run_names(report.material.runs).values(),
         'overview': report.overview,
         'benchmarks': [(page.name, page.title.partition(':')[0]) for page in report.pages],
         'about_runs': about_runs,

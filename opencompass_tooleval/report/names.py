@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from opencompass_tooleval.core.benchmark import BENCHMARKS, find_benchmark, find_variant
 
-FAMILIES = {**{name: find_benchmark(name).title for name in BENCHMARKS}, 'others': 'Other data sets'}
-"""Benchmark -> its name; each has a page. ``others`` has what belongs to none."""
+OTHERS = 'others'
+"""What belongs to no benchmark of ours: nobody here knows whether more of a metric is better."""
+
+FAMILIES = {**{name: find_benchmark(name).title for name in BENCHMARKS}, OTHERS: 'Other data sets'}
+"""Benchmark -> its name; each has a page."""
 
 INSTRUCTIONS = find_variant('easytool').suffix
 """What the abbr of a data set with EasyTool's instructions ends in. FuncQA's method of that name is no variant."""
@@ -27,10 +30,10 @@ _WORDS = {
 
 
 def family_of(name: str) -> str:
-    """The benchmark that a table or a data set belongs to; ``others`` if to none of these."""
+    """The benchmark that a table or a data set belongs to; :data:`OTHERS` if to none of these."""
     text = name.removeprefix('tooleval-')
     family = text.replace('_', '-').partition('-')[0]
-    return family if family in FAMILIES else 'others'
+    return family if family in FAMILIES else OTHERS
 
 
 def is_variant(name: str) -> bool:
@@ -41,7 +44,7 @@ def is_variant(name: str) -> bool:
 def title_of(name: str) -> str:
     """``tooleval-teval-plan_json_v2_zh-easytool`` as ``T-Eval plan JSON v2 Chinese, EasyTool instructions``."""
     family = family_of(name)
-    if family == 'others':
+    if family == OTHERS:
         return FAMILIES.get(name, name)
     text = name.removeprefix('tooleval-').removeprefix(family)
     ending = ', EasyTool instructions' if is_variant(name) else ''

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from opencompass_tooleval.core.intervals import Interval, Score
 from opencompass_tooleval.core.words import words_of_reason
-from opencompass_tooleval.report.board import HALVES, OVERVIEW, Board, Cell, lower_is_better
+from opencompass_tooleval.report.board import OVERVIEW, Board, Cell, lower_is_better
 from opencompass_tooleval.report.figure import shown
-from opencompass_tooleval.report.names import FAMILIES, family_of, is_variant, title_of
+from opencompass_tooleval.report.names import FAMILIES, OTHERS, family_of, is_variant, title_of
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.reasons import fragment
 from opencompass_tooleval.report.standing import Digest, Shares, Standing, standings
@@ -21,6 +22,8 @@ MOST = 12
 """Models across the matrix; those behind them are in the tables of the benchmarks."""
 LISTED = 3
 """Of each kind of what stands out."""
+_LEAST = 0.05
+"""What would be shown as 0.0 does not stand out."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +111,11 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
         column: {row.model: float(value) for row in measured if (value := row.cells[i].value) is not None}
         for i, column in enumerate(board.columns)
     }
-    ranked_by = _ranked_by(columns, values, [row.model for row in measured])
+    ranked, ranked_by = _ranked(columns, values, [row.model for row in measured])
     measure, note = _measure(list(ranked_by), columns)
+    unranked = tuple(row.model for row in measured if row.model not in ranked)
+    if unranked:
+        note = f'{note} Not ranked, since results are missing: {", ".join(unranked)}.'.strip()
     if ranked_by:
         mean: dict[Score, float] = {}
         for name, share in ranked_by.items():
@@ -117,12 +123,11 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
                 mean[score] = mean.get(score, 0.0) + share * part
         columns[MEAN] = mean
         values[MEAN] = {
-            row.model: math.fsum(share * values[name][row.model] for name, share in ranked_by.items())
-            for row in measured
+            model: math.fsum(share * values[name][model] for name, share in ranked_by.items()) for model in ranked
         }
     standing_of = standings(columns, values, digest)
     ranking = standing_of.get(MEAN)
-    order = ranking.order if ranking else tuple(row.model for row in measured)
+    order = (*ranking.order, *unranked) if ranking else tuple(row.model for row in measured)
     by_model = {row.model: row for row in measured}
     across = order[:MOST]
     rows = tuple(
@@ -130,12 +135,12 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
             column,
             f'{_family(columns[column])}.html',
             tuple(by_model[model].cells[i] for model in across),
-            verdict_of(standing_of.get(column)),
+            '' if _family(columns[column]) == OTHERS else verdict_of(standing_of.get(column)),
         )
         for i, column in enumerate(board.columns)
     )
     return Overview(
-        headline(ranking),
+        headline(ranking) if ranking or len(measured) > 1 else '',
         measure,
         note,
         tuple(_place(ranking, model, spent) for model in ranking.order) if ranking else (),
@@ -143,7 +148,7 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
         len(order) - len(across),
         rows,
         {
-            'Abilities with the largest gaps': tuple(_gaps(boards)),
+            'Abilities with the largest gaps': tuple(_gaps(boards, digest)),
             'Reasons that cost most points': tuple(_costs(digest)),
             'Records on which models differ most': tuple(_records(digest)),
         },
@@ -155,13 +160,25 @@ def _family(shares: Shares) -> str:
     return family_of(next(iter(shares))[0])
 
 
+def _ranked(
+    columns: Mapping[str, Shares], values: Mapping[str, Mapping[str, float]], models: Sequence[str]
+) -> tuple[Sequence[str], dict[str, float]]:
+    """Which models are ranked, and by what: all, or those with most rows where one without results leaves nothing."""
+    ranked_by = _ranked_by(columns, values, models)
+    counts = {model: sum(model in scores for scores in values.values()) for model in models}
+    most = [model for model in models if counts[model] == max(counts.values())]
+    if ranked_by or len(most) < 2:
+        return models, ranked_by
+    return most, _ranked_by(columns, values, most)
+
+
 def _ranked_by(
     columns: Mapping[str, Shares], values: Mapping[str, Mapping[str, float]], models: Sequence[str]
 ) -> dict[str, float]:
     """What models are ranked by: rows -> shares. Each benchmark counts alike, as the mean of what all models have."""
-    whole = [name for name in columns if len(values[name]) == len(models)]
+    whole = [name for name in columns if all(model in values[name] for model in models)]
     # Of a data set that is not ours nobody knows whether more is better.
-    whole = [name for name in whole if _family(columns[name]) != 'others'] or whole
+    whole = [name for name in whole if _family(columns[name]) != OTHERS]
     plain = [name for name in whole if not any(is_variant(dataset) for dataset, _ in columns[name])] or whole
     families: dict[str, list[str]] = {}
     for name in plain:
@@ -174,7 +191,9 @@ def _measure(names: Sequence[str], columns: Mapping[str, Shares]) -> tuple[str, 
     if len(names) < 2:
         return ''.join(names), ''
     titles = [FAMILIES[family] for family in dict.fromkeys(_family(columns[name]) for name in names)]
-    note = 'rows below that all models have, without those with instructions. It is reckoned here, no paper has it.'
+    variants = any(is_variant(dataset) for name in names for dataset, _ in columns[name])
+    which = 'all with instructions' if variants else 'without those with instructions'
+    note = f'rows below that all ranked models have, {which}. It is reckoned here, no paper has it.'
     if len(titles) == 1:
         return f'Mean of {titles[0]}', f'Mean of the {note}'
     return 'Mean score', f'Mean of {", ".join(titles)}: each is the mean of its {note}'
@@ -183,17 +202,15 @@ def _measure(names: Sequence[str], columns: Mapping[str, Shares]) -> tuple[str, 
 def headline(ranking: Standing | None) -> str:
     """One sentence: who is best, by how much, and whether that is more than noise."""
     if ranking is None:
-        return 'No score is common to all models'
+        return 'No score of these benchmarks is common to all models'
     first, *others = ranking.order
     if not others:
         return f'{first}: {shown(ranking.scores[first])}'
-    scores = ranking.scores
-    lead = scores[first] - scores[others[0]]
-    if not lead:
-        return f'{_some([model for model in ranking.order if scores[model] == scores[first]])} are equal'
+    if others[0] in ranking.equal:
+        return f'{_some([first, *ranking.equal])} are equal'
     interval = ranking.behind[others[0]]
     if interval is None:
-        return f'{first} leads {others[0]} by {lead:.1f} points'
+        return f'{first} leads {others[0]} by {-ranking.behind_by(others[0]):.1f} points'
     span = f'{abs(interval.delta):.1f} points [{-interval.high + 0.0:.1f}, {-interval.low + 0.0:.1f}]'
     if ranking.is_apart(others[0]):
         return f'{first} is ahead of {others[0]} by {span}'
@@ -206,11 +223,10 @@ def verdict_of(standing: Standing | None) -> str:
     if standing is None or len(standing.order) < 2:
         return ''
     first, *others = standing.order
-    equal = [model for model in others if standing.scores[model] == standing.scores[first]]
     unknown = [model for model in others if standing.is_apart(model) is None]
     close = [model for model in others if standing.is_apart(model) is False]
-    if equal:
-        return 'equal' if len(others) == 1 else f'{_some([first, *equal])} are equal'
+    if standing.equal:
+        return 'equal' if len(others) == 1 else f'{_some([first, *standing.equal])} are equal'
     if unknown:
         return 'no interval' if len(others) == 1 else f'{first}; no interval for {_some(unknown)}'
     if close:
@@ -228,7 +244,7 @@ def _place(ranking: Standing, model: str, spent: Mapping[tuple[str, str], Spent]
     return Place(
         model,
         ranking.scores[model],
-        in_words(ranking.behind.get(model)),
+        '' if model == ranking.leader else in_words(ranking.behind[model]) or f'{ranking.behind_by(model):+.2f}',
         'first' if model == ranking.leader else verdict,
         _average([cost.prompts for cost in costs]),
         _average([cost.answers for cost in costs]),
@@ -247,22 +263,30 @@ def _average(values: Sequence[float | None]) -> float | None:
     return sum(numbers) / len(numbers) if numbers else None
 
 
-def _gaps(boards: Sequence[Board]) -> Iterator[Finding]:
+def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Finding]:
     """Where the best and the worst model are furthest apart."""
     gaps = []
     for board in boards:
         rows = [row for row in board.rows if not row.source]
-        for i, column in enumerate(board.columns if board.name != OVERVIEW else ()):
-            if column.endswith(HALVES) or column == 'overall' or lower_is_better(column):
+        halves = board.halves
+        for i, column in enumerate(board.columns if board.name not in (OVERVIEW, OTHERS) else ()):
+            if column in halves or column == 'overall' or lower_is_better(column):
                 continue
             scored = [(float(cell.value), row.model) for row in rows if (cell := row.cells[i]).value is not None]
-            if len(scored) > 1 and max(scored)[0] > min(scored)[0]:
-                gaps.append((max(scored)[0] - min(scored)[0], board, column, max(scored)[1], min(scored)[1]))
+            if len(scored) > 1 and (gap := max(scored)[0] - min(scored)[0]) >= _LEAST:
+                gaps.append((gap, board, column, max(scored)[1], min(scored)[1]))
     for gap, board, column, best, worst in sorted(gaps, key=lambda gap: -gap[0])[:LISTED]:
-        (dataset, _), *_ = board.shares[column]
+        # An ability is the mean of several data sets, and the models may differ in one of these only.
+        dataset = max((dataset for dataset, _ in board.shares[column]), key=partial(_apart, digest, best, worst))
         name, sentence = board.words(column)
         link = fragment(worst, dataset, other=best, differ=True)
         yield Finding(f'{board.title}, {name}: {worst} behind {best}', f'{gap:.1f} points', link, sentence)
+
+
+def _apart(digest: Digest, best: str, worst: str, dataset: str) -> float:
+    """By how much one model's samples of a data set score better than another's, 0-1."""
+    means = [_average(digest.scores.get((model, dataset), ())) or 0.0 for model in (best, worst)]
+    return means[0] - means[1]
 
 
 def _costs(digest: Digest) -> Iterator[Finding]:
@@ -270,7 +294,8 @@ def _costs(digest: Digest) -> Iterator[Finding]:
     where: dict[tuple[str, str, str], dict[str, float]] = {}
     for (model, dataset), reasons in digest.lost.items():
         for reason, points in reasons.items():
-            where.setdefault((model, family_of(dataset), reason), {})[dataset] = points
+            if points >= _LEAST:
+                where.setdefault((model, family_of(dataset), reason), {})[dataset] = points
     most = sorted(where.items(), key=lambda item: -sum(item[1].values()))[:LISTED]
     for (model, family, reason), points_of in most:
         dataset = max(points_of, key=lambda name: points_of[name])
@@ -292,7 +317,7 @@ def _records(digest: Digest) -> Iterator[Finding]:
         spread = []
         for i, row in enumerate(zip(*(digest.scores[model, dataset] for model in models), strict=True)):
             scored = [(score, model) for score, model in zip(row, models, strict=True) if score is not None]
-            if len(scored) > 1 and max(scored)[0] > min(scored)[0]:
+            if len(scored) > 1 and 10 * (max(scored)[0] - min(scored)[0]) >= _LEAST:  # points without a decimal
                 spread.append((max(scored)[0] - min(scored)[0], dataset, i, max(scored)[1], min(scored)[1]))
         spreads += sorted(spread, key=lambda entry: -entry[0])[:1]
     spreads.sort(key=lambda entry: -entry[0])

@@ -37,9 +37,11 @@ class Scored:
     result: Mapping[str, Any]
 
     def number(self, metric: str) -> float | None:
-        """A score, 0-100; None if it was not measured."""
+        """A score, 0-100; None if it was not measured, or is no number that can be ranked."""
         value = self.result.get(metric)
-        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+            return None
+        return float(value)
 
     def part(self, name: str) -> Mapping[str, Any]:
         """A nested dict of the result, such as ``provenance``; empty if there is none.

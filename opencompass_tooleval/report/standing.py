@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,9 @@ from typing import Any
 from opencompass_tooleval.core.intervals import Interval, Means, Pairs, Score, compare_column, resample
 from opencompass_tooleval.core.paired import RecordValues, metrics_of, pair_up, record_values
 from opencompass_tooleval.core.result import OK
+
+_NOISE = 1e-5
+"""Points that are no difference: what rounding adds up to."""
 
 Shares = Mapping[Score, float]
 """Data set and metric -> share: what a score is made of."""
@@ -65,7 +69,8 @@ class Standing:
     Attributes:
         order: Those that have it, the best first.
         scores: Model -> score, 0-100.
-        behind: Model -> its difference from the first, in points; None where there is no interval.
+        behind: Model -> its difference from the first, in points; None where there is no interval, such as where the
+            two were not asked the same records.
     """
 
     order: tuple[str, ...]
@@ -75,6 +80,15 @@ class Standing:
     @property
     def leader(self) -> str:
         return self.order[0]
+
+    @property
+    def equal(self) -> list[str]:
+        """Those that have the first one's score; what a sum of floats may add or lose does not count."""
+        return [model for model in self.order[1:] if math.isclose(self.behind_by(model), 0, abs_tol=_NOISE)]
+
+    def behind_by(self, model: str) -> float:
+        """The score of a model less that of the first, in points."""
+        return self.scores[model] - self.scores[self.leader]
 
     def is_apart(self, model: str) -> bool | None:
         """Whether a model is behind by more than noise; None if that cannot be said."""
@@ -104,7 +118,7 @@ def standings(
     standing_of = {}
     for name, order in orders.items():
         if order:
-            behind = {other: _interval(columns[name], drawn, order[0], other) for other in order[1:]}
+            behind = {other: _interval(columns[name], scores[name], drawn, order[0], other) for other in order[1:]}
             standing_of[name] = Standing(order, scores[name], behind)
     return standing_of
 
@@ -137,6 +151,12 @@ def _draw(needed: Iterable[tuple[str, str, str]], used: set[Score], digest: Dige
     return drawn
 
 
-def _interval(shares: Shares, drawn: Drawn, first: str, second: str) -> Interval | None:
+def _interval(shares: Shares, scores: Mapping[str, float], drawn: Drawn, first: str, second: str) -> Interval | None:
+    """The interval of two models' difference; None if not all of the score is a mean over records that both have."""
     pairs, means = drawn.get((first, second), ({}, {}))
-    return compare_column(shares, pairs, means).interval if all(score in pairs for score in shares) else None
+    if not all(score in pairs for score in shares):
+        return None
+    interval = compare_column(shares, pairs, means).interval
+    # The first may lead over all of its records, and be behind over the few of these that the second was asked, too.
+    is_whole = math.isclose(interval.delta, scores[second] - scores[first], abs_tol=_NOISE)
+    return interval if is_whole else None

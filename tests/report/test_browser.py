@@ -165,11 +165,14 @@ def test_samples_are_filtered_opened_and_compared(browser: Browser, plain: Path)
     browser.all('[name=text]')[0].clear()
     browser.choose('other', 'better')
     browser.wait("document.getElementById('status').textContent === '40 of 120 samples'")
+    browser.wait("document.querySelectorAll('#sample article').length === 2")  # what was open stays
+    assert 'r119' in browser.all('#sample h2')[0].text and fragment(browser)['sample'] == '119'
+    assert browser.driver.switch_to.active_element.get_attribute('id') != 'sample'
     browser.all('#list button')[0].click()
-    browser.wait("document.querySelectorAll('#sample article').length === 2")
+    browser.wait("!document.querySelector('#sample h2').textContent.includes('r119')")
     assert [it.text for it in browser.all('#sample article h3')] == ['worse', 'better']
-    fragment = browser.driver.execute_script('return location.hash')
-    browser.open(page, fragment)  # a view can be linked to
+    address = browser.driver.execute_script('return location.hash')
+    browser.open(page, address)  # a view can be linked to
     browser.wait("document.querySelectorAll('#sample article').length === 2")
     browser.wait("document.getElementById('status').textContent === '40 of 120 samples'")
     browser.check_quiet()
@@ -410,6 +413,41 @@ def test_pages_fit(browser: Browser, plain: Path, width: int, dark: bool) -> Non
         assert browser.faults() == [], name
     back = browser.driver.execute_script('return getComputedStyle(document.body).backgroundColor')
     assert (back == 'rgb(255, 255, 255)') is not dark
+
+
+@pytest.mark.parametrize('width', [1280, 390])
+def test_long_names_fit(browser: Browser, tmp_path: Path, width: int) -> None:
+    for number in range(6):
+        details = [detail(f'r{i}', *((0.0, 'review:wrong') if i < number else ())) for i in range(9)]
+        add(tmp_path / 'run', f'{"a_name_without_a_break_" * 4}{number}', REVIEW, result_of(details))
+    page = write_report([tmp_path / 'run'], tmp_path / 'out')
+    browser.look(width)
+    for name in ('index', 'teval'):
+        browser.open(page.with_name(f'{name}.html'))
+        assert browser.driver.execute_script('return document.documentElement.scrollWidth') <= width, name
+    browser.open(page)
+    scroll = browser.all('#ranking .scroll')[0]
+    assert width < 1280 or scroll.get_property('scrollWidth') <= scroll.get_property('clientWidth'), (
+        'intervals are seen'
+    )
+
+
+def test_of_errors_fewer_come_first(browser: Browser, tmp_path: Path) -> None:
+    for model, right, wrong in (('a', 8, 6), ('b', 7, 1), ('c', 6, 3)):
+        values = [{'accuracy': float(i < right), 'tool_error_rate': float(i < wrong)} for i in range(10)]
+        details = [detail(f'r{i}', values=own) for i, own in enumerate(values)]
+        for subset in ('one_hop', 'multi_hop'):
+            add(tmp_path / 'run', model, f'tooleval-funcqa-{subset}-easytool', result_of(details))
+    browser.look()
+    browser.open(write_report([tmp_path / 'run'], tmp_path / 'out').with_name('funcqa.html'))
+    board = 'tooleval-funcqa-easytool'
+    heading = next(one for one in browser.all(f'#board-{board} thead button') if one.text == 'Tool errors')
+    heading.click()
+    assert models(browser, board) == ['b', 'c', 'a']
+    assert heading.find_element('xpath', '..').get_attribute('aria-sort') == 'ascending'
+    heading.click()
+    assert models(browser, board) == ['a', 'c', 'b']
+    browser.check_quiet()
 
 
 def test_hostile_texts_run_nothing(browser: Browser, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,10 @@ import pytest
 from opencompass_tooleval.core.intervals import RESAMPLES, SEED
 from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.names import family_of, is_variant, title_of
-from opencompass_tooleval.report.overview import Overview, overview
+from opencompass_tooleval.report.overview import Overview, headline, overview, verdict_of
 from opencompass_tooleval.report.read import read
 from opencompass_tooleval.report.samples import SampleFiles, tasks_of, trace_of
+from opencompass_tooleval.report.standing import Standing
 from opencompass_tooleval.sweep.comparing import Side, compare
 from opencompass_tooleval.sweep.published_columns import published_columns
 from opencompass_tooleval.sweep.work_dir import WorkDir
@@ -93,7 +95,88 @@ def test_models_with_nothing_in_common_are_not_ranked(tmp_path: Path) -> None:
     add(run, 'a', PLAN, answers(5, 10))
     add(run, 'b', SPOTIFY, answers(5, 10, 'correct_path_rate'))
     page = first_page(run, tmp_path / 'samples')
-    assert page.headline == 'No score is common to all models' and page.places == () and len(page.rows) == 2
+    assert page.headline == 'No score of these benchmarks is common to all models'
+    assert page.places == () and len(page.rows) == 2
+
+
+def test_two_models_that_were_asked_different_records_have_no_interval(tmp_path: Path) -> None:
+    run = tmp_path / 'run'
+    a = [detail(f'r{i}', *((0.0, 'review:wrong') if i < 5 else ())) for i in range(100)]
+    b = [detail(f'r{i}', *((0.0, 'review:wrong') if i < 2 else ())) for i in range(10)]
+    add(run, 'a', PLAN, result_of(a))  # ahead over its 100 records, behind over the 10 that both were asked
+    add(run, 'b', PLAN, result_of(b))
+    page = first_page(run, tmp_path / 'samples')
+    assert page.headline == 'a leads b by 15.0 points' and page.rows[0].verdict == 'no interval'
+    assert (page.places[1].behind, page.places[1].verdict) == ('-15.00', 'no interval')
+    assert page.places[0].behind == ''
+
+
+def test_a_model_without_a_result_does_not_keep_the_others_from_being_ranked(tmp_path: Path) -> None:
+    run = tmp_path / 'run'
+    for model, right in (('a', 9), ('b', 2)):
+        add(run, model, PLAN, answers(right, 10))
+        add(run, model, SPOTIFY, answers(right, 10, 'correct_path_rate'))
+    add(run, 'c', 'tooleval-restbench-tmdb', answers(3, 10, 'correct_path_rate'))
+    page = first_page(run, tmp_path / 'samples')
+    assert page.headline.startswith('a is ahead of b by 70.0 points') and page.models == ('a', 'b', 'c')
+    assert [place.model for place in page.places] == ['a', 'b']
+    assert page.note.endswith('Not ranked, since results are missing: c.')
+
+
+def test_sums_that_differ_in_the_last_digit_are_equal() -> None:
+    standing = Standing(('a', 'b', 'c'), {'a': 0.1 + 0.2, 'b': 0.3, 'c': 0.2}, {'b': None, 'c': None})
+    assert headline(standing) == 'a, b are equal' and verdict_of(standing) == 'a, b are equal'
+
+
+def test_a_table_of_variants_alone_says_so(tmp_path: Path) -> None:
+    run = tmp_path / 'run'
+    for name in ('tmdb', 'spotify'):
+        add(run, 'a', f'tooleval-restbench-{name}-easytool', answers(5, 10, 'correct_path_rate'))
+    page = first_page(run, tmp_path / 'samples')
+    assert page.measure == 'Mean of RestBench' and 'all with instructions' in page.note
+
+
+def test_data_sets_of_others_alone_rank_nobody(tmp_path: Path) -> None:
+    for model, perplexity in (('a', 1.0), ('b', 900.0)):
+        add(tmp_path / 'two', model, 'other', {**answers(5, 10, 'perplexity'), 'perplexity': perplexity})
+    page = first_page(tmp_path / 'two', tmp_path / 'samples')
+    assert page.places == () and page.rows[0].verdict == ''
+    assert not page.findings['Abilities with the largest gaps'], 'nobody knows whether more is better'
+    add(tmp_path / 'one', 'a', 'other', answers(5, 10, 'perplexity'))
+    assert first_page(tmp_path / 'one', tmp_path / 'samples_of_one').headline == ''
+
+
+def test_a_gap_leads_to_the_data_set_that_it_comes_from(tmp_path: Path) -> None:
+    run = tmp_path / 'run'
+    for model, right in (('a', 10), ('b', 0)):
+        add(run, model, 'tooleval-teval-plan_json_v1', answers(10, 10, 'f1_score'))
+        add(run, model, 'tooleval-teval-plan_str_v1', answers(right, 10, 'f1_score', 'plan:wrong_steps'))
+    gap, *_ = first_page(run, tmp_path / 'samples').findings['Abilities with the largest gaps']
+    assert gap.text == 'T-Eval v1, Plan: b behind a' and 'plan_str_v1' in gap.link
+
+
+def test_what_would_be_shown_as_0_does_not_stand_out(tmp_path: Path) -> None:
+    run = tmp_path / 'run'
+    for model, value in (('a', 0.9999), ('b', 0.9997)):
+        add(run, model, PLAN, result_of([detail(f'r{i}', value, 'review:wrong') for i in range(10)]))
+    assert not any(first_page(run, tmp_path / 'samples').findings.values())
+
+
+def test_a_format_alone_is_shown_without_being_asked_for(tmp_path: Path) -> None:
+    run = tmp_path / 'run'
+    add(run, 'a', 'tooleval-teval-plan_json_v1', answers(5, 10, 'f1_score'))
+    found = boards(read([run]), published_columns())
+    board = next(board for board in found if board.name == 'tooleval-teval_v1')
+    assert 'plan_json' in board.columns and board.halves == ()
+    add(run, 'a', 'tooleval-teval-plan_str_v1', answers(5, 10, 'f1_score'))
+    found = boards(read([run]), published_columns())
+    assert next(board for board in found if board.name == 'tooleval-teval_v1').halves == ('plan_json', 'plan_str')
+
+
+@pytest.mark.parametrize('value', [math.nan, math.inf, True, 'x'])
+def test_what_is_no_number_ranks_nobody(tmp_path: Path, value: object) -> None:
+    add(tmp_path / 'run', 'a', PLAN, {**answers(5, 10), 'review_quality': value})
+    assert read([tmp_path / 'run']).scored[0].number('review_quality') is None
 
 
 def test_a_data_set_of_others_does_not_rank(tmp_path: Path) -> None:

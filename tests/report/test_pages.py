@@ -121,6 +121,13 @@ def test_one_model_and_missing_subsets(tmp_path: Path) -> None:
     assert any(title and 'tooleval-teval-plan_str_v2' in title for title in missing)
 
 
+def test_runs_are_named_so_that_they_are_told_apart(tmp_path: Path) -> None:
+    runs = [tmp_path / folder / 'ours' for folder in 'ab']
+    for run in runs:
+        add(run, 'm', 'tooleval-teval-review_str_v2', result_of([detail('r')]))
+    assert '1 data set,' in (text := Tags(write_report(runs, tmp_path / 'out')).text) and 'of a/ours, b/ours.' in text
+
+
 def test_only_a_report_is_replaced(tmp_path: Path) -> None:
     run = plain_run(tmp_path / 'run')
     write_report([run], tmp_path / 'out')

@@ -299,7 +299,7 @@ async function sidesOf(i, { pair, index, other, twin }) {
   return [element('h2', { textContent: name }), asked, element('div', { className: 'sides' }, ...sides)];
 }
 
-async function openSample(i) {
+async function openSample(i, isAsked = true) {
   const turn = ++sought;
   opened = i;
   markOpened();
@@ -308,6 +308,7 @@ async function openSample(i) {
     const shown = await sidesOf(i, view);
     if (turn !== sought) return;
     panel.replaceChildren(...shown);
+    if (!isAsked) return; // who chooses from a list stays there
     panel.focus({ preventScroll: true });
     panel.scrollIntoView({ block: 'start' });
   } catch (error) {
@@ -338,11 +339,12 @@ function closeSample() {
 
 async function changed({ target }) {
   if (target.name === 'other') form.elements.differ.checked = Boolean(target.value);
-  if (['model', 'other', 'dataset'].includes(target.name)) closeSample();
+  if (['model', 'dataset'].includes(target.name)) closeSample();
   page = 0;
   remember();
   await show();
   remember();
+  if (target.name === 'other' && opened !== null) await openSample(opened, false);
 }
 
 async function restore() {

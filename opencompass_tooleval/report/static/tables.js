@@ -12,7 +12,10 @@ function compareValues(a, b) {
   return String(a).localeCompare(String(b));
 }
 
-function sortBy(heading, down = heading.getAttribute('aria-sort') !== 'descending') {
+const bestFirst = (heading) => !('lower' in heading.dataset); // of errors fewer are better
+
+// Best first; a second time the other way round.
+function sortBy(heading, down = heading.hasAttribute('aria-sort') ? heading.getAttribute('aria-sort') !== 'descending' : bestFirst(heading)) {
   const table = heading.closest('table');
   const column = heading.cellIndex;
   for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
@@ -41,7 +44,7 @@ function mergePublished() {
     const measured = [...table.tBodies[0].rows].filter((row) => !row.classList.contains('published'));
     const headings = [...table.tHead.rows[0].cells].slice(1);
     const main = headings.find(({ cellIndex }) => measured.some((row) => row.cells[cellIndex].dataset.value)); // the first that is there
-    if (main) sortBy(main, true);
+    if (main) sortBy(main, bestFirst(main));
   }
 }
 
