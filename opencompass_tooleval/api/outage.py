@@ -19,7 +19,7 @@ class Outage:
         limit: So many failed connections in a row mean that it is gone.
         patience: Seconds to wait for it.
         first_pause: Seconds before the first look; doubled each time, up to :data:`MAX_WAIT`.
-        logger: Where each pause is said.
+        logger: Where each pause is logged.
 
     Attributes:
         tell: Takes what is waited for, for those who look at the run; '' once that is over. Its errors are

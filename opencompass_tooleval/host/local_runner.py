@@ -69,7 +69,7 @@ class ToolEvalLocalRunner(LocalRunner):
 
     Importing takes seconds, which each task spends again when it is a program of its own. GPUs, logs and parallel tasks
     are those of :class:`LocalRunner`. Each task is a session of its own: it ends with the process that runs the tasks,
-    and takes no other task along. Tasks of other classes and those that torchrun starts are run as commands, as ever.
+    and takes no other task along. Tasks of other classes and those that torchrun starts are run as commands, as before.
 
     Args:
         task: As :class:`LocalRunner`.

@@ -177,7 +177,7 @@ def _ranked_by(
 ) -> dict[str, float]:
     """What models are ranked by: rows -> shares. Each benchmark counts alike, as the mean of what all models have."""
     whole = [name for name in columns if all(model in values[name] for model in models)]
-    # Of a data set that is not ours nobody knows whether more is better.
+    # Whether more is better is not known of a data set that is not ours.
     whole = [name for name in whole if _family(columns[name]) != OTHERS]
     plain = [name for name in whole if not any(is_variant(dataset) for dataset, _ in columns[name])] or whole
     families: dict[str, list[str]] = {}

@@ -41,7 +41,7 @@ class JudgementFiles:
         """The file for a model's answers.
 
         Raises:
-            ValueError: The mapping lacks the model, or nobody knows which model it is.
+            ValueError: The mapping lacks the model, or it is not known which model it is.
         """
         if self._path is not None and MODEL not in self._path:
             return Path(self._path)

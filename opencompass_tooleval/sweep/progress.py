@@ -42,7 +42,7 @@ class Cell:
         answered: Samples with an answer so far; of dialogues of several rounds, those that have begun.
         samples: Samples in all; None where nothing on disk says.
         rate: Samples per second of all jobs that are at it now; None where there are none, or where dialogues of
-            several rounds are held: how many rounds are left nobody knows.
+            several rounds are held, of which it is not known how many rounds are left.
         error: The last line of the log that speaks of an error, for ``failed``.
         log: That log.
         waiting: What a job waits for that is at it now, such as a server; '' if for nothing.
