@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,8 @@ def check_outputs(json_out: str | None, details: Path | None) -> None:
         if path is None:
             continue
         if not path.parent.is_dir():
-            raise OSError(f'cannot write {path}: {path.parent} is no folder')
+            mend = f'mkdir -p {shlex.quote(str(path.parent))}'
+            raise OSError(f'cannot write {path}: {path.parent} is no folder. Mend it with: {mend}')
         if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
             raise OSError(f'cannot write {path}')
 

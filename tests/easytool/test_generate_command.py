@@ -270,6 +270,6 @@ def test_faults_of_the_user(docs: Path, tmp_path: Path) -> None:
         easytool_generate('toolbench', docs, str(cfg), out, shape='restbench')
     with pytest.raises(ValueError, match='leaves no room'):
         easytool_generate('toolbench', docs, str(config(cfg, 'http://127.0.0.1:9/v1')), out, max_out_len=8192)
-    with pytest.raises(OSError, match='no folder'):
+    with pytest.raises(OSError, match=r'no folder\. Mend it with: mkdir -p .*none'):
         easytool_generate('toolbench', docs, 'template', tmp_path / 'none' / 'out.json')
     assert not out.exists()

@@ -416,6 +416,19 @@ def test_pages_fit(browser: Browser, plain: Path, width: int, dark: bool) -> Non
 
 
 @pytest.mark.parametrize('width', [1280, 390])
+def test_scores_and_reasons_are_read_on_a_telephone(browser: Browser, plain: Path, width: int) -> None:
+    browser.look(width)
+    for other, columns in (('', 4 if width < 600 else 5), ('&other=better', 5 if width < 600 else 7)):
+        browser.open(plain.with_name('samples.html'), f'#model=worse&dataset={REVIEW}{other}')
+        browser.wait("document.querySelectorAll('#list button').length > 1")
+        cells = [cell for cell in browser.all('#list tbody tr:nth-child(2) td') if cell.is_displayed()]
+        assert len(cells) == columns
+        scores = [cell for cell in cells if cell.get_attribute('class') == 'score']
+        assert all(cell.get_property('scrollWidth') <= cell.get_property('clientWidth') for cell in scores)
+        assert browser.driver.execute_script('return document.documentElement.scrollWidth') <= width
+
+
+@pytest.mark.parametrize('width', [1280, 390])
 def test_long_names_fit(browser: Browser, tmp_path: Path, width: int) -> None:
     for number in range(6):
         details = [detail(f'r{i}', *((0.0, 'review:wrong') if i < number else ())) for i in range(9)]

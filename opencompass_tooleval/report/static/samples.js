@@ -282,7 +282,7 @@ async function answerOf(pair, i) {
   box.append(
     element('h4', { textContent: 'What was answered' }),
     row.trace ? traceOf(row.trace) : element('pre', { className: 'answer', textContent: row.answer }),
-    element('h4', { textContent: `What was understood (read by “${row.rung}”), beside the gold` }),
+    element('h4', { textContent: `What was understood (${row.rung === 'none' ? 'nothing could be read' : `read by “${row.rung}”`}), beside the gold` }),
     element('div', { className: 'scroll', tabIndex: 0 }, differences(row.parsed, row.gold)));
   if (row.more) {
     box.append(element('details', {}, element('summary', { textContent: 'What scoring says more: steps, judgements' }), element('pre', { textContent: pretty(row.more) })));
