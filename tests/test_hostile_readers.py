@@ -340,7 +340,6 @@ READERS: Mapping[str, Reader] = {
     'ToolBench, prompt of the judge': Reader(lambda text: success.judge_prompt(text, text)),
     'FuncQA, number': Reader(funcqa_reading.read_number, ('easytool/funcqa/reading.py',)),
     'FuncQA, calculation': Reader(_calculation, ('easytool/funcqa/records.py',)),
-    'FuncQA, object': Reader(funcqa_reading.read_object),
     **{
         f'FuncQA, {read.__name__}, {reading}': Reader(partial(_reply, partial(read, reading=reading)))
         for read in (replies.read_tasks, replies.read_topology, replies.read_choice, replies.read_parameters)
@@ -422,7 +421,6 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'report/easytool_figures.py': 'names of files and data sets',
     'report/figure.py': 'one class of characters, in names',
     'report/caveats.py': 'names of models',
-    'ultratool/build_audit.py': 'one class of characters',
 }
 """Modules with patterns that are matched against nothing that others write, and why that is so."""
 

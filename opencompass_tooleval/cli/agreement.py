@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from opencompass_tooleval.cli.options import JsonOption
-from opencompass_tooleval.cli.output import STDOUT, write_outputs
+from opencompass_tooleval.cli.output import STDOUT, numbers_table, write_outputs
 from opencompass_tooleval.ultratool.judge_correlation import Agreement, agree
 from opencompass_tooleval.ultratool.judgement_rows import check_single, load_judgements
 from opencompass_tooleval.ultratool.protocol import Protocol
@@ -19,10 +18,8 @@ from opencompass_tooleval.ultratool.score_judged import JUDGED_KINDS
 
 
 def _print_table(task: str, agreement: Agreement, console: Console) -> None:
-    table = Table(title=f'UltraTool {task}: {agreement.compared} judged by both')
-    table.add_column('dimension', no_wrap=True)
-    for column in ('correlation', 'first (mean)', 'second (mean)'):
-        table.add_column(column, justify='right')
+    title = f'UltraTool {task}: {agreement.compared} judged by both'
+    table = numbers_table(title, 'dimension', 'correlation', 'first (mean)', 'second (mean)')
     for name, value in agreement.correlations.items():
         means = agreement.means[name]
         shown = ['-', '-'] if means is None else [f'{mean:.2f}' for mean in means]

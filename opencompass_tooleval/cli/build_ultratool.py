@@ -5,20 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+from opencompass_tooleval.core.errata import count_kinds
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.sweep.whole_file import write_whole
 from opencompass_tooleval.ultratool import VERSION
 from opencompass_tooleval.ultratool.build import TASKS, TOOLSET_SIZE, build_rows, file_name, published_withheld
-from opencompass_tooleval.ultratool.build_audit import audit, format_findings
 from opencompass_tooleval.ultratool.build_read import PlanSample, read_samples
-from opencompass_tooleval.ultratool.errata import KINDS, count_kinds, find_errata, plan_errata, repair_rows
+from opencompass_tooleval.ultratool.errata import KINDS, find_errata, plan_errata, repair_rows
 from opencompass_tooleval.ultratool.records import read_rows
 
 ERRATA_FILE = 'tool_usage_errata.json'
@@ -84,8 +85,8 @@ def _compare(task: str, rows: Sequence[Row], official: Sequence[Row]) -> str:
 def _write_errata(console: Console, out: Path, samples: list[PlanSample], official: Sequence[Row] | None) -> None:
     """Writes the list of repaired values and, where there is an official file, that file with them in place."""
     errata = plan_errata(samples) if official is None else find_errata(official, samples)
-    _write(out / ERRATA_FILE, _lines(erratum.to_dict() for erratum in errata))
-    counts = count_kinds(errata)
+    _write(out / ERRATA_FILE, _lines(map(asdict, errata)))
+    counts = count_kinds(errata, KINDS)
     counted = ', '.join(f'{counts[kind]} {kind}' for kind in KINDS)
     console.print(f'wrote {out / ERRATA_FILE}: {counted} in the published gold', markup=False, soft_wrap=True)
     if official is not None:
@@ -137,7 +138,6 @@ def build_ultratool(
             source, 'rows were left out, so that it cannot be compared row by row', mend='leave --official out'
         )
     withheld = published_withheld(theirs['tool_creation']) if 'tool_creation' in theirs else None
-    findings = audit(theirs, samples) if theirs else []
     made = {
         'from': source.name,
         'sha256': hashlib.sha256(source.read_bytes()).hexdigest(),
@@ -153,7 +153,4 @@ def build_ultratool(
         console.print(f'wrote {target}: {len(rows)} rows{note}', markup=False, soft_wrap=True)
         if task == 'tool_usage':
             _write_errata(console, out, samples, theirs.get(task))
-    if findings:
-        console.print(f'Faults of the official files in {official}:', markup=False, soft_wrap=True)
-        console.print(format_findings(findings), markup=False, soft_wrap=True, highlight=False)
     return 0

@@ -9,10 +9,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from opencompass_tooleval.cli.options import DetailsOption, EncoderOption, JsonOption
-from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, write_outputs
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.intervals import Pairs, intervals_of
 from opencompass_tooleval.easytool.toolbench import VERSION, tool_texts
@@ -43,10 +42,8 @@ def _differences(before: Sequence[RetrievalScore], after: Sequence[RetrievalScor
 
 def _print(result: dict[str, Any]) -> None:
     console = Console()
-    table = Table(title=f'ToolBench {result["subset"]}: NDCG over {result["documents"]} documents ({result["unit"]})')
-    table.add_column('metric')
-    for column in (DOCUMENTATION, INSTRUCTIONS, 'delta', '95% interval'):
-        table.add_column(column, justify='right')
+    title = f'ToolBench {result["subset"]}: NDCG over {result["documents"]} documents ({result["unit"]})'
+    table = numbers_table(title, 'metric', DOCUMENTATION, INSTRUCTIONS, 'delta', '95% interval')
     for metric in METRICS:
         shown = [f'{result[side]["metrics"][metric]:.2f}' for side in (DOCUMENTATION, INSTRUCTIONS) if side in result]
         if 'difference' in result:

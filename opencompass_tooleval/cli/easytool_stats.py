@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from opencompass_tooleval.cli.options import JsonOption
-from opencompass_tooleval.cli.output import STDOUT, counts_line, write_outputs
+from opencompass_tooleval.cli.output import STDOUT, counts_line, numbers_table, write_outputs
 from opencompass_tooleval.cli.tokenizers import CL100K, load_counter
 from opencompass_tooleval.easytool.shapes import load_instructions
 from opencompass_tooleval.easytool.sources import load_docs
@@ -22,10 +21,7 @@ def _percent(value: float | None) -> str:
 
 
 def _print_table(title: str, stats: TokenStats, console: Console) -> None:
-    table = Table(title=title)
-    table.add_column('tool', overflow='fold')
-    for column in ('before', 'after', 'reduction'):
-        table.add_column(column, justify='right')
+    table = numbers_table(title, 'tool', 'before', 'after', 'reduction')
     for tool in stats.tools:
         table.add_row(tool.name, f'{tool.before:,}', f'{tool.after:,}', _percent(tool.reduction))
     table.add_section()

@@ -24,11 +24,25 @@ def counts_line(name: str, counts: Mapping[str, int]) -> str:
     return f'{name}: ' + ', '.join(f'{word} {count}' for word, count in counts.items())
 
 
+def numbers_table(title: str, first: str, *numbers: str, plain: bool = False) -> Table:
+    """A table of a column of names and columns of numbers.
+
+    Args:
+        title: Above it.
+        first: The column of names.
+        numbers: The others.
+        plain: Whether it has no lines, so that 80 columns are enough.
+    """
+    table = Table(title=title, title_justify='left', box=None, pad_edge=False) if plain else Table(title=title)
+    table.add_column(first, overflow='fold')
+    for column in numbers:
+        table.add_column(column, justify='right', no_wrap=plain)
+    return table
+
+
 def print_metrics(title: str, result: Mapping[str, Any], console: Console) -> None:
     """Prints metrics and their standard errors as a table."""
-    table = Table(title=title)
-    for column in ('metric', 'score', 'standard error'):
-        table.add_column(column, justify='left' if column == 'metric' else 'right')
+    table = numbers_table(title, 'metric', 'score', 'standard error')
     for metric, value in result['metrics'].items():
         error = result['standard_errors'][metric]
         shown = '-' if value is None else f'{value:.2f}'

@@ -11,10 +11,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
-from rich.table import Table
 
 from opencompass_tooleval.cli.options import JsonOption
-from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, write_outputs
 from opencompass_tooleval.host.planned_jobs import Plan, make_plan
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
@@ -26,10 +25,7 @@ def _progress(items: Sequence[Any]) -> Iterable[Any]:
 
 
 def _print(plan: Plan) -> None:
-    table = Table(title=f'what {plan.runner} would run', title_justify='left', box=None, pad_edge=False)
-    table.add_column('model', overflow='fold')
-    for column in _NUMBERS:
-        table.add_column(column, justify='right', no_wrap=True)
+    table = numbers_table(f'what {plan.runner} would run', 'model', *_NUMBERS, plain=True)
     for row in plan.models:
         numbers = (row.jobs, row.gpus, row.datasets, row.done, row.samples, row.prompt_tokens, row.evaluations)
         table.add_row(escape(row.model), *(f'{number:,}' for number in numbers))

@@ -12,7 +12,7 @@ from rich.progress import track
 from rich.table import Table
 
 from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
-from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, write_outputs
 from opencompass_tooleval.sweep.progress import Cell, State, abbrs, look
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
@@ -25,10 +25,8 @@ def _duration(seconds: float | None) -> str:
 
 
 def _summary(models: Sequence[str], cells: Sequence[Cell]) -> Table:
-    table = Table(title='model x data sets', title_justify='left', box=None, pad_edge=False)  # 80 columns are enough
-    table.add_column('model', overflow='fold')
-    for column in (*(state.value for state in State), 'samples/s', 'time left'):
-        table.add_column(column, justify='right', no_wrap=True)
+    states = (state.value for state in State)
+    table = numbers_table('model x data sets', 'model', *states, 'samples/s', 'time left', plain=True)
     for model in models:
         own_cells = [cell for cell in cells if cell.model == model]
         counts = Counter(cell.state for cell in own_cells)

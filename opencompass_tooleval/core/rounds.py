@@ -36,22 +36,3 @@ class Turn:
 
 Rounds = Generator[Turn, str, T]
 """A dialogue that ends in a ``T``. An answer may be an :class:`~opencompass_tooleval.core.answer.Answer`."""
-
-
-def run_alone(dialogue: Rounds[T], answers: list[str]) -> T:
-    """Runs one dialogue on given answers, for tests and for scoring what was recorded.
-
-    Raises:
-        ValueError: It asks for more than there is, or ends before the last.
-    """
-    rest = iter(answers)
-    try:
-        next(dialogue)
-        for answer in rest:
-            dialogue.send(answer)
-    except StopIteration as end:
-        left = len(list(rest))
-        if left:
-            raise ValueError(f'the dialogue ended with {left} answers left') from None
-        return end.value  # type: ignore[no-any-return]
-    raise ValueError(f'the dialogue asks for more than {len(answers)} answers')

@@ -94,6 +94,11 @@ class OfAnswer(Protocol):
 J = TypeVar('J', bound=OfAnswer)
 
 
+def is_silent(judgement: OfAnswer) -> bool:
+    """Whether a judgement does not say which answer it judged."""
+    return judgement.status == JUDGED and not judgement.answer_digest
+
+
 def judgement_of_answer(digest: str, judgements: Sequence[J], unjudged: J) -> J:
     """The judgement of an answer: of just that, or else one that does not say what it judged.
 

@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError, Fault
-from opencompass_tooleval.core.reading import beyond_bounds
+from opencompass_tooleval.core.json_object import TOO_DEEP
+from opencompass_tooleval.easytool.files import read_json
 from opencompass_tooleval.easytool.instruction import ABSENT, Example, FunctionInstruction, Parameter, ToolInstruction
 
 Entry = dict[str, Any]
@@ -281,22 +282,14 @@ def _no_number(word: str) -> None:
 
 
 def _parse(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+    except RecursionError as error:
+        raise Fault(TOO_DEEP) from error
 
 
 def _entries(path: Path) -> list[Any]:
-    if not path.is_file():
-        raise DataError(path, 'the file is missing')
-    try:
-        text = path.read_text(encoding='utf-8')
-        try:
-            value = _parse(text)
-        except json.JSONDecodeError:
-            value = [_parse(line) for line in text.split('\n') if line.strip()]
-    except (ValueError, RecursionError) as error:
-        raise DataError(path, f'the file is neither JSON nor JSON lines ({error})') from error
-    if excess := beyond_bounds(value):
-        raise DataError(path, f'the file is nested too deeply or holds too large a number ({excess})')
+    value = read_json(path, _parse)
     if isinstance(value, dict):
         value = [value] if _shape_of(value) else [_keyed(path, key, entry) for key, entry in value.items()]
     if not isinstance(value, list) or not value:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from opencompass_tooleval.core.verdicts import Unread
+from opencompass_tooleval.core.verdicts import J, Unread, is_silent
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.host.judging import Judge, JudgeItem, judge_cfg_from_env, judge_settings
-from opencompass_tooleval.sweep.judgement_files import JudgementFiles, judged_answers
+from opencompass_tooleval.sweep.judgement_files import JudgementFiles, completed
 from opencompass_tooleval.sweep.result_place import ResultPlace
 from opencompass_tooleval.sweep.whole_file import write_whole
 
@@ -63,15 +63,23 @@ class JudgedEvaluator(ToolEvalEvaluator):
         place = ResultPlace.of(self)
         return self.judgements.file_for(place.model if place else None) if self.judgements else None
 
-    def check_owner(self) -> None:
-        """Checks that a file that does not say what it judged serves one model only; see :class:`JudgementFiles`."""
-        place = ResultPlace.of(self)
-        if self.judgements and place:
-            self.judgements.check_owner(place)
+    def stored(
+        self,
+        judgements: list[J],
+        file: Path,
+        record_ids: Sequence[str],
+        complete: Callable[[list[J], Mapping[str, str]], list[J]],
+    ) -> list[J]:
+        """The judgements of a file, as :func:`~opencompass_tooleval.sweep.judgement_files.completed` makes them.
 
-    def answers_beside(self, file: Path, record_ids: Sequence[str]) -> dict[str, str]:
-        """Record id -> the answer that ``file`` judged, from the predictions beside it; empty without any."""
-        return judged_answers(file, record_ids)
+        Raises:
+            ValueError: They still do not say what they judged, and the file serves several models.
+        """
+        judgements = completed(judgements, file, record_ids, complete)
+        place = ResultPlace.of(self)
+        if self.judgements and place and any(map(is_silent, judgements)):
+            self.judgements.check_owner(place)
+        return judgements
 
     def ask(
         self, items: Iterable[JudgeItem], read: Callable[[str], Verdict | Unread], source: str

@@ -6,10 +6,11 @@ What was judged of one model's answers is never used for another's. Imports no O
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.verdicts import J, is_silent
 from opencompass_tooleval.sweep.recorded import load_recorded
 from opencompass_tooleval.sweep.result_place import ResultPlace
 
@@ -98,6 +99,23 @@ def _predictions_beside(file: Path) -> list[Path]:
         answers = folder.parent / f'{stem.removesuffix(_PUBLISHED_ENDING)}.json'
         return [answers] if answers.is_file() else []
     return []
+
+
+def completed(
+    judgements: list[J],
+    file: Path,
+    record_ids: Sequence[str],
+    complete: Callable[[list[J], Mapping[str, str]], list[J]],
+) -> list[J]:
+    """Judgements of a file, with what the predictions beside it say of those that do not say what they judged.
+
+    Args:
+        judgements: What the file holds.
+        file: It.
+        record_ids: The records, in the data's order.
+        complete: Judgements and what :func:`judged_answers` says -> judgements that say more.
+    """
+    return complete(judgements, judged_answers(file, record_ids)) if any(map(is_silent, judgements)) else judgements
 
 
 def judged_answers(file: Path, record_ids: Sequence[str]) -> dict[str, str]:

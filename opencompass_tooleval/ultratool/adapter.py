@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,7 +26,6 @@ from opencompass_tooleval.ultratool.judge import Judgement, parse_judgement, pro
 from opencompass_tooleval.ultratool.judge_items import items_to_judge, judged_of
 from opencompass_tooleval.ultratool.judge_prompts import SYSTEM
 from opencompass_tooleval.ultratool.judgement_rows import (
-    is_silent,
     judgement_rows,
     load_judgements,
     with_answers,
@@ -191,13 +191,8 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
         return list(scores)
 
     def _stored(self, records: Sequence[Record], file: Path) -> list[Judged]:
-        judgements = load_judgements(file, self.subset, self.rules, records)
-        if any(map(is_silent, judgements)):
-            answers = self.answers_beside(file, [record.id for record in records])
-            judgements = with_answers(judgements, answers, records, self.rules)
-        if any(map(is_silent, judgements)):
-            self.check_owner()
-        return judgements
+        judgements, ids = load_judgements(file, self.subset, self.rules, records), [record.id for record in records]
+        return self.stored(judgements, file, ids, partial(with_answers, records=records, protocol=self.rules))
 
     def _asked(self, records: Sequence[Record], answers: Sequence[str]) -> list[Judged]:
         items = [

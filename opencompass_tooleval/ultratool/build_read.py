@@ -140,12 +140,3 @@ def read_samples(file: Path, *, skipped: list[DataError] | None = None) -> list[
     if not samples:
         raise DataError(file, 'the file has no annotated sample', mend=MEND_MISSING)
     return samples
-
-
-def read_domains(file: Path) -> list[str]:
-    """Row number -> domain, from the ``test.json`` that lies beside the official ``test_set``.
-
-    The official files have no domain of their own; planning and tool_usage_awareness, which can be compared whole, show
-    that their rows are those of ``test.json`` in its order.
-    """
-    return [sample.domain for sample in read_samples(file)]

@@ -17,7 +17,7 @@ argument of that name, and the published gold leaves it out rightly.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.ultratool.build import PUBLISHED_WITHOUT, gold_arguments, usage_row
@@ -48,10 +48,6 @@ class Erratum:
     published: str
     repaired: str
     kind: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The erratum as one JSON object."""
-        return asdict(self)
 
 
 def _compare(row: int, item: Mapping[str, Any], call: Call, right: Mapping[str, str]) -> Iterator[Erratum]:
@@ -126,9 +122,3 @@ def repair_rows(rows: Sequence[Mapping[str, Any]], errata: Iterable[Erratum]) ->
         }
         for number, raw in enumerate(rows)
     ]
-
-
-def count_kinds(errata: Iterable[Erratum]) -> dict[str, int]:
-    """Kind -> number of errata, in the order of ``KINDS``."""
-    kinds = [erratum.kind for erratum in errata]
-    return {kind: kinds.count(kind) for kind in KINDS}

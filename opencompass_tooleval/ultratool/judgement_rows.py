@@ -22,7 +22,7 @@ from opencompass_tooleval.core.answer import EMPTY, clean
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.recorded_row import read_recorded_row
-from opencompass_tooleval.core.verdicts import FAILED, JUDGED, MISSING, STATUSES, answer_digest
+from opencompass_tooleval.core.verdicts import FAILED, JUDGED, MISSING, STATUSES, answer_digest, is_silent
 from opencompass_tooleval.ultratool.judge import LOWEST, parse_judgement
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.reading import read
@@ -190,11 +190,6 @@ def with_answers(
         else judged
         for judged in judgements
     ]
-
-
-def is_silent(judged: Judged) -> bool:
-    """Whether a judgement does not say what it judged."""
-    return judged.status == JUDGED and not judged.answer_digest
 
 
 def check_single(judgements: Sequence[Judged], file: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -11,11 +12,11 @@ from opencompass_tooleval.core.answer import clean
 from opencompass_tooleval.core.benchmark import ScoredAnswers
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.recorded_row import read_recorded_row
-from opencompass_tooleval.sweep.judgement_files import judged_answers
+from opencompass_tooleval.sweep.judgement_files import completed
 from opencompass_tooleval.sweep.recorded import RecordedAnswers, load_recorded
 from opencompass_tooleval.sweep.right_subset import check_name
 from opencompass_tooleval.ultratool import VERSION
-from opencompass_tooleval.ultratool.judgement_rows import check_single, is_silent, load_judgements, with_answers
+from opencompass_tooleval.ultratool.judgement_rows import check_single, load_judgements, with_answers
 from opencompass_tooleval.ultratool.prompts import INSTRUCTIONS
 from opencompass_tooleval.ultratool.protocol import Protocol, preset_of
 from opencompass_tooleval.ultratool.records import (
@@ -157,11 +158,10 @@ def _load_judgements(file: Path, subset: Subset, loaded: _Loaded, rules: Protoco
     judgements = load_judgements(file, subset, rules, loaded.records)
     if loaded.answers is None:
         check_single(judgements, file)
-    elif any(map(is_silent, judgements)):
-        records = loaded.records or []
-        answers = judged_answers(file, [record.id for record in records])
-        judgements = with_answers(judgements, answers, records, rules)
-    return judgements
+        return judgements
+    records = loaded.records or []
+    complete = partial(with_answers, records=records, protocol=rules)
+    return completed(judgements, file, [record.id for record in records], complete)
 
 
 def _gold_of(gold: str, loaded: _Loaded) -> str:

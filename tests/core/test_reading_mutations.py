@@ -99,7 +99,6 @@ READERS: dict[str, Callable[[str], Any]] = {
     'toolbench list': partial(read_value, accept=lambda value: isinstance(value, list), missing='parse:no_list'),
     'toolbench object': partial(read_value, accept=lambda value: isinstance(value, dict), missing='parse:no_object'),
     'toolbench judge': parse_verdict,
-    'funcqa object': funcqa.read_object,
     'funcqa number': funcqa.read_number,
     **{f'teval {name}': postprocess for name, postprocess in POSTPROCESSORS.items()},
     **{

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.rounds import Rounds, run_alone
+from opencompass_tooleval.core.rounds import Rounds
 from opencompass_tooleval.easytool.generate import (
     TOO_LONG_TO_ASK,
     TRIES,
@@ -27,6 +27,7 @@ from opencompass_tooleval.easytool.split import Limit, split
 from opencompass_tooleval.easytool.template import template_instruction
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.easytool.validate import Fault, check_example
+from tests.rounds import run_alone
 
 
 def function(name: str, description: str, *required: Parameter) -> FunctionDoc:

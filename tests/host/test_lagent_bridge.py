@@ -18,7 +18,7 @@ from opencompass.models.base import BaseModel
 from opencompass_tooleval.core.agent import AgentRun, Tool
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.rounds import Rounds, Turn, run_alone
+from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.host.rounds_runner import RoundsRunner
 from opencompass_tooleval.sweep.journal import Journal
 
@@ -32,6 +32,7 @@ from opencompass_tooleval.host.lagent_bridge import (
     react,
     react_rounds,
 )
+from tests.rounds import run_alone
 
 SYSTEM = 'Tools: {tool_description} Names: {action_names} {thought} {action} {action_input} {response} {finish}'
 PARAMETERS = ({'name': 'input', 'type': 'List'},)

@@ -11,9 +11,10 @@ from opencompass.models.base import BaseModel
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.rounds import Rounds, Turn, run_alone
+from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.host.rounds_runner import RoundsRunner
 from opencompass_tooleval.sweep.journal import Journal
+from tests.rounds import run_alone
 
 
 class Echo(BaseModel):

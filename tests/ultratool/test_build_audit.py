@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from opencompass_tooleval.ultratool.build import creation_row, planning_row, usage_awareness_row, usage_row
-from opencompass_tooleval.ultratool.build_audit import audit, format_findings
 from opencompass_tooleval.ultratool.build_read import PlanSample, read_samples
+from tests.conftest import load_tool
 from tests.ultratool.test_build import needs_real_data, official, real_samples, tool, write_samples
 
+AUDIT = load_tool('audit_ultratool')
 SHOWN = [tool('ant_ash'), tool('bee_fir')]
 
 
@@ -30,15 +32,15 @@ def official_files(sample: PlanSample) -> dict[str, list[Any]]:
 
 
 def counts(files: dict[str, list[Any]], samples: list[PlanSample]) -> dict[str, int]:
-    return {f'{item.task}: {item.what}': item.count for item in audit(files, samples) if item.count}
+    return {f'{item.task}: {item.what}': item.count for item in AUDIT.audit(files, samples) if item.count}
 
 
 def test_sound_files(samples: list[PlanSample]) -> None:
     """But for the plan's own fault: an argument that its tool does not have."""
     left_out = 'tool_usage: argument of the plan that its tool does not have: left out'
-    findings = audit(official_files(samples[0]), samples)
+    findings = AUDIT.audit(official_files(samples[0]), samples)
     assert {f'{item.task}: {item.what}': item.count for item in findings if item.count} == {left_out: 1}
-    lines = format_findings(findings).splitlines()
+    lines = AUDIT.format_findings(findings).splitlines()
     assert len(lines) == len(findings) and f'     1  {left_out} (rows 0)' in lines
 
 
@@ -94,7 +96,19 @@ def test_planted_values(param: dict[str, str], expected: str, samples: list[Plan
 
 def test_other_length(samples: list[PlanSample]) -> None:
     with pytest.raises(ValueError, match='planning has 0 rows'):
-        audit({'planning': []}, samples)
+        AUDIT.audit({'planning': []}, samples)
+
+
+def test_the_script_passes_over_what_was_built_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    annotated, test_set = write_samples(tmp_path / 'test.json'), tmp_path / 'test_set'
+    test_set.mkdir()
+    rows = [usage_row(sample, published=True) for sample in read_samples(annotated)]
+    (test_set / 'tool_usage.json').write_text('\n'.join(map(json.dumps, rows)), encoding='utf-8')
+    (test_set / 'tool_selection.json').write_text('{"rebuilt": true}', encoding='utf-8')
+    AUDIT.main([str(annotated), str(tmp_path)])
+    printed = capsys.readouterr().out
+    assert '     1  tool_usage: value cut at a comma (repaired) (rows 0)\n' in printed
+    assert 'tool_selection' not in printed
 
 
 @needs_real_data

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opencompass_tooleval.core.errata import count_kinds
 from opencompass_tooleval.ultratool.build import PUBLISHED_WITHOUT, usage_row
 from opencompass_tooleval.ultratool.build_read import PlanSample, read_samples
-from opencompass_tooleval.ultratool.errata import count_kinds, find_errata, plan_errata, repair_rows
+from opencompass_tooleval.ultratool.errata import KINDS, find_errata, plan_errata, repair_rows
 from tests.ultratool.test_build import REAL, needs_real_data, official, real_samples, write_samples
 
 
@@ -27,7 +29,7 @@ def test_found_and_repaired(samples: list[PlanSample]) -> None:
     rows = published(samples)
     before = json.dumps(rows)
     errata = find_errata(rows, samples)
-    assert [erratum.to_dict() for erratum in errata] == [
+    assert [asdict(erratum) for erratum in errata] == [
         {
             'row': 0,
             'step': '1.2 Write',
@@ -47,7 +49,7 @@ def test_found_and_repaired(samples: list[PlanSample]) -> None:
             'kind': 'quoted',
         },
     ]
-    assert count_kinds(errata) == {'cut': 1, 'quoted': 1}
+    assert count_kinds(errata, KINDS) == {'cut': 1, 'quoted': 1}
     assert repair_rows(rows, errata) == [usage_row(sample) for sample in samples]
     assert json.dumps(rows) == before
     assert find_errata(repair_rows(rows, errata), samples) == []
@@ -72,7 +74,7 @@ def test_published_gold(folder: str, cut: int, quoted: int) -> None:
     rows, samples = official(folder, 'tool_usage'), real_samples(folder)
     errata = find_errata(rows, samples)
     assert sum(len(item['param']) for row in rows for item in row['reference']) == 6809
-    assert count_kinds(errata) == {'cut': cut, 'quoted': quoted}
+    assert count_kinds(errata, KINDS) == {'cut': cut, 'quoted': quoted}
     assert plan_errata(samples) == errata
     assert repair_rows(rows, errata) == [usage_row(sample, without=PUBLISHED_WITHOUT) for sample in samples]
 

@@ -19,9 +19,7 @@ questions: these answers are right, and stay.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 MENDED = ('arithmetic', 'rounded', 'question')
 KINDS = (*MENDED, 'calculation', 'doubtful')
@@ -48,10 +46,6 @@ class Erratum:
     published: int | float
     repaired: int | float
     why: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The erratum as one JSON object."""
-        return asdict(self)
 
 
 def digest(question: str) -> str:
@@ -258,9 +252,3 @@ def repair(subset: str, question: str, answer: int | float) -> int | float:
     """The right answer, if ``answer`` is one that is known to be wrong; else ``answer``."""
     erratum = _MENDED.get((subset, digest(question)))
     return erratum.repaired if erratum and erratum.published == answer else answer
-
-
-def count_kinds(errata: Iterable[Erratum]) -> dict[str, int]:
-    """Kind -> number of errata, in the order of ``KINDS``."""
-    kinds = [erratum.kind for erratum in errata]
-    return {kind: kinds.count(kind) for kind in KINDS}

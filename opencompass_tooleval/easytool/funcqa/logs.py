@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
+from opencompass_tooleval.easytool.files import read_json
 from opencompass_tooleval.easytool.funcqa.arithmetic import PARAMETER, call_tool
 from opencompass_tooleval.easytool.funcqa.records import Record
 from opencompass_tooleval.easytool.funcqa.trajectory import EASYTOOL, ToolCall, Trajectory
-from opencompass_tooleval.easytool.sources.reading import read_json
 
 _OLD_PARAMETER = 'args'
 """What the parameter is called in some calls of the published logs."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, strip_reasoning
-from opencompass_tooleval.core.reading import parse_enclosed
 
 NO_NUMBER = 'answer:no_number'
 TOO_LARGE = 'answer:too_large'
@@ -59,12 +57,6 @@ class Number:
     value: Fraction | None
     percent: bool = False
     reason: str = ''
-
-
-def read_object(text: str) -> dict[Any, Any] | None:
-    """The JSON object (or Python literal) from the first brace to the last; None if there is no such."""
-    parsed = parse_enclosed(strip_reasoning(text), '{', '}')
-    return parsed.value if isinstance(parsed.value, dict) else None
 
 
 def read_number(text: str) -> Number:

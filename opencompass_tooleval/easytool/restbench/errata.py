@@ -8,8 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from opencompass_tooleval.easytool.restbench.paths import Inventory, normalise
 
@@ -36,10 +35,6 @@ class Erratum:
     published: str
     repaired: str
     kind: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The erratum as one JSON object."""
-        return asdict(self)
 
 
 def _mend(published: str, inventory: Inventory) -> tuple[str, str] | None:
@@ -77,9 +72,3 @@ def repair(solution: Sequence[str], errata: Iterable[Erratum]) -> tuple[str, ...
     """The path with its own errata mended; nothing is added, left out or moved."""
     mended = {erratum.step: erratum.repaired for erratum in errata}
     return tuple(mended.get(place, published) for place, published in enumerate(solution))
-
-
-def count_kinds(errata: Iterable[Erratum]) -> dict[str, int]:
-    """Kind -> number of errata, in the order of ``KINDS``."""
-    kinds = [erratum.kind for erratum in errata]
-    return {kind: kinds.count(kind) for kind in KINDS}

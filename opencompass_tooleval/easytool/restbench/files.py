@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
-from opencompass_tooleval.easytool.restbench.errata import count_kinds
+from opencompass_tooleval.core.errata import errata_in_words
+from opencompass_tooleval.easytool.restbench.errata import KINDS
 from opencompass_tooleval.easytool.restbench.records import TABLE, find_subset, load_records
 from opencompass_tooleval.easytool.restbench.tools import match_instructions, open_toolbox
 
@@ -22,8 +23,7 @@ def _read(subset: str, files: Sequence[Path]) -> Content:
     file, document, instructions = files
     inventory = open_toolbox(document).inventory
     records, errata = load_records(file, subset, inventory)
-    kinds = ', '.join(f'{kind} {count}' for kind, count in count_kinds(errata).items() if count)
-    remarks = [f'{len(errata)} errata ({kinds})']
+    remarks = [errata_in_words(errata, KINDS)]
     if instructions:
         match_instructions(instructions, inventory)
         remarks.append(f'{len(inventory.names)} instructions')

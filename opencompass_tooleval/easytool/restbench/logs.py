@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.files import read_json
 from opencompass_tooleval.easytool.restbench.answers import MAX_STEPS
 from opencompass_tooleval.easytool.restbench.records import Record
-from opencompass_tooleval.easytool.sources.reading import read_json
 
 PATH_KEY, QUESTION_KEY = 'tool_choice_ls', 'question'
 

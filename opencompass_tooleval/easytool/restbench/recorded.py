@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.benchmark import ScoredAnswers
+from opencompass_tooleval.core.errata import count_kinds
 from opencompass_tooleval.easytool.restbench import VERSION
-from opencompass_tooleval.easytool.restbench.errata import count_kinds
+from opencompass_tooleval.easytool.restbench.errata import KINDS
 from opencompass_tooleval.easytool.restbench.files import BENCHMARK, DATA_PATH
 from opencompass_tooleval.easytool.restbench.logs import logged_paths, read_log
 from opencompass_tooleval.easytool.restbench.records import MEND, find_subset, load_records
@@ -52,7 +53,7 @@ def score(
     else:
         answers = load_answers(predictions, subset, BENCHMARK.subsets, [record.id for record in records])
     scores = score_answers(records, answers)
-    more = {'errata': count_kinds(errata), **breakdown(scores)}
+    more = {'errata': count_kinds(errata, KINDS), **breakdown(scores)}
     return ScoredAnswers(
         scores,
         aggregate(scores, row.metrics),

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.files import read_json
 from opencompass_tooleval.easytool.schema import schema_parameters
-from opencompass_tooleval.easytool.sources.reading import read_json, unite
+from opencompass_tooleval.easytool.sources.reading import unite
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
 
 

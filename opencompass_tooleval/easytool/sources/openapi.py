@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.files import read_json
 from opencompass_tooleval.easytool.instruction import ABSENT, Parameter
 from opencompass_tooleval.easytool.rest import METHODS
 from opencompass_tooleval.easytool.schema import schema_parameter, schema_parameters
-from opencompass_tooleval.easytool.sources.reading import read_json
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
 
 MAX_DEPTH = 50

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.easytool.sources.reading import read_text
+from opencompass_tooleval.easytool.files import read_text
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
 
 SUFFIXES = ('.md', '.markdown', '.rst', '.text', '.txt')

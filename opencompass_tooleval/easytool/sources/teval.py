@@ -15,8 +15,9 @@ from typing import Any
 from opencompass_tooleval.core.answer import MAX_CHARS
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.reading import parse_literal
+from opencompass_tooleval.easytool.files import read_json
 from opencompass_tooleval.easytool.shapes import read_parameter
-from opencompass_tooleval.easytool.sources.reading import read_json, unite, unite_files
+from opencompass_tooleval.easytool.sources.reading import unite, unite_files
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
 
 MAX_TRIES = 10

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.files import read_json
 from opencompass_tooleval.easytool.instruction import Parameter
 from opencompass_tooleval.easytool.shapes import read_parameter
-from opencompass_tooleval.easytool.sources.reading import read_json
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
 
 logger = logging.getLogger(__name__)

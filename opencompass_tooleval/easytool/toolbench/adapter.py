@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, cast
 
 from datasets import Dataset
@@ -234,19 +233,14 @@ class ToolEvalToolBenchSuccessEvaluator(JudgedEvaluator):
             for stored, answer in zip(trajectories, answers, strict=True)
         ]
         file = self.judgement_file()
-        judgements = self._stored(trajectories, file) if file else self._asked(trajectories, finals)
+        if file:
+            ids = [trajectory.id for trajectory in trajectories]
+            judgements = self.stored(success.load_judgements(file), file, ids, success.with_answers)
+        else:
+            judgements = self._asked(trajectories, finals)
         scores = success.score_trajectories(trajectories, finals, judgements, self.mend_unjudged())
         self.keep_rows(success.judgement_rows(scores))
         return list(scores)
-
-    def _stored(self, trajectories: Sequence[success.Trajectory], file: Path) -> list[success.Judgement]:
-        judgements = success.load_judgements(file)
-        if any(map(success.is_silent, judgements)):
-            answers = self.answers_beside(file, [trajectory.id for trajectory in trajectories])
-            judgements = success.with_answers(judgements, answers)
-        if any(map(success.is_silent, judgements)):
-            self.check_owner()
-        return judgements
 
     def _asked(self, trajectories: Sequence[success.Trajectory], answers: Sequence[Answer]) -> list[success.Judgement]:
         judged = {

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
@@ -35,10 +35,6 @@ class Erratum:
     where: str
     what: str
     kind: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The erratum as one JSON object."""
-        return asdict(self)
 
 
 def _of_requests(rows: Sequence[Mapping[str, Any]]) -> Iterator[Erratum]:
@@ -90,9 +86,3 @@ def find_errata(rows: Sequence[Mapping[str, Any]], tools: Iterable[ToolDoc]) -> 
         for function in tool.functions:
             errata += _of_function(f'{tool.name}: {function.name}', function)
     return errata
-
-
-def count_kinds(errata: Iterable[Erratum]) -> dict[str, int]:
-    """Kind -> number of errata, in the order of ``KINDS``."""
-    counts = Counter(erratum.kind for erratum in errata)
-    return {kind: counts[kind] for kind in KINDS}

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
-from opencompass_tooleval.easytool.toolbench.errata import count_kinds
+from opencompass_tooleval.core.errata import errata_in_words
+from opencompass_tooleval.easytool.toolbench.errata import KINDS
 from opencompass_tooleval.easytool.toolbench.records import FILE_TABLE, TABLE, find_file, find_subset, load_data
 
 DATA_PATH = 'data/toolbench'
@@ -15,9 +16,8 @@ DATA_PATH = 'data/toolbench'
 
 def _read(name: str, files: Sequence[Path]) -> Content:
     data = load_data(files[0], name)
-    kinds = ', '.join(f'{kind} {count}' for kind, count in count_kinds(data.errata).items() if count)
     counts = {'records': len(data.records), 'tools': len(data.tools)}
-    return Content(counts, [f'{len(data.errata)} errata ({kinds})'])
+    return Content(counts, [errata_in_words(data.errata, KINDS)])
 
 
 def configured(subset: str, *, method: str | None = None, instructions: str | None = None) -> ConfiguredDataset:

@@ -26,7 +26,7 @@ from opencompass_tooleval.easytool.toolbench.trajectories import load_runs
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
-from opencompass_tooleval.sweep.judgement_files import judged_answers
+from opencompass_tooleval.sweep.judgement_files import completed
 from opencompass_tooleval.sweep.right_subset import load_answers
 
 TRAJECTORIES = 'trajectories'
@@ -40,11 +40,8 @@ def _score_success(
         raise ValueError('success is scored from judgements: give --judgements FILE')
     trajectories = success.load_trajectories(predictions, load_queries(data) if data else None)
     finals = [clean(Answer(trajectory.answer, trajectory.infra)) for trajectory in trajectories]
-    verdicts = success.load_judgements(judgements)
-    if any(map(success.is_silent, verdicts)):
-        verdicts = success.with_answers(
-            verdicts, judged_answers(judgements, [trajectory.id for trajectory in trajectories])
-        )
+    ids = [trajectory.id for trajectory in trajectories]
+    verdicts = completed(success.load_judgements(judgements), judgements, ids, success.with_answers)
     mend = f'{judgements} has to judge the very answers of {predictions}'
     scores = success.score_trajectories(trajectories, finals, verdicts, mend)
     return ScoredAnswers(

@@ -13,9 +13,8 @@ from typing import Any, cast
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.subset_names import find_row
-from opencompass_tooleval.easytool.files import check_counts
+from opencompass_tooleval.easytool.files import check_counts, read_json
 from opencompass_tooleval.easytool.sources import load_docs
-from opencompass_tooleval.easytool.sources.reading import read_json
 from opencompass_tooleval.easytool.tool_doc import ToolDoc
 from opencompass_tooleval.easytool.toolbench.errata import Erratum, find_errata
 from opencompass_tooleval.easytool.toolbench.subsets import FILES, SUBSETS

@@ -29,10 +29,11 @@ from opencompass_tooleval.core.verdicts import (
     Unread,
     answer_digest,
     check_unjudged,
+    is_silent,
     judgement_of_answer,
     unread_reply,
 )
-from opencompass_tooleval.easytool.sources.reading import read_json
+from opencompass_tooleval.easytool.files import read_json
 from opencompass_tooleval.easytool.toolbench.success_prompts import SUCCESS
 
 NOT_SUCCESSFUL = 'judge:no'
@@ -249,11 +250,6 @@ def load_judgements(file: Path) -> list[Judgement]:
             raise DataError(file, 'it is judged twice', judgement.id)
         judgements[key] = judgement
     return list(judgements.values())
-
-
-def is_silent(judgement: Judgement) -> bool:
-    """Whether a judgement does not say which answer it judged."""
-    return judgement.status == JUDGED and not judgement.answer_digest
 
 
 def with_answers(judgements: Sequence[Judgement], answers: Mapping[str, str]) -> list[Judgement]:

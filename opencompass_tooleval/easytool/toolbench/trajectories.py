@@ -16,8 +16,8 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.easytool.files import read_json
 from opencompass_tooleval.easytool.instruction import ABSENT, Parameter
-from opencompass_tooleval.easytool.sources.reading import read_json
 from opencompass_tooleval.easytool.toolbench.request import Signature
 
 FINISH = 'Finish'

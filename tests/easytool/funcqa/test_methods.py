@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.rounds import Turn, run_alone
+from opencompass_tooleval.core.rounds import Turn
 from opencompass_tooleval.easytool.funcqa import easytool_prompts as prompts
 from opencompass_tooleval.easytool.funcqa.dialogue import Options
 from opencompass_tooleval.easytool.funcqa.easytool_method import MAX_FIELD
@@ -25,6 +25,7 @@ from opencompass_tooleval.easytool.shapes import load_instructions
 from tests.easytool.funcqa.funcqa_script import stage_of
 from tests.easytool.funcqa.support import INSTRUCTIONS, OPTIONS, RECORD, by_stage, drive
 from tests.easytool.shared_data import DEMO, expected, real
+from tests.rounds import run_alone
 
 ONE_HOP = replace(RECORD, subset='one_hop', steps=RECORD.steps[:1], answer=300)
 

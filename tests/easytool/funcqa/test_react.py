@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.rounds import Rounds, run_alone
+from opencompass_tooleval.core.rounds import Rounds
 from opencompass_tooleval.easytool.funcqa import react_prompts as prompts
 from opencompass_tooleval.easytool.funcqa.arithmetic import TOOL_NAMES, call_tool
 from opencompass_tooleval.easytool.funcqa.dialogue import Options
@@ -22,6 +22,7 @@ from opencompass_tooleval.easytool.funcqa.trajectory import Trajectory, parse_tr
 from tests.conftest import ModelServer, start_server
 from tests.easytool.shared_data import DEMO, real
 from tests.forked import run_opencompass
+from tests.rounds import run_alone
 
 pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
 from lagent.agents.react import ReActProtocol
@@ -214,6 +215,7 @@ def test_a_tiny_model_is_asked_until_its_steps_are_used_up(tiny_model: Path) -> 
 CONFIG = """
 from mmengine.config import read_base
 from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+from tests.rounds import run_alone
 
 with read_base():
     from opencompass_tooleval.configs.tooleval_local import eval, infer

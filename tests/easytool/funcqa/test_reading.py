@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from opencompass_tooleval.easytool.funcqa.reading import read_number, read_object
+from opencompass_tooleval.easytool.funcqa.reading import read_number
 
 NUMBERS = [
     ('Answer: 36', '36'),
@@ -89,13 +89,4 @@ def test_nothing_to_read(text: str, reason: str) -> None:
 def test_hostile_text_is_read_within_a_second(text: str) -> None:
     start = time.process_time()
     read_number(text)
-    assert read_object(text) is None
     assert time.process_time() - start < 1
-
-
-def test_objects() -> None:
-    assert read_object('Sure:\n```json\n{"Tool": "add_"}\n```') == {'Tool': 'add_'}
-    assert read_object("{'Tool': 'add_'}") == {'Tool': 'add_'}
-    assert read_object('["add_"]') is None
-    assert read_object('{"input": [4/3]}') is None
-    assert read_object('{"a": __import__("os").getpid()}') is None

@@ -12,7 +12,6 @@ import pytest
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.rounds import run_alone
 from opencompass_tooleval.easytool.literal_reply import TRIES
 from opencompass_tooleval.easytool.restbench.adapter import RestBenchDialogues
 from opencompass_tooleval.easytool.restbench.choices import read_choices
@@ -28,6 +27,7 @@ from opencompass_tooleval.easytool.restbench.tools import open_toolbox
 from tests.easytool.restbench.support import DEMO, SHARED, TOOLS
 from tests.easytool.restbench.test_hostile import HOSTILE
 from tests.easytool.shared_data import real
+from tests.rounds import run_alone
 
 NUMBERS = dict(enumerate(TOOLS, start=1))
 DOCUMENT, INSTRUCTIONS = DEMO / 'specs' / 'tmdb_oas.json', DEMO / 'tmdb_tool.json'

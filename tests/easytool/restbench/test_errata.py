@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 import opencompass_tooleval
-from opencompass_tooleval.easytool.restbench.errata import UNLISTED, count_kinds, find_errata, repair
+from opencompass_tooleval.core.errata import count_kinds
+from opencompass_tooleval.easytool.restbench.errata import KINDS, UNLISTED, find_errata, repair
 from opencompass_tooleval.easytool.restbench.paths import Inventory, matches
 from opencompass_tooleval.easytool.restbench.tools import match_instructions
 from tests.easytool.restbench.support import TOOLS, loaded, toolbox
@@ -31,7 +33,7 @@ ROW = re.compile(r'^\| (\w+) \| (\d+) \| (\d+) \| `"?(.+?)"?` \| `(.+?)` \| (\w+
 def test_found_and_repaired(published: str, repaired: str, kind: str) -> None:
     solution = ['GET /me/tracks', published]
     errata = find_errata('7', solution, INVENTORY)
-    assert [erratum.to_dict() for erratum in errata] == [
+    assert [asdict(erratum) for erratum in errata] == [
         {'record': '7', 'step': 1, 'published': published, 'repaired': repaired, 'kind': kind}
     ]
     assert repair(solution, errata) == ('GET /me/tracks', repaired)
@@ -43,7 +45,7 @@ def test_unlisted_paths_are_known_one_by_one() -> None:
     with pytest.raises(ValueError, match='no tool of the OpenAPI document'):
         find_errata('0', [published], INVENTORY)
     errata = find_errata('0', [published], Inventory([*TOOLS, 'GET /tracks/{id}']))
-    assert count_kinds(errata) == {'blank': 0, 'placeholder': 0, 'unlisted': 1}
+    assert count_kinds(errata, KINDS) == {'blank': 0, 'placeholder': 0, 'unlisted': 1}
 
 
 @pytest.mark.parametrize('step', ['get /search/movie', 'GET /search/movie/', 'GET /search/movie?query=x', 'GET /x'])
@@ -63,8 +65,8 @@ def test_the_readme_lists_the_published_ones() -> None:
 
 
 def test_issue_s_counts() -> None:
-    assert count_kinds(loaded('tmdb')[1]) == {'blank': 4, 'placeholder': 1, 'unlisted': 0}
-    assert count_kinds(loaded('spotify')[1]) == {'blank': 0, 'placeholder': 0, 'unlisted': 1}
+    assert count_kinds(loaded('tmdb')[1], KINDS) == {'blank': 4, 'placeholder': 1, 'unlisted': 0}
+    assert count_kinds(loaded('spotify')[1], KINDS) == {'blank': 0, 'placeholder': 0, 'unlisted': 1}
 
 
 def test_published_instructions_are_of_the_documents_tools_in_its_order() -> None:

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.core.errata import count_kinds
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.easytool.toolbench.errata import KINDS, count_kinds
+from opencompass_tooleval.easytool.toolbench.errata import KINDS
 from opencompass_tooleval.easytool.toolbench.records import FILE_TABLE, TABLE, find_file, find_subset, load_data
 from tests.easytool.toolbench.support import DEMO, demo, published
 
@@ -28,7 +29,7 @@ def test_published_files(file: Any) -> None:
     apis = sum(len(tool.functions) for tool in data.tools.values())
     found = (len(data.records), len(data.tools), apis, len(data.errata))
     assert found == (file.records, file.tools, file.apis, file.errata)
-    counts = count_kinds(data.errata)
+    counts = count_kinds(data.errata, KINDS)
     assert list(counts) == list(KINDS)
     assert {kind: count for kind, count in counts.items() if count} == ERRATA[file.name]
     for record in data.records:
@@ -45,7 +46,7 @@ def test_an_api_that_is_relevant_twice_counts_once() -> None:
     (record,) = [record for record in demo('G2').records if record.id == '202']
     assert record.relevant == (('Loaf Finder', 'Search Bread'), ('Coin Press', 'Convert'))
     assert record.tools == ('Loaf Finder', 'Coin Press')
-    assert count_kinds(demo('G2').errata)['relevant_twice'] == 1
+    assert count_kinds(demo('G2').errata, KINDS)['relevant_twice'] == 1
 
 
 def rows() -> list[dict[str, Any]]:
@@ -96,7 +97,7 @@ def test_errata_of_every_kind(tmp_path: Path) -> None:
         api['optional_parameters'].append(dict(api['required_parameters'][0]))
         api['required_parameters'][0]['default'] = 'a lot'
 
-    counts = count_kinds(load_data(broken(change, tmp_path), 'G2').errata)
+    counts = count_kinds(load_data(broken(change, tmp_path), 'G2').errata, KINDS)
     assert counts == {
         'relevant_twice': 1,
         'query_twice': 1,

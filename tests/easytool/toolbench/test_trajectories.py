@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.easytool.sources import reading
+from opencompass_tooleval.easytool import files
 from opencompass_tooleval.easytool.toolbench.responses import error_kind
 from opencompass_tooleval.easytool.toolbench.score_runs import breakdown, score_run, score_runs, total
 from opencompass_tooleval.easytool.toolbench.trajectories import Run, load_runs
@@ -213,7 +213,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     file.write_bytes(gzip.compress(b'\xff'))
     with pytest.raises(DataError, match='no UTF-8'):
         load_runs(file)
-    monkeypatch.setattr(reading, 'MAX_BYTES', 1_000_000)
+    monkeypatch.setattr(files, 'MAX_BYTES', 1_000_000)
     file.write_bytes(gzip.compress(b' ' * 50_000_000))
     with pytest.raises(DataError, match='more than 1000000 bytes'):
         load_runs(file)

@@ -1,24 +1,30 @@
-"""Faults of the official files, looked for against one another and against the plans, and counted.
+"""Look for faults of UltraTool's official files, against one another and against the plans, and count them.
+
+Usage: python tools/audit_ultratool.py data/ultratool/English-dataset/test.json data/ultratool/English-dataset
 
 A count of 0 is a finding too. Errata that are repaired are in :mod:`~opencompass_tooleval.ultratool.errata`.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.ultratool.build import (
+    TASKS,
     gold_arguments,
     planning_row,
     published_withheld,
     usage_awareness_row,
 )
-from opencompass_tooleval.ultratool.build_read import PlanSample, properties
+from opencompass_tooleval.ultratool.build_read import PlanSample, properties, read_samples
 from opencompass_tooleval.ultratool.build_tools import same_function
 from opencompass_tooleval.ultratool.errata import find_errata
+from opencompass_tooleval.ultratool.records import read_rows
 
 Rows = Sequence[Mapping[str, Any]]
 Hits = Iterator[tuple[str, int]]
@@ -221,3 +227,19 @@ def format_findings(findings: Iterable[Finding]) -> str:
         rows = f' (rows {", ".join(map(str, finding.rows))}{", ..." if finding.count > len(finding.rows) else ""})'
         lines.append(f'{finding.count:>6}  {finding.task}: {finding.what}{rows if finding.rows else ""}')
     return '\n'.join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Prints the findings."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('samples', type=Path, help='the annotated samples: test.json')
+    parser.add_argument('official', type=Path, help="folder whose test_set holds the authors' files")
+    options = parser.parse_args(arguments)
+    files = {task: options.official / 'test_set' / f'{task}.json' for task in TASKS}
+    read = {task: [row for _, row in read_rows(file)] for task, file in files.items() if file.is_file()}
+    official = {task: rows for task, rows in read.items() if not any(row.get('rebuilt') for row in rows)}
+    print(format_findings(audit(official, read_samples(options.samples))))
+
+
+if __name__ == '__main__':
+    main()

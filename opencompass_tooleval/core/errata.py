@@ -1,0 +1,27 @@
+"""Errata of published data, whatever the benchmark: how many there are of each kind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+
+class Erratum(Protocol):
+    """One fault of published data."""
+
+    @property
+    def kind(self) -> str:
+        """What is wrong, as one of its benchmark's kinds."""
+
+
+def count_kinds(errata: Collection[Erratum], kinds: Sequence[str]) -> dict[str, int]:
+    """Kind -> number of errata, in the order of ``kinds``."""
+    counts = Counter(erratum.kind for erratum in errata)
+    return {kind: counts[kind] for kind in kinds}
+
+
+def errata_in_words(errata: Collection[Erratum], kinds: Sequence[str]) -> str:
+    """``5 errata (blank 4, placeholder 1)``."""
+    counted = ', '.join(f'{kind} {count}' for kind, count in count_kinds(errata, kinds).items() if count)
+    return f'{len(errata)} errata ({counted})'

@@ -1,0 +1,28 @@
+"""A dialogue on given answers."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from opencompass_tooleval.core.rounds import Rounds
+
+T = TypeVar('T')
+
+
+def run_alone(dialogue: Rounds[T], answers: list[str]) -> T:
+    """Runs one dialogue on given answers.
+
+    Raises:
+        ValueError: It asks for more than there is, or ends before the last.
+    """
+    rest = iter(answers)
+    try:
+        next(dialogue)
+        for answer in rest:
+            dialogue.send(answer)
+    except StopIteration as end:
+        left = len(list(rest))
+        if left:
+            raise ValueError(f'the dialogue ended with {left} answers left') from None
+        return end.value  # type: ignore[no-any-return]
+    raise ValueError(f'the dialogue asks for more than {len(answers)} answers')
