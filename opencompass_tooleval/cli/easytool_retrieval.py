@@ -14,6 +14,7 @@ from opencompass_tooleval.cli.options import DetailsOption, EncoderOption, JsonO
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, write_outputs
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.intervals import Pairs, intervals_of
+from opencompass_tooleval.easytool.files import shown_files
 from opencompass_tooleval.easytool.toolbench import VERSION, tool_texts
 from opencompass_tooleval.easytool.toolbench.records import load_data
 from opencompass_tooleval.easytool.toolbench.retrieval import (
@@ -96,7 +97,7 @@ def easytool_retrieval(
         'version': VERSION,
         'samples': len(loaded.records),
         'documents': len(corpora[0].keys),
-        **tool_texts.shown(data, instructions),
+        **shown_files('data', data, instructions),
         **{
             of: {'metrics': total.metrics, 'standard_errors': total.standard_errors, 'reasons': total.reasons}
             for of, total in totals.items()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from opencompass_tooleval.core.result import INFRA, SampleScore
 
@@ -80,3 +80,19 @@ def aggregate(scores: Sequence[SampleScore], metrics: Sequence[str]) -> Aggregat
     infra = sum(count for reason, count in reasons.items() if reason.startswith(INFRA))
     ordered = dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
     return Aggregate(means, errors, ordered, len(scores), infra)
+
+
+def over_steps(
+    total: Aggregate, metrics: Iterable[str], groups: Callable[[str], Iterable[tuple[str, Sequence[float]]]]
+) -> Aggregate:
+    """The same with some metrics taken over steps: all steps of all samples count alike.
+
+    Args:
+        total: What :func:`aggregate` made of the samples.
+        metrics: Those over steps.
+        groups: Metric -> record id and values of its steps, as :func:`clustered_mean` takes them.
+    """
+    means, errors = dict(total.metrics), dict(total.standard_errors)
+    for metric in metrics:
+        means[metric], errors[metric] = map(in_percent, clustered_mean(groups(metric)))
+    return replace(total, metrics=means, standard_errors=errors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 MAX_MESSAGE = 500
@@ -15,6 +15,16 @@ def shorten(message: str, most: int = MAX_MESSAGE) -> str:
         return message
     tail = (most - 3) // 3
     return f'{message[: most - 3 - tail]} … {message[-tail:]}'
+
+
+MAX_NAMED = 50
+"""Names of tools that a message has; it counts them all."""
+
+
+def first_of(names: Sequence[str], most: int = MAX_NAMED) -> str:
+    """Names in a message: so many, and how many more there are."""
+    more = f' and {len(names) - most} more' if len(names) > most else ''
+    return ', '.join(names[:most]) + more
 
 
 _MOST, _MOST_OF_RECORD, _MOST_OF_FAULT, _LEAST_OF_FAULT = 450, 80, 300, 150

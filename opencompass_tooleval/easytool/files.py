@@ -82,6 +82,21 @@ def sha256_of(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
+def shown_files(name: str, file: Path, instructions: Path | None) -> dict[str, str]:
+    """What a model is shown of tools, for provenance: ``tools``, and names and SHA-256 of the files.
+
+    Args:
+        name: What the file is called there: ``data`` or ``document``.
+        file: The documentation.
+        instructions: What stands in its place.
+    """
+    shown = {'tools': 'documentation', name: file.name, f'{name}_sha256': sha256_of(file)}
+    if instructions is None:
+        return shown
+    more = {'instructions': instructions.name, 'instructions_sha256': sha256_of(instructions)}
+    return {**shown, 'tools': 'instructions', **more}
+
+
 def check_counts(file: Path, published: str, counts: Mapping[str, int], row: object) -> None:
     """Warns where a file has other counts than the published one.
 

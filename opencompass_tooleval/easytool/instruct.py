@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.easytool.instruction import ABSENT, FunctionInstruction, Parameter, ToolInstruction
 from opencompass_tooleval.easytool.shapes import to_entry
@@ -25,9 +25,6 @@ from opencompass_tooleval.easytool.sources.teval import ApiSpan, find_api_list
 from opencompass_tooleval.easytool.variants import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
 
 Found = tuple[ToolInstruction, FunctionInstruction | None]
-
-MAX_NAMED = 50
-"""Missing tools that an error names; it counts them all."""
 
 VARIANTS = {'teval': TEVAL_VARIANTS, 'ultratool': (*ULTRATOOL_VARIANTS, *ULTRATOOL_BUILT_VARIANTS)}
 
@@ -88,8 +85,7 @@ class Catalogue:
         if not self.missing:
             return
         names = list(self.missing)
-        more = f' and {len(names) - MAX_NAMED} more' if len(names) > MAX_NAMED else ''
-        what = f'{len(names)} tools of {data} have no instruction: {", ".join(names[:MAX_NAMED])}{more}'
+        what = f'{len(names)} tools of {data} have no instruction: {first_of(names)}'
         raise DataError(self.file, f'{what} (first needed by record {self.missing[names[0]]!r})', mend=self.mend)
 
 

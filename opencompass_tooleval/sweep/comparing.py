@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.intervals import Means, Pairs, Score, compare_column, resample
 from opencompass_tooleval.core.paired import (
     Difference,
@@ -24,7 +25,7 @@ from opencompass_tooleval.sweep.work_dir import WorkDir
 
 _NOT_SETTINGS = {'judge_calls', 'judgements'}
 """Parts of the provenance that say how a result came about, not what it means."""
-_LISTED = 8
+_some = partial(first_of, most=8)
 
 
 @dataclass(frozen=True)
@@ -205,11 +206,6 @@ def _part(result: Result, name: str) -> Mapping[str, Any]:
 
 def _ids(result: Result) -> set[str]:
     return {str(detail['id']) for detail in details_of(result)}
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f' and {len(names) - _LISTED} more' if len(names) > _LISTED else ''
-    return ', '.join(names[:_LISTED]) + more
 
 
 def _notes(dataset: str, results: Sequence[Result], models: Sequence[str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from opencompass_tooleval.core.aggregate import Aggregate, aggregate, clustered_mean, in_percent
+from opencompass_tooleval.core.aggregate import Aggregate, aggregate, over_steps
 from opencompass_tooleval.core.answer import TOO_LONG, why_unread
 from opencompass_tooleval.core.reading import Parsed, unread
 from opencompass_tooleval.core.result import INFRA, OK
@@ -177,27 +177,20 @@ def score_judgements(
     return scores
 
 
-def _flat(scores: Sequence[StepsScore], metric: str) -> tuple[float | None, float | None]:
-    """Mean over all steps of all samples and its standard error, 0-100.
-
-    Steps of one sample hang together: the error is that of a ratio of sums over samples.
-    """
-    mean, error = clustered_mean((score.id, score.flat.get(metric, ())) for score in scores)
-    return in_percent(mean), in_percent(error)
-
-
 def aggregate_scores(scores: Sequence[StepsScore], metrics: Sequence[str]) -> Aggregate:
     """Aggregates scores; metrics over steps are flat means over all steps of all samples, as the paper has them.
+
+    Steps of one sample hang together: the error is that of a ratio of sums over samples.
 
     Raises:
         ValueError: There is no sample, or one lacks a metric.
     """
-    total = aggregate(scores, metrics)
-    means, errors = dict(total.metrics), dict(total.standard_errors)
-    for metric in metrics:
-        if any(metric in score.flat for score in scores):
-            means[metric], errors[metric] = _flat(scores, metric)
-    return replace(total, metrics=means, standard_errors=errors)
+    flat = [metric for metric in metrics if any(metric in score.flat for score in scores)]
+    return over_steps(
+        aggregate(scores, metrics),
+        flat,
+        lambda metric: ((score.id, score.flat.get(metric, ())) for score in scores),
+    )
 
 
 def _ordered(counts: Counter[str]) -> dict[str, int]:

@@ -140,7 +140,10 @@ def test_the_first_turn_of_dialogues_is_sent(
     monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
     found = datasets('demo/tooleval_funcqa_demo_gen', 'tooleval_funcqa_datasets', 'tooleval_funcqa_react_datasets')
     assert {dataset['infer_cfg']['inferencer']['dialogues']['method'] for dataset in found} >= {'easytool', 'react'}
-    ids = datasets('easytool/tooleval_restbench_ids_rows', 'tooleval_restbench_ids_rows')
+    ids = []
+    for service in ('tmdb', 'spotify'):
+        name = f'tooleval_restbench_{service}_easytool_ids'
+        ids += datasets(f'easytool/{name}_gen', f'{name}_datasets')
     for dataset in ids:
         dataset['path'] = 'tooleval:demo/restbench'
         dataset['instructions'] = f'tooleval:demo/restbench/{dataset["name"]}_tool.json'

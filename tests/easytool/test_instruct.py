@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.errors import MAX_NAMED, DataError
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.easytool.instruct import (
-    MAX_NAMED,
     Catalogue,
     check_variant,
     instruct_teval,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from opencompass_tooleval.core.rounds import Rounds
 from opencompass_tooleval.easytool.funcqa import prompts
@@ -14,20 +15,17 @@ from opencompass_tooleval.easytool.funcqa.trajectory import Trajectory
 Method = Callable[[Record, Options], Rounds[Trajectory]]
 
 
-def zero_shot(record: Record, options: Options) -> Rounds[Trajectory]:
-    """Asks for the answer at once; no tools."""
+def _in_one_round(record: Record, options: Options, *, name: str, template: str) -> Rounds[Trajectory]:
+    """Asks for the answer, or for thoughts and the answer, in one round; no tools."""
     talk = Talk()
-    answer = yield from talk.ask(prompts.ZERO_SHOT.format(question=record.question), gold_answer(record))
-    return Trajectory('zero_shot', answer=answer, rounds=tuple(talk.rounds))
+    answer = yield from talk.ask(template.format(question=record.question), gold_answer(record))
+    return Trajectory(name, answer=answer, rounds=tuple(talk.rounds))
 
 
-def cot(record: Record, options: Options) -> Rounds[Trajectory]:
-    """Asks for thoughts and the answer, in one round; no tools."""
-    talk = Talk()
-    answer = yield from talk.ask(prompts.COT.format(question=record.question), gold_answer(record))
-    return Trajectory('cot', answer=answer, rounds=tuple(talk.rounds))
-
-
-METHODS: Mapping[str, Method] = {'zero_shot': zero_shot, 'cot': cot, 'easytool': easytool}
+METHODS: Mapping[str, Method] = {
+    'zero_shot': partial(_in_one_round, name='zero_shot', template=prompts.ZERO_SHOT),
+    'cot': partial(_in_one_round, name='cot', template=prompts.COT),
+    'easytool': easytool,
+}
 """Those that need nothing but this room; an agent has to be given to
 :func:`~opencompass_tooleval.easytool.funcqa.react.react`."""

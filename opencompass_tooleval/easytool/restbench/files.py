@@ -36,11 +36,11 @@ def configured(subset: str, *, method: str | None = None, instructions: str | No
     Raises:
         ValueError: No such service or method.
     """
-    kinds = {None: 'easytool' if instructions else 'documentation', 'easytool': 'ids'}
-    if method not in kinds:
+    variants = {None: '_easytool' if instructions else '', 'easytool': '_easytool_ids'}
+    if method not in variants:
         raise ValueError(f'RestBench has no method {method!r} beside easytool')
     file = Path(find_subset(subset).file)
-    return ConfiguredDataset([f'easytool/tooleval_restbench_{kinds[method]}_rows'], subset, file)
+    return ConfiguredDataset([f'easytool/tooleval_restbench_{subset}{variants[method]}_gen'], subset, file)
 
 
 BENCHMARK = Benchmark(

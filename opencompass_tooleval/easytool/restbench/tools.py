@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.easytool.files import sha256_of
+from opencompass_tooleval.easytool.files import shown_files
 from opencompass_tooleval.easytool.instruction import ToolInstruction
 from opencompass_tooleval.easytool.render import render_instruction
 from opencompass_tooleval.easytool.restbench.paths import Inventory
@@ -129,15 +129,10 @@ def open_toolbox(document: Path, instructions: Path | None = None, method: str =
         inventory = Inventory(function.name for function in functions)
     except ValueError as error:
         raise DataError(document, str(error)) from error
-    shown = {'tools': 'documentation', 'document': document.name, 'document_sha256': sha256_of(document)}
+    shown = shown_files('document', document, instructions)
     if instructions is None:
         return Toolbox(inventory, tuple(map(documentation_text, functions)), shown)
     matched = match_instructions(instructions, inventory, generate_command(document, instructions))
-    shown |= {
-        'tools': 'instructions',
-        'instructions': instructions.name,
-        'instructions_sha256': sha256_of(instructions),
-    }
     texts = tuple(map(render_instruction, matched))
     if method == 'names':
         return Toolbox(inventory, texts, shown)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.easytool.files import shown_files
 from opencompass_tooleval.easytool.instruction import ToolInstruction
 from opencompass_tooleval.easytool.toolbench import tool_texts
 from opencompass_tooleval.easytool.toolbench.candidates import choose, rank_others
@@ -80,7 +81,7 @@ def open_tools(file: Path, name: str, instructions: Path | None = None) -> Shown
         if instructions
         else None
     )
-    return Shown(file, data, matched, tool_texts.shown(file, instructions))
+    return Shown(file, data, matched, shown_files('data', file, instructions))
 
 
 def load_queries(file: Path) -> dict[str, str]:

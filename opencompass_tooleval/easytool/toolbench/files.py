@@ -27,14 +27,12 @@ def configured(subset: str, *, method: str | None = None, instructions: str | No
         ValueError: No such subset or method.
     """
     row = find_subset(subset)
-    kind = 'easytool' if instructions else 'documentation'
-    configs = {None: f'{kind}_rows', 'easytool': 'selection_easytool_ids_gen'}
+    variant = '_easytool' if instructions and row.kind != 'success' else ''
+    configs = {None: f'{row.kind}{variant}_gen', 'easytool': 'selection_easytool_ids_gen'}
     if method not in configs:
         raise ValueError(f'ToolBench has no method {method!r} beside easytool')
-    config, file = configs[method], Path(find_file(row.data).file) if row.data else None
-    if row.kind == 'success' and method is None:
-        config = 'success_gen'
-    return ConfiguredDataset([f'easytool/tooleval_toolbench_{config}'], subset, file)
+    file = Path(find_file(row.data).file) if row.data else None
+    return ConfiguredDataset([f'easytool/tooleval_toolbench_{configs[method]}'], subset, file)
 
 
 BENCHMARK = Benchmark(

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from opencompass_tooleval.core.aggregate import Aggregate, aggregate, clustered_mean, in_percent
+from opencompass_tooleval.core.aggregate import Aggregate, aggregate, over_steps
 from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.core.result import OK, SampleScore
 from opencompass_tooleval.easytool.instruction import Parameter
@@ -186,24 +186,18 @@ def score_requests(requests: Sequence[Request], answers: Sequence[Any]) -> list[
     return [score_calls(request, answer) for request, answer in zip(requests, answers, strict=True)]
 
 
-def _per_call(scores: Sequence[CallsScore], metric: str) -> tuple[float, float | None]:
-    """Mean over all calls and its standard error, 0-100; calls of one answer hang together, so that it is clustered.
-
-    Without any call it is 0: OpenCompass's summarizer stops where a model has no number that another has.
-    """
-    groups = ((score.id, [call.values[metric] for call in score.calls]) for score in scores if score.calls)
-    mean, error = clustered_mean(groups)
-    return 100 * (mean or 0.0), in_percent(error)
-
-
 def total(scores: Sequence[CallsScore], metrics: Sequence[str]) -> Aggregate:
-    """Aggregates answers: error rates over all calls, ``error_free_rate`` over all answers."""
-    whole = aggregate(scores, metrics)
-    means, errors = dict(whole.metrics), dict(whole.standard_errors)
-    for metric in metrics:
-        if metric in PER_CALL:
-            means[metric], errors[metric] = _per_call(scores, metric)
-    return replace(whole, metrics=means, standard_errors=errors)
+    """Aggregates answers: error rates over all calls, ``error_free_rate`` over all answers.
+
+    Calls of one answer hang together, so that their error is clustered. Without any call a rate is 0: OpenCompass's
+    summarizer stops where a model has no number that another has.
+    """
+    whole = over_steps(
+        aggregate(scores, metrics),
+        [metric for metric in metrics if metric in PER_CALL],
+        lambda metric: ((score.id, [call.values[metric] for call in score.calls]) for score in scores if score.calls),
+    )
+    return replace(whole, metrics={metric: mean or 0.0 for metric, mean in whole.metrics.items()})
 
 
 def breakdown(scores: Sequence[CallsScore]) -> dict[str, Any]:

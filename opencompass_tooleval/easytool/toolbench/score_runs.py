@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.core.aggregate import Aggregate, aggregate, clustered_mean, in_percent
+from opencompass_tooleval.core.aggregate import Aggregate, aggregate, over_steps
 from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
 from opencompass_tooleval.core.result import OK, SampleScore
 from opencompass_tooleval.easytool.toolbench.responses import error_kind
@@ -131,16 +131,14 @@ def score_runs(runs: Sequence[Run]) -> list[RunScore]:
 
 def total(scores: Sequence[RunScore]) -> Aggregate:
     """Aggregates runs: ``finish_rate`` over all runs, the others over all calls that they can be said of."""
-    whole = aggregate(scores, METRICS)
-    means, errors = dict(whole.metrics), dict(whole.standard_errors)
-    for metric in PER_CALL:
-        groups = (
-            (score.id, [value for call in score.calls if (value := call.values[metric]) is not None])
-            for score in scores
-        )
-        mean, error = clustered_mean((run_id, values) for run_id, values in groups if values)
-        means[metric], errors[metric] = in_percent(mean), in_percent(error)
-    return replace(whole, metrics=means, standard_errors=errors)
+
+    def groups(metric: str) -> Iterator[tuple[str, list[float]]]:
+        for score in scores:
+            values = [value for call in score.calls if (value := call.values[metric]) is not None]
+            if values:
+                yield score.id, values
+
+    return over_steps(aggregate(scores, METRICS), PER_CALL, groups)
 
 
 def breakdown(scores: Sequence[RunScore]) -> dict[str, Any]:

@@ -7,15 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.easytool.files import sha256_of
+from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.easytool.instruction import FunctionInstruction, ToolInstruction
 from opencompass_tooleval.easytool.render import compact, to_json
 from opencompass_tooleval.easytool.shapes import load_instructions, to_entry
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
-
-MAX_NAMED = 50
-"""Missing tools that an error names; it counts them all."""
 
 _OF_RESPONSES = ('template_response', 'test_endpoint')
 
@@ -47,19 +43,8 @@ def match_instructions(file: Path, tools: Mapping[str, ToolDoc], mend: str) -> d
             missing.append(name)
         missing += [f'{name}: {f.name}' for f in doc.functions if name in instruction_of and f.name not in guided]
     if missing:
-        more = f' and {len(missing) - MAX_NAMED} more' if len(missing) > MAX_NAMED else ''
-        what = f'{len(missing)} tools or APIs have no instruction: {", ".join(missing[:MAX_NAMED])}{more}'
-        raise DataError(file, what, mend=mend)
+        raise DataError(file, f'{len(missing)} tools or APIs have no instruction: {first_of(missing)}', mend=mend)
     return {name: instruction_of[name] for name in tools}
-
-
-def shown(data: Path, instructions: Path | None) -> dict[str, str]:
-    """What the texts were made of, for provenance: ``tools``, and names and SHA-256 of the files."""
-    provenance = {'tools': 'documentation', 'data': data.name, 'data_sha256': sha256_of(data)}
-    if instructions is None:
-        return provenance
-    more = {'instructions': instructions.name, 'instructions_sha256': sha256_of(instructions)}
-    return {**provenance, 'tools': 'instructions', **more}
 
 
 def documented_tool(doc: ToolDoc) -> str:

@@ -215,7 +215,6 @@ def test_a_tiny_model_is_asked_until_its_steps_are_used_up(tiny_model: Path) -> 
 CONFIG = """
 from mmengine.config import read_base
 from opencompass_tooleval.host.api_model import ToolEvalOpenAI
-from tests.rounds import run_alone
 
 with read_base():
     from opencompass_tooleval.configs.tooleval_local import eval, infer

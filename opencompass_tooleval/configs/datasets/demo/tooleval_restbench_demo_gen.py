@@ -2,11 +2,10 @@
 from mmengine.config import read_base
 
 with read_base():
-    from ..easytool.tooleval_restbench_documentation_rows import tooleval_restbench_documentation_rows
-    from ..easytool.tooleval_restbench_easytool_rows import tooleval_restbench_easytool_rows
+    from ..easytool.tooleval_restbench_rows import tooleval_restbench_rows
 
-tooleval_restbench_datasets = [*tooleval_restbench_documentation_rows, *tooleval_restbench_easytool_rows]
+tooleval_restbench_datasets = [row for row in tooleval_restbench_rows if 'method' not in row]
 for _dataset in tooleval_restbench_datasets:
     _dataset['path'] = 'tooleval:demo/restbench'
-for _dataset in tooleval_restbench_easytool_rows:
-    _dataset['instructions'] = f'tooleval:demo/restbench/{_dataset["name"]}_tool.json'
+    if 'instructions' in _dataset:
+        _dataset['instructions'] = f'tooleval:demo/restbench/{_dataset["name"]}_tool.json'

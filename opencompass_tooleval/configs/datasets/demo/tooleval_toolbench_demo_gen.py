@@ -5,20 +5,19 @@ from mmengine.config import read_base
 from opencompass_tooleval.host.fixed_models import ReplayModel
 
 with read_base():
-    from ..easytool.tooleval_toolbench_documentation_rows import tooleval_toolbench_documentation_rows
-    from ..easytool.tooleval_toolbench_easytool_rows import tooleval_toolbench_easytool_rows
+    from ..easytool.tooleval_toolbench_rows import tooleval_toolbench_rows
     from ..easytool.tooleval_toolbench_success_gen import tooleval_toolbench_success_datasets
 
 tooleval_toolbench_datasets = [
     row
-    for row in [*tooleval_toolbench_documentation_rows, *tooleval_toolbench_easytool_rows]
-    if row['name'] in ['selection_5', 'calls_g2', 'calls_g3']
+    for row in tooleval_toolbench_rows
+    if row['name'] in ['selection_5', 'calls_g2', 'calls_g3'] and 'method' not in row
 ]
 for _dataset in tooleval_toolbench_datasets:
     _dataset['path'] = 'tooleval:demo/toolbench'
     _dataset['encoder'] = 'offline'
-for _dataset in tooleval_toolbench_easytool_rows:
-    _dataset['instructions'] = 'tooleval:demo/toolbench/instructions.json'
+    if 'instructions' in _dataset:
+        _dataset['instructions'] = 'tooleval:demo/toolbench/instructions.json'
 for _dataset in tooleval_toolbench_success_datasets:
     _dataset['path'] = 'tooleval:demo/toolbench/trajectories.jsonl'
     _dataset['eval_cfg']['evaluator']['judge_cfg'] = dict(  # type: ignore[index]

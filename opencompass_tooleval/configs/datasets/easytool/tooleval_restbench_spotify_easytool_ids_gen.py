@@ -1,8 +1,8 @@
 from mmengine.config import read_base
 
 with read_base():
-    from .tooleval_restbench_ids_rows import tooleval_restbench_ids_rows
+    from .tooleval_restbench_rows import tooleval_restbench_rows
 
 tooleval_restbench_spotify_easytool_ids_datasets = [
-    row for row in tooleval_restbench_ids_rows if row['name'] == 'spotify'
+    row for row in tooleval_restbench_rows if row['abbr'] == 'tooleval-restbench-spotify-easytool-ids'
 ]

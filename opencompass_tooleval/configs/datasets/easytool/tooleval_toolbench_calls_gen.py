@@ -2,7 +2,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from .tooleval_toolbench_documentation_rows import tooleval_toolbench_documentation_rows
+    from .tooleval_toolbench_rows import tooleval_toolbench_rows
 
-_names = ['calls_g2', 'calls_g3']
-tooleval_toolbench_calls_datasets = [row for row in tooleval_toolbench_documentation_rows if row['name'] in _names]
+_abbrs = [f'tooleval-toolbench-{name}' for name in ['calls_g2', 'calls_g3']]
+tooleval_toolbench_calls_datasets = [row for row in tooleval_toolbench_rows if row['abbr'] in _abbrs]

@@ -2,9 +2,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from .tooleval_toolbench_easytool_rows import tooleval_toolbench_easytool_rows
+    from .tooleval_toolbench_rows import tooleval_toolbench_rows
 
-_names = ['selection_5', 'selection_10', 'selection_20', 'selection_50']
-tooleval_toolbench_selection_easytool_datasets = [
-    row for row in tooleval_toolbench_easytool_rows if row['name'] in _names
-]
+_abbrs = [f'tooleval-toolbench-selection_{size}-easytool' for size in [5, 10, 20, 50]]
+tooleval_toolbench_selection_easytool_datasets = [row for row in tooleval_toolbench_rows if row['abbr'] in _abbrs]

@@ -1,0 +1,38 @@
+# RestBench's whole table: with documentation, with EasyTool instructions, and as EasyTool's own script asks: tools
+# chosen by number, asked again until it can be read; for recorded answers say tries=1.
+from mmengine.config import read_base
+from opencompass.openicl.icl_retriever import ZeroRetriever
+
+from opencompass_tooleval.easytool.restbench import adapter
+from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
+from opencompass_tooleval.host.inferencer import ToolEvalGenInferencer
+from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
+
+with read_base():
+    from opencompass_tooleval.easytool.restbench.subsets import SUBSETS
+
+_once = dict(type=ToolEvalGenInferencer, max_out_len=512)
+_again = dict(type=ToolEvalRoundsGenInferencer, max_out_len=512, dialogues=dict(type=adapter.RestBenchDialogues))
+
+tooleval_restbench_rows = [
+    dict(
+        abbr=f'tooleval-restbench-{subset["name"]}{variant}',
+        type=adapter.ToolEvalRestBenchDataset,
+        path='data/restbench',
+        name=subset['name'],
+        gold='official',
+        **(dict(instructions=subset['instructions']) if variant else {}),
+        **(dict(method='easytool') if variant == '-easytool-ids' else {}),
+        n=1,
+        k=1,
+        reader_cfg=dict(input_columns=['messages'], output_column='record'),
+        infer_cfg=dict(
+            prompt_template=dict(type=ToolEvalConversationTemplate, template='{messages}'),
+            retriever=dict(type=ZeroRetriever),
+            inferencer=_again if variant == '-easytool-ids' else _once,
+        ),
+        eval_cfg=dict(evaluator=dict(type=adapter.ToolEvalRestBenchEvaluator, name=subset['name'])),
+    )
+    for variant in ['', '-easytool', '-easytool-ids']
+    for subset in SUBSETS
+]

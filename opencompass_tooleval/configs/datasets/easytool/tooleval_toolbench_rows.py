@@ -1,0 +1,34 @@
+# ToolBench's selection and calls: with documentation, with EasyTool instructions, and (selection) as EasyTool's own
+# script asks: tools chosen by number, asked again until it can be read; for recorded answers say tries=1.
+from mmengine.config import read_base
+
+from opencompass_tooleval.easytool.toolbench import adapter
+from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
+
+with read_base():
+    from opencompass_tooleval.easytool.toolbench.subsets import SUBSETS
+
+    from .tooleval_toolbench_infer import tooleval_toolbench_infer_cfg, tooleval_toolbench_reader_cfg
+
+_again = dict(type=ToolEvalRoundsGenInferencer, max_out_len=512, dialogues=dict(type=adapter.ToolBenchDialogues))
+
+tooleval_toolbench_rows = [
+    dict(
+        abbr=f'tooleval-toolbench-{subset["name"]}{variant}',
+        type=adapter.ToolEvalToolBenchDataset,
+        path='data/toolbench',
+        name=subset['name'],
+        **(dict(instructions=subset['instructions']) if variant else {}),
+        **(dict(method='easytool') if variant == '-easytool-ids' else {}),
+        n=1,
+        k=1,
+        reader_cfg=tooleval_toolbench_reader_cfg,
+        infer_cfg=dict(tooleval_toolbench_infer_cfg, inferencer=_again)
+        if variant == '-easytool-ids'
+        else tooleval_toolbench_infer_cfg,
+        eval_cfg=dict(evaluator=dict(type=adapter.ToolEvalToolBenchEvaluator, name=subset['name'])),
+    )
+    for variant in ['', '-easytool', '-easytool-ids']
+    for subset in SUBSETS
+    if subset['kind'] != 'success' and (variant != '-easytool-ids' or subset['kind'] == 'selection')
+]
