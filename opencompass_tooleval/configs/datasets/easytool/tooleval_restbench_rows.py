@@ -1,9 +1,12 @@
-# RestBench's whole table: with documentation, with EasyTool instructions, and as EasyTool's own script asks: tools
-# chosen by number, asked again until it can be read; for recorded answers say tries=1.
+# RestBench with documentation, with EasyTool instructions, and as EasyTool's own script asks (recordings: tries=1).
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.easytool.restbench import adapter
+from opencompass_tooleval.easytool.restbench.adapter import (
+    RestBenchDialogues,
+    ToolEvalRestBenchDataset,
+    ToolEvalRestBenchEvaluator,
+)
 from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.host.inferencer import ToolEvalGenInferencer
 from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
@@ -11,13 +14,12 @@ from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferen
 with read_base():
     from opencompass_tooleval.easytool.restbench.subsets import SUBSETS
 
-_once = dict(type=ToolEvalGenInferencer, max_out_len=512)
-_again = dict(type=ToolEvalRoundsGenInferencer, max_out_len=512, dialogues=dict(type=adapter.RestBenchDialogues))
+_again = dict(type=ToolEvalRoundsGenInferencer, max_out_len=512, dialogues=dict(type=RestBenchDialogues))
 
 tooleval_restbench_rows = [
     dict(
         abbr=f'tooleval-restbench-{subset["name"]}{variant}',
-        type=adapter.ToolEvalRestBenchDataset,
+        type=ToolEvalRestBenchDataset,
         path='data/restbench',
         name=subset['name'],
         gold='official',
@@ -29,9 +31,9 @@ tooleval_restbench_rows = [
         infer_cfg=dict(
             prompt_template=dict(type=ToolEvalConversationTemplate, template='{messages}'),
             retriever=dict(type=ZeroRetriever),
-            inferencer=_again if variant == '-easytool-ids' else _once,
+            inferencer=_again if variant == '-easytool-ids' else dict(type=ToolEvalGenInferencer, max_out_len=512),
         ),
-        eval_cfg=dict(evaluator=dict(type=adapter.ToolEvalRestBenchEvaluator, name=subset['name'])),
+        eval_cfg=dict(evaluator=dict(type=ToolEvalRestBenchEvaluator, name=subset['name'])),
     )
     for variant in ['', '-easytool', '-easytool-ids']
     for subset in SUBSETS

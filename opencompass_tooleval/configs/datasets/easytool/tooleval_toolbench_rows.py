@@ -2,7 +2,11 @@
 # script asks: tools chosen by number, asked again until it can be read; for recorded answers say tries=1.
 from mmengine.config import read_base
 
-from opencompass_tooleval.easytool.toolbench import adapter
+from opencompass_tooleval.easytool.toolbench.adapter import (
+    ToolBenchDialogues,
+    ToolEvalToolBenchDataset,
+    ToolEvalToolBenchEvaluator,
+)
 from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
 
 with read_base():
@@ -10,12 +14,12 @@ with read_base():
 
     from .tooleval_toolbench_infer import tooleval_toolbench_infer_cfg, tooleval_toolbench_reader_cfg
 
-_again = dict(type=ToolEvalRoundsGenInferencer, max_out_len=512, dialogues=dict(type=adapter.ToolBenchDialogues))
+_again = dict(type=ToolEvalRoundsGenInferencer, max_out_len=512, dialogues=dict(type=ToolBenchDialogues))
 
 tooleval_toolbench_rows = [
     dict(
         abbr=f'tooleval-toolbench-{subset["name"]}{variant}',
-        type=adapter.ToolEvalToolBenchDataset,
+        type=ToolEvalToolBenchDataset,
         path='data/toolbench',
         name=subset['name'],
         **(dict(instructions=subset['instructions']) if variant else {}),
@@ -26,7 +30,7 @@ tooleval_toolbench_rows = [
         infer_cfg=dict(tooleval_toolbench_infer_cfg, inferencer=_again)
         if variant == '-easytool-ids'
         else tooleval_toolbench_infer_cfg,
-        eval_cfg=dict(evaluator=dict(type=adapter.ToolEvalToolBenchEvaluator, name=subset['name'])),
+        eval_cfg=dict(evaluator=dict(type=ToolEvalToolBenchEvaluator, name=subset['name'])),
     )
     for variant in ['', '-easytool', '-easytool-ids']
     for subset in SUBSETS
