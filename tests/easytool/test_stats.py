@@ -124,7 +124,7 @@ def test_cl100k_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setenv('TIKTOKEN_CACHE_DIR', str(tmp_path))
     monkeypatch.setenv('HTTPS_PROXY', 'http://127.0.0.1:9')
     forget_encodings(monkeypatch)
-    with pytest.raises(ValueError, match=r'cl100k_base cannot be had.*TIKTOKEN_CACHE_DIR.*--tokenizer'):
+    with pytest.raises(ValueError, match=r'cl100k_base cannot be had.*TIKTOKEN_CACHE_DIR.*--tokenizer offline'):
         load_counter('cl100k_base')
 
 
