@@ -231,7 +231,9 @@ class SampleFiles:
             if i in own:
                 row['prompt'] = asked[i]
             rows.append(row)
-            answer_tokens += estimate_tokens([row['answer']])[0]
+            # A dialogue is kept with all that was asked in it.
+            answers = [answer for _, answer in row['trace']['rounds']] if 'trace' in row else [row['answer']]
+            answer_tokens += sum(estimate_tokens(answers))
             prompt_tokens += shared.count(asked[i])
         folder = f'p{number}'
         index = index_of(details)

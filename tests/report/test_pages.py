@@ -216,4 +216,7 @@ def test_calls_are_the_rounds_of_dialogues(tmp_path: Path) -> None:
     add(run, 'm', 'other', result_of([detail('a')]))
     write_report([run], tmp_path / 'out')
     with (tmp_path / 'out' / 'files' / 'provenance.csv').open(encoding='utf-8', newline='') as stream:
-        assert {row['data set']: row['calls'] for row in csv.DictReader(stream)} == {name: '4', 'other': '1'}
+        rows = {row['data set']: row for row in csv.DictReader(stream)}
+    assert {dataset: row['calls'] for dataset, row in rows.items()} == {name: '4', 'other': '1'}
+    tokens = {dataset: row['answer tokens'] for dataset, row in rows.items()}
+    assert tokens == {name: '3', 'other': '5'}, 'what was asked in a dialogue is no answer'
