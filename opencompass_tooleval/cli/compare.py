@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import track
 
 from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
-from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
 from opencompass_tooleval.core.intervals import LEVEL, RESAMPLES, SEED
 from opencompass_tooleval.core.paired import Difference
 from opencompass_tooleval.sweep.comparing import Comparison, Row, Side, compare, sample_row
@@ -121,10 +121,7 @@ def compare_models(
                 }
                 print(json.dumps(line, ensure_ascii=False), file=stream)
 
-        def progress(names: Sequence[str]) -> Iterable[str]:
-            return track(names, description='comparing', console=Console(stderr=True), transient=True)
-
-        comparison = compare(sides, samples=samples, seed=seed, sink=sink, progress=progress)
+        comparison = compare(sides, samples=samples, seed=seed, sink=sink, progress=partial(progress, 'comparing'))
     models = {
         name: {'model': side.model, 'work_dir': str(side.work.path)} for name, side in zip('ab', sides, strict=True)
     }

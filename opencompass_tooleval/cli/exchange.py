@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import track
 
 from opencompass_tooleval.cli.options import WorkDirArgument
+from opencompass_tooleval.cli.output import progress
 from opencompass_tooleval.sweep.exporting import Exporter
 from opencompass_tooleval.sweep.importing import import_predictions
 from opencompass_tooleval.sweep.work_dir import WorkDir
@@ -22,10 +21,6 @@ class FormatName(str, Enum):
 
     JSONL = 'jsonl'
     PARQUET = 'parquet'
-
-
-def _progress(pairs: Sequence[tuple[str, str]]) -> Iterable[tuple[str, str]]:
-    return track(pairs, description='exporting', console=Console(stderr=True), transient=True)
 
 
 def export_run(
@@ -44,7 +39,7 @@ def export_run(
         DataError: There is nothing to export, or a file is damaged.
     """
     exporter = Exporter(WorkDir.find(work_dir), models or ('*',), datasets or ('*',))
-    for file, count in exporter.export(out, file_format.value, prompts, _progress).items():
+    for file, count in exporter.export(out, file_format.value, prompts, partial(progress, 'exporting')).items():
         print(f'{file}: {count} rows')
 
 

@@ -1,4 +1,4 @@
-"""What the ``score`` commands print and write."""
+"""What commands print and write."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
 from opencompass_tooleval.core.jsonable import clean_text
@@ -18,10 +19,17 @@ from opencompass_tooleval.sweep.whole_file import write_whole
 
 STDOUT = '-'
 
+T = TypeVar('T')
+
 
 def counts_line(name: str, counts: Mapping[str, int]) -> str:
     """``reasons: ok 3, args:wrong 1``."""
     return f'{name}: ' + ', '.join(f'{word} {count}' for word, count in counts.items())
+
+
+def progress(what: str, items: Sequence[T]) -> Iterable[T]:
+    """The items, with a bar on standard error that goes when they are through; ``what`` stands before it."""
+    return track(items, what, console=Console(stderr=True), transient=True)
 
 
 def numbers_table(title: str, first: str, *numbers: str, plain: bool = False) -> Table:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import track
 
 from opencompass_tooleval.cli.options import JsonOption
-from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, write_outputs
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, progress, write_outputs
 from opencompass_tooleval.host.planned_jobs import Plan, make_plan
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
 _NUMBERS = ('jobs', 'GPUs\neach', 'data\nsets', 'done', 'samples', 'prompt\ntokens', 'evaluation\njobs')
-
-
-def _progress(items: Sequence[Any]) -> Iterable[Any]:
-    return track(items, description='loading data sets', console=Console(stderr=True), transient=True)
 
 
 def _print(plan: Plan) -> None:
@@ -53,7 +48,7 @@ def show_plan(
         OSError: ``json_out`` cannot be written.
     """
     check_outputs(json_out, None)
-    plan = make_plan(config, WorkDir.find(work_dir).path if work_dir else None, _progress)
+    plan = make_plan(config, WorkDir.find(work_dir).path if work_dir else None, partial(progress, 'loading data sets'))
     write_outputs(asdict(plan), (), json_out, None)
     if json_out != STDOUT:
         _print(plan)

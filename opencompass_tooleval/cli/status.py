@@ -8,11 +8,10 @@ from dataclasses import asdict
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import track
 from rich.table import Table
 
 from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
-from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, write_outputs
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, progress, write_outputs
 from opencompass_tooleval.sweep.progress import Cell, State, abbrs, look
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
@@ -60,7 +59,7 @@ def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     work = WorkDir.find(work_dir)
     models, datasets = abbrs(work.config())
     pairs = [(model, dataset) for model in models for dataset in datasets]
-    looking = track(pairs, description='looking', console=Console(stderr=True), transient=True)
+    looking = progress('looking', pairs)
     cells = [look(work, model, dataset) for model, dataset in looking]
     failed = [cell for cell in cells if cell.state is State.FAILED]
     rows = [{**asdict(cell), 'log': str(cell.log or ''), 'seconds_left': cell.seconds_left} for cell in cells]
