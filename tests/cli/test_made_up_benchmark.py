@@ -45,10 +45,10 @@ def score(
     recorded.check_complete(list(riddles))
     scores = []
     for position, (name, (_, gold)) in enumerate(riddles.items()):
-        said = str(recorded.answer(name, position))
-        right = said == gold or (case == 'any' and said.lower() == gold.lower())
+        answer = str(recorded.answer(name, position))
+        right = answer == gold or (case == 'any' and answer.lower() == gold.lower())
         scores.append(
-            SampleScore(name, {'solved': float(right)}, 'ok' if right else 'answer:wrong', said, 'text', gold)
+            SampleScore(name, {'solved': float(right)}, 'ok' if right else 'answer:wrong', answer, 'text', gold)
         )
     return ScoredAnswers(scores, aggregate(scores, ('solved',)), subset, {'case': case, 'version': '1'}, expected=3)
 

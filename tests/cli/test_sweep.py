@@ -54,9 +54,9 @@ def test_plan_before_and_after(
     (model,) = json.loads(tooleval('plan', 'mine.py', 'out', '--json', '-').out)['models']
     assert (model['jobs'], model['datasets'], model['done'], model['samples']) == (0, 0, 2, 0)
 
-    said = tooleval('status', 'out', '--json', '-')
-    assert said.code == 0
-    assert {row['state'] for row in rows(said)} == {'done'} and all(row['samples'] for row in rows(said))
+    outcome = tooleval('status', 'out', '--json', '-')
+    assert outcome.code == 0
+    assert {row['state'] for row in rows(outcome)} == {'done'} and all(row['samples'] for row in rows(outcome))
 
 
 def test_status_while_it_runs_and_after_a_kill(
@@ -100,8 +100,8 @@ def test_retry_asks_only_what_has_no_answer(
     first = {file.name: json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/api/*.json')}
     assert sum(result['samples']['infra'] for result in first.values()) == 3
 
-    said = done.stdout + done.stderr
-    assert said.count('model api: its key stands in the config') == 1 and '$OPENAI_API_KEY' in said
+    outcome = done.stdout + done.stderr
+    assert outcome.count('model api: its key stands in the config') == 1 and '$OPENAI_API_KEY' in outcome
     canned_server.reset()
     private = tmp_path / 'private'
     private.mkdir()
@@ -148,11 +148,11 @@ def test_what_failed_is_told_with_its_log(
         + "datasets.append(dict(datasets[0], abbr='tooleval-broken', path='/no/such/folder'))\n"
     )
     run_opencompass('mine.py', '-w', 'out')
-    said = tooleval('status', 'out')
-    assert said.code == 1
-    line = next(line for line in said.out.splitlines() if line.startswith('FAILED'))
+    outcome = tooleval('status', 'out')
+    assert outcome.code == 1
+    line = next(line for line in outcome.out.splitlines() if line.startswith('FAILED'))
     assert line.startswith('FAILED   api x tooleval-broken: ') and '/no/such/folder' in line
-    log = said.out.splitlines()[said.out.splitlines().index(line) + 1].strip()
+    log = outcome.out.splitlines()[outcome.out.splitlines().index(line) + 1].strip()
     assert Path(log).is_file() or (tmp_path / log).is_file()
 
 

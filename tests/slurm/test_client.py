@@ -81,15 +81,16 @@ def test_signals_cancel_what_a_run_started_and_nothing_else(testbed: Testbed, tm
             while not (jobs_of_second := jobs() - jobs_of_first):
                 time.sleep(0.1)
             os.killpg(first.pid, signal.SIGINT)  # Ctrl-C reaches all that the terminal runs
-            said = end_of(first)
-            assert (first.returncode, f'cancelling scancel {jobs_of_first.pop()}' in said) == (-signal.SIGINT, True), (
-                said
-            )
+            output = end_of(first)
+            assert (first.returncode, f'cancelling scancel {jobs_of_first.pop()}' in output) == (
+                -signal.SIGINT,
+                True,
+            ), output
             while jobs() != jobs_of_second:  # what was cancelled ends within KillWait
                 time.sleep(0.1)
             second.send_signal(signal.SIGTERM)
-            said = end_of(second)
-            assert (second.returncode, 'cancelling scancel' in said) == (128 + signal.SIGTERM, True), said
+            output = end_of(second)
+            assert (second.returncode, 'cancelling scancel' in output) == (128 + signal.SIGTERM, True), output
             testbed.wait_for(seconds=PATIENCE)
     assert not list(tmp_path.glob('*/out/*/tmp/slurm/*'))
 
@@ -107,17 +108,17 @@ def test_after_a_kill_a_resumed_run_cancels_what_was_left(testbed: Testbed, tmp_
         while len(runs.read_text()) < 12 and resumed.poll() is None:
             time.sleep(0.1)
         (work / 'go').touch()
-        said = end_of(resumed)
-    assert f'scancel {left}; waiting for their end' in said and ' fail (' not in said, said
-    assert (resumed.returncode, len(runs.read_text())) == (0, 12), said
+        output = end_of(resumed)
+    assert f'scancel {left}; waiting for their end' in output and ' fail (' not in output, output
+    assert (resumed.returncode, len(runs.read_text())) == (0, 12), output
     assert not list(work.glob('out/*/tmp/slurm/*'))
 
 
 def run_demo(folder: Path, where: str) -> Path:
     """Runs the demo to its end and returns the folder of the run."""
     with opencompass(folder, DEMO_CONFIG.replace('WHERE', where)) as process:
-        said = end_of(process)
-        assert process.returncode == 0, said
+        output = end_of(process)
+        assert process.returncode == 0, output
     (run,) = (folder / 'out').iterdir()
     return run
 
@@ -159,8 +160,8 @@ def test_a_work_directory_with_the_old_names_is_resumed_and_scored_again(
     for result in run.glob('results/*/*'):
         result.unlink()
     with opencompass(tmp_path / 'work', config, '-r', run.name) as resumed:
-        said = end_of(resumed)
-        assert resumed.returncode == 0, said
+        output = end_of(resumed)
+        assert resumed.returncode == 0, output
     assert files_of(run) == made
 
 

@@ -40,10 +40,15 @@ def result(folder: Path, **fields: Any) -> dict[str, Any]:
 
 def test_the_authors_files_carry_their_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path / 'gpt.json', [{'data': RAW, 'init output': RIGHT}, {'data': RAW, 'init output': '[]'}])
-    said = result(tmp_path, predictions=file, details=tmp_path / 'details.jsonl')
-    assert said['metrics'] == {'local_levenshtein': 50.0, 'json_rate': 100.0, 'json_rate_unrepaired': 100.0}
-    assert (said['lists'], said['scoring'], said['gold'], said['language']) == ('span', 'official', 'official', 'en')
-    assert said['reasons'] == {'ok': 1, 'step:missing': 1}
+    outcome = result(tmp_path, predictions=file, details=tmp_path / 'details.jsonl')
+    assert outcome['metrics'] == {'local_levenshtein': 50.0, 'json_rate': 100.0, 'json_rate_unrepaired': 100.0}
+    assert (outcome['lists'], outcome['scoring'], outcome['gold'], outcome['language']) == (
+        'span',
+        'official',
+        'official',
+        'en',
+    )
+    assert outcome['reasons'] == {'ok': 1, 'step:missing': 1}
     details = [json.loads(line) for line in (tmp_path / 'details.jsonl').read_text(encoding='utf-8').splitlines()]
     assert [detail['id'] for detail in details] == ['0', '1']
     assert details[0]['steps'][0]['arguments'][0]['value'] == 1.0
@@ -62,12 +67,16 @@ def test_the_shape_of_the_file_chooses_the_list(tmp_path: Path) -> None:
     replayed = [{'prediction': TWO_LISTS, 'record_id': '0', 'infra': None, 'recorded_shape': 'gpt'}]
     of_a_run = write(tmp_path / 'replayed.jsonl', replayed)
     data = write(tmp_path / 'tool_usage.json', [RAW])
-    said = [
+    outcomes = [
         result(tmp_path, predictions=of_a_run, data=data),
         result(tmp_path, predictions=other),
         result(tmp_path, predictions=gpt, lists='last'),
     ]
-    assert [(one['preset'], one['lists']) for one in said] == [('gpt', 'span'), ('open', 'last'), (None, 'last')]
+    assert [(outcome['preset'], outcome['lists']) for outcome in outcomes] == [
+        ('gpt', 'span'),
+        ('open', 'last'),
+        (None, 'last'),
+    ]
 
 
 def test_answers_in_other_shapes_need_the_records(tmp_path: Path) -> None:
@@ -118,16 +127,18 @@ def test_options_that_do_not_fit(fields: dict[str, Any], message: str) -> None:
 def test_domains_of_the_real_records(tmp_path: Path) -> None:
     predictions = real(PREDICTIONS / 'gpt-4' / 'tool_usage.json')
     data = real(DATA / 'Chinese-dataset' / 'test_set' / 'tool_usage.json')
-    said = result(tmp_path, predictions=predictions, data=data)
-    assert round(said['metrics']['local_levenshtein'], 2) == 86.62
-    assert len(said['domains']) == 22
-    assert sum(domain['samples'] for domain in said['domains'].values()) == 1000
+    outcome = result(tmp_path, predictions=predictions, data=data)
+    assert round(outcome['metrics']['local_levenshtein'], 2) == 86.62
+    assert len(outcome['domains']) == 22
+    assert sum(domain['samples'] for domain in outcome['domains'].values()) == 1000
 
 
 def test_published_judgements_alone(tmp_path: Path) -> None:
-    said = result(tmp_path, subset='planning', judgements=real(PREDICTIONS / 'gpt-4' / 'eval' / 'planning_eval.json'))
-    assert round(said['metrics']['overall'], 2) == 76.39
-    assert (said['samples'], said['unjudged'], said['language']) == (1000, 0, 'zh')
+    outcome = result(
+        tmp_path, subset='planning', judgements=real(PREDICTIONS / 'gpt-4' / 'eval' / 'planning_eval.json')
+    )
+    assert round(outcome['metrics']['overall'], 2) == 76.39
+    assert (outcome['samples'], outcome['unjudged'], outcome['language']) == (1000, 0, 'zh')
 
 
 PLAN = {'input': 'q', 'reference': '1. gold'}
@@ -137,9 +148,13 @@ CREATION = {'input': [{'step': '1.1 b'}], 'reference': [{'step': '1.1 b', 'tool'
 
 def test_without_judgements_answers_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plans = write(tmp_path / 'plans.json', [{'data': PLAN, 'init output': '1. a'}, {'data': PLAN, 'init output': ''}])
-    said = result(tmp_path, subset='planning', predictions=plans, details=tmp_path / 'details.jsonl')
-    assert set(said['metrics'].values()) == {None}
-    assert (said['judged'], said['samples'], said['reasons']) == (False, 2, {'judge:not_asked': 1, 'answer:empty': 1})
+    outcome = result(tmp_path, subset='planning', predictions=plans, details=tmp_path / 'details.jsonl')
+    assert set(outcome['metrics'].values()) == {None}
+    assert (outcome['judged'], outcome['samples'], outcome['reasons']) == (
+        False,
+        2,
+        {'judge:not_asked': 1, 'answer:empty': 1},
+    )
     details = [json.loads(line) for line in (tmp_path / 'details.jsonl').read_text(encoding='utf-8').splitlines()]
     assert [detail['parsed'] for detail in details] == ['1. a', '']
     assert 'NOTE nobody judged the answers' in capsys.readouterr().out
@@ -151,9 +166,9 @@ def test_without_judgements_answers_are_read(tmp_path: Path, capsys: pytest.Capt
 
 def test_the_real_answers_are_read_without_judgements(tmp_path: Path) -> None:
     predictions = real(PREDICTIONS / 'gpt-3.5' / 'tool_creation.json')
-    said = result(tmp_path, subset='tool_creation', predictions=predictions)
-    assert said['metrics']['json_rate'] >= 99.0  # Table 6
-    assert (said['metrics']['overall'], said['samples'], said['lists']) == (None, 1000, 'span')
+    outcome = result(tmp_path, subset='tool_creation', predictions=predictions)
+    assert outcome['metrics']['json_rate'] >= 99.0  # Table 6
+    assert (outcome['metrics']['overall'], outcome['samples'], outcome['lists']) == (None, 1000, 'span')
 
 
 def test_open_models_files_need_no_data(tmp_path: Path) -> None:
@@ -167,7 +182,7 @@ def test_open_models_files_need_no_data(tmp_path: Path) -> None:
         }
         for row in rows
     ]
-    said = result(tmp_path, predictions=write(tmp_path / 'tool_usage.json', open_rows))
-    assert (round(said['metrics']['local_levenshtein'], 2), said['lists']) == (84.74, 'last')
-    said = result(tmp_path, predictions=tmp_path / 'tool_usage.json', lists='span')
-    assert round(said['metrics']['local_levenshtein'], 2) == 86.62
+    outcome = result(tmp_path, predictions=write(tmp_path / 'tool_usage.json', open_rows))
+    assert (round(outcome['metrics']['local_levenshtein'], 2), outcome['lists']) == (84.74, 'last')
+    outcome = result(tmp_path, predictions=tmp_path / 'tool_usage.json', lists='span')
+    assert round(outcome['metrics']['local_levenshtein'], 2) == 86.62

@@ -88,12 +88,12 @@ def run(folder: Path, imports: str, **environment: str) -> str:
 
 def result(folder: Path, model: str, abbr: str) -> dict[str, Any]:
     (file,) = folder.glob(f'out/*/results/{model}/tooleval-restbench-{abbr}.json')
-    said: dict[str, Any] = json.loads(file.read_text(encoding='utf-8'))
-    return said
+    outcome: dict[str, Any] = json.loads(file.read_text(encoding='utf-8'))
+    return outcome
 
 
-def rates(said: dict[str, Any]) -> tuple[float, float]:
-    return said['correct_path_rate'], said['tool_name_error_rate']
+def rates(outcome: dict[str, Any]) -> tuple[float, float]:
+    return outcome['correct_path_rate'], outcome['tool_name_error_rate']
 
 
 def test_demo_records(tmp_path: Path) -> None:
@@ -107,16 +107,16 @@ def test_demo_records(tmp_path: Path) -> None:
     run(tmp_path, DEMO_IMPORTS)
     for name, count in counts.items():
         for variant in VARIANTS:
-            said = result(tmp_path, 'oracle', name + variant)
-            assert rates(said) == (100.0, 0.0)
-            assert [detail['id'] for detail in said['details']] == [str(row) for row in range(count)]
-            assert said['provenance']['tools'] == ('instructions' if variant else 'documentation')
-            assert ('instructions_sha256' in said['provenance']) == bool(variant)
+            outcome = result(tmp_path, 'oracle', name + variant)
+            assert rates(outcome) == (100.0, 0.0)
+            assert [detail['id'] for detail in outcome['details']] == [str(row) for row in range(count)]
+            assert outcome['provenance']['tools'] == ('instructions' if variant else 'documentation')
+            assert ('instructions_sha256' in outcome['provenance']) == bool(variant)
         assert rates(result(tmp_path, 'replay', name)) == (0.0, 0.0)
-        said = result(tmp_path, 'replay', f'{name}-easytool')
-        assert rates(said) == (100 * (count - 1) / count, 100 / count)
-        assert said['reasons'] == {'ok': count - 1, 'name:unknown_tool': 1}
-        assert said['breakdown']['rungs'] == {'lines': count - 1, 'literal': 1}
+        outcome = result(tmp_path, 'replay', f'{name}-easytool')
+        assert rates(outcome) == (100 * (count - 1) / count, 100 / count)
+        assert outcome['reasons'] == {'ok': count - 1, 'name:unknown_tool': 1}
+        assert outcome['breakdown']['rungs'] == {'lines': count - 1, 'literal': 1}
         documented, instructed = (result(tmp_path, 'oracle', name + variant)['provenance'] for variant in VARIANTS)
         assert documented['records_sha256'] == instructed['records_sha256']
         assert documented['prompts_sha256'] != instructed['prompts_sha256']
@@ -134,13 +134,13 @@ def test_published_method(tmp_path: Path) -> None:
     lines = [json.dumps({'id': str(record_id), 'prediction': answer}) for record_id, answer in recorded.items()]
     (tmp_path / 'restbench_tmdb-easytool-ids.jsonl').write_text('\n'.join(lines), encoding='utf-8')
     run(tmp_path, METHOD_IMPORTS)
-    said = result(tmp_path, 'oracle', 'tmdb-easytool-ids')
-    assert rates(said) == (100.0, 0.0)
-    assert said['provenance']['method'] == 'easytool'
-    assert said['provenance']['tools'] == 'instructions'
-    said = result(tmp_path, 'replay', 'tmdb-easytool-ids')
-    assert rates(said) == (80.0, 0.0)
-    assert said['reasons'] == {'ok': 4, 'id:quoted': 1}
+    outcome = result(tmp_path, 'oracle', 'tmdb-easytool-ids')
+    assert rates(outcome) == (100.0, 0.0)
+    assert outcome['provenance']['method'] == 'easytool'
+    assert outcome['provenance']['tools'] == 'instructions'
+    outcome = result(tmp_path, 'replay', 'tmdb-easytool-ids')
+    assert rates(outcome) == (80.0, 0.0)
+    assert outcome['reasons'] == {'ok': 4, 'id:quoted': 1}
     (file,) = tmp_path.glob('out/*/predictions/replay/tooleval-restbench-tmdb-easytool-ids.json')
     predictions = json.loads(file.read_text(encoding='utf-8'))
     asked = predictions['0']['origin_prompt']
@@ -163,9 +163,9 @@ def test_real_records(tmp_path: Path) -> None:
     run(tmp_path, REAL_IMPORTS, COMPASS_DATA_CACHE=str(tmp_path / 'cache'))
     for name, count in (('tmdb', 100), ('spotify', 57)):
         for variant in VARIANTS:
-            said = result(tmp_path, 'oracle', name + variant)
-            assert rates(said) == (100.0, 0.0)
-            assert said['samples']['all'] == count
-            assert said['provenance']['gold'] == 'repaired'
+            outcome = result(tmp_path, 'oracle', name + variant)
+            assert rates(outcome) == (100.0, 0.0)
+            assert outcome['samples']['all'] == count
+            assert outcome['provenance']['gold'] == 'repaired'
     assert rates(result(tmp_path, 'replay', 'tmdb')) == (100.0, 0.0)  # blanks and placeholders are no matter
     assert rates(result(tmp_path, 'replay', 'spotify')) == pytest.approx((100 * 56 / 57, 100 / 57))

@@ -65,8 +65,8 @@ def run(folder: Path, text: str, **environment: str) -> str:
 
 def result(folder: Path, model: str, abbr: str) -> dict[str, Any]:
     (file,) = folder.glob(f'out/*/results/{model}/tooleval-toolbench-{abbr}.json')
-    said: dict[str, Any] = json.loads(file.read_text(encoding='utf-8'))
-    return said
+    outcome: dict[str, Any] = json.loads(file.read_text(encoding='utf-8'))
+    return outcome
 
 
 def answers(folder: Path, name: str, rows: dict[str, str]) -> None:
@@ -88,35 +88,39 @@ def test_demo_records(tmp_path: Path) -> None:
     (tmp_path / 'toolbench_success.jsonl').write_text(stored.replace('final_answer', 'prediction'), encoding='utf-8')
     run(tmp_path, CONFIG.replace('IMPORTS', DEMO_IMPORTS) + REPLAY)
     for variant in ('', '-easytool'):
-        said = result(tmp_path, 'oracle', f'selection_5{variant}')
-        assert (said['accuracy'], said['tool_name_error_rate']) == (100.0, 0.0)
-        assert said['provenance']['candidates_encoder'] == 'offline:all-MiniLM-L6-v2'
-        assert said['provenance']['tools'] == ('instructions' if variant else 'documentation')
-        assert [detail['id'] for detail in said['details']] == [str(record) for record in range(101, 108)]
+        outcome = result(tmp_path, 'oracle', f'selection_5{variant}')
+        assert (outcome['accuracy'], outcome['tool_name_error_rate']) == (100.0, 0.0)
+        assert outcome['provenance']['candidates_encoder'] == 'offline:all-MiniLM-L6-v2'
+        assert outcome['provenance']['tools'] == ('instructions' if variant else 'documentation')
+        assert [detail['id'] for detail in outcome['details']] == [str(record) for record in range(101, 108)]
         for name in ('calls_g2', 'calls_g3'):
-            said = result(tmp_path, 'oracle', name + variant)
-            rates = said['error_free_rate'], said['tool_name_error_rate'], said['parameter_error_rate']
+            outcome = result(tmp_path, 'oracle', name + variant)
+            rates = outcome['error_free_rate'], outcome['tool_name_error_rate'], outcome['parameter_error_rate']
             assert rates == (100.0, 0.0, 0.0)
-        said = result(tmp_path, 'replay', f'selection_5{variant}')
-        assert said['accuracy'] == pytest.approx(100 / 7)
-        assert said['tool_name_error_rate'] == pytest.approx(100 / 7 * (1 + _without_bread(said)))
-        said = result(tmp_path, 'replay', f'calls_g3{variant}')
-        rates = said['error_free_rate'], said['tool_name_error_rate'], said['parameter_error_rate']
+        outcome = result(tmp_path, 'replay', f'selection_5{variant}')
+        assert outcome['accuracy'] == pytest.approx(100 / 7)
+        assert outcome['tool_name_error_rate'] == pytest.approx(100 / 7 * (1 + _without_bread(outcome)))
+        outcome = result(tmp_path, 'replay', f'calls_g3{variant}')
+        rates = outcome['error_free_rate'], outcome['tool_name_error_rate'], outcome['parameter_error_rate']
         assert rates == (0.0, 25.0, 25.0)
-        assert said['reasons'] == {'parse:no_calls': 1, 'args:missing': 1}
-        assert said['breakdown']['codes'] == {'args:missing': 1, 'args:hallucinated_argument': 1, 'name:unknown_api': 1}
-        said = result(tmp_path, 'replay', f'calls_g2{variant}')
-        assert (said['error_free_rate'], said['breakdown']['without_calls']) == (0.0, 3)
+        assert outcome['reasons'] == {'parse:no_calls': 1, 'args:missing': 1}
+        assert outcome['breakdown']['codes'] == {
+            'args:missing': 1,
+            'args:hallucinated_argument': 1,
+            'name:unknown_api': 1,
+        }
+        outcome = result(tmp_path, 'replay', f'calls_g2{variant}')
+        assert (outcome['error_free_rate'], outcome['breakdown']['without_calls']) == (0.0, 3)
     documented, instructed = (result(tmp_path, 'oracle', f'calls_g2{v}')['provenance'] for v in ('', '-easytool'))
     assert documented['records_sha256'] == instructed['records_sha256']
     assert documented['prompts_sha256'] != instructed['prompts_sha256']
     (table,) = tmp_path.glob('out/*/summary/summary_*_easytool.txt')
     assert 'Documentation against instructions' in table.read_text(encoding='utf-8')
     for model in ('oracle', 'replay'):  # what is stored, both times
-        said = result(tmp_path, model, 'success')
-        assert said['success_rate'] == 50.0
-        assert said['reasons'] == {'ok': 2, 'judge:no': 1, 'answer:empty': 1}
-        assert said['provenance']['judge'] == 'replayed-judge'
+        outcome = result(tmp_path, model, 'success')
+        assert outcome['success_rate'] == 50.0
+        assert outcome['reasons'] == {'ok': 2, 'judge:no': 1, 'answer:empty': 1}
+        assert outcome['provenance']['judge'] == 'replayed-judge'
         (file,) = tmp_path.glob(f'out/*/results/{model}/tooleval-toolbench-success_judgements.jsonl')
         assert [one.success for one in load_judgements(file)] == [True, False, None, True]
 
@@ -127,27 +131,27 @@ def test_published_choice(tmp_path: Path) -> None:
         **{str(record): '{"ID": 9999}' for record in range(102, 108)}, '101': 'Well,', '101/1': "{'ID': 9999}"
     })  # fmt: skip
     run(tmp_path, CONFIG.replace('IMPORTS', METHOD_IMPORTS) + REPLAY)
-    said = result(tmp_path, 'oracle', 'selection_5-easytool-ids')
-    assert (said['accuracy'], said['tool_name_error_rate']) == (100.0, 0.0)
-    assert said['provenance']['method'] == 'easytool'
-    said = result(tmp_path, 'replay', 'selection_5-easytool-ids')
-    assert (said['accuracy'], said['reasons']) == (0.0, {'name:unknown_tool': 7})
+    outcome = result(tmp_path, 'oracle', 'selection_5-easytool-ids')
+    assert (outcome['accuracy'], outcome['tool_name_error_rate']) == (100.0, 0.0)
+    assert outcome['provenance']['method'] == 'easytool'
+    outcome = result(tmp_path, 'replay', 'selection_5-easytool-ids')
+    assert (outcome['accuracy'], outcome['reasons']) == (0.0, {'name:unknown_tool': 7})
 
 
-def _without_bread(said: dict[str, Any]) -> int:
+def _without_bread(outcome: dict[str, Any]) -> int:
     """Requests but the first among whose candidates is no Loaf Finder."""
-    return sum(detail['reason'] == 'name:unknown_tool' for detail in said['details'][1:])
+    return sum(detail['reason'] == 'name:unknown_tool' for detail in outcome['details'][1:])
 
 
 def test_real_records(tmp_path: Path) -> None:
     real('toolbench/G2_category.json')
     run(tmp_path, CONFIG.replace('IMPORTS', REAL_IMPORTS), COMPASS_DATA_CACHE=str(DATA.parent))
     for name, count in (('calls_g2', 124), ('calls_g3', 61)):
-        said = result(tmp_path, 'oracle', name)
-        rates = said['error_free_rate'], said['tool_name_error_rate'], said['parameter_error_rate']
+        outcome = result(tmp_path, 'oracle', name)
+        rates = outcome['error_free_rate'], outcome['tool_name_error_rate'], outcome['parameter_error_rate']
         assert rates == (100.0, 0.0, 0.0)
-        assert said['samples'] == {'all': count, 'infra': 0}
-        assert said['breakdown']['relevant_called'] == 100.0
+        assert outcome['samples'] == {'all': count, 'infra': 0}
+        assert outcome['breakdown']['relevant_called'] == 100.0
 
 
 def _judge(server: ModelServer) -> dict[str, str]:
@@ -162,11 +166,11 @@ def test_a_judge_over_the_network_is_asked_once(tmp_path: Path) -> None:
         again = "models.append(dict(type=OracleModel, abbr='again', run_cfg=dict(num_gpus=0)))\n"
         run(tmp_path, CONFIG.replace('IMPORTS', SUCCESS_IMPORTS) + again, **_judge(server))
         assert server.stats()['requests'] == 5  # nothing is asked about an empty answer, and nothing twice
-        said = [result(tmp_path, model, 'success') for model in ('oracle', 'again')]
-        assert sorted(one['provenance']['judge_calls'] for one in said) == [0, 5]
-        for one in said:
-            assert one['success_rate'] == pytest.approx(100 * 5 / 6)
-            assert one['reasons'] == {'ok': 5, 'answer:empty': 1}
-            assert 'right' not in json.dumps(one['provenance'])
+        outcomes = [result(tmp_path, model, 'success') for model in ('oracle', 'again')]
+        assert sorted(outcome['provenance']['judge_calls'] for outcome in outcomes) == [0, 5]
+        for outcome in outcomes:
+            assert outcome['success_rate'] == pytest.approx(100 * 5 / 6)
+            assert outcome['reasons'] == {'ok': 5, 'answer:empty': 1}
+            assert 'right' not in json.dumps(outcome['provenance'])
     finally:
         server.stop()
