@@ -120,7 +120,7 @@ class Benchmark:
         protocols: Data version -> the protocol that its published scores were made with.
         groups: Names its summary groups (tables), in the order of their use.
         also_scored: What ``score`` takes for a subset too, though it is no data set.
-        count_calls: Names a function: a prediction -> how often the model was asked for it; else once.
+        are_dialogues: Whether a prediction is a whole dialogue, kept as JSON with its rounds and calls.
     """
 
     name: str
@@ -138,7 +138,7 @@ class Benchmark:
     protocols: Mapping[str, str] = field(default_factory=dict)
     groups: tuple[str, ...] = ()
     also_scored: tuple[str, ...] = ()
-    count_calls: str = ''
+    are_dialogues: bool = False
 
     @property
     def prepare(self) -> str:

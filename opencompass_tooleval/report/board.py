@@ -84,9 +84,11 @@ class Board:
 
     def words(self, column: str) -> Words:
         """What a column is called; of a table of data sets, the data set comes first."""
+        if self.name == OVERVIEW:
+            return Words(column, '')
         dataset, _, metric = column.rpartition(' ')
-        if self.name == OVERVIEW or not dataset:
-            return words_of_metric(column) if self.name != OVERVIEW else Words(column, '')
+        if not dataset:
+            return words_of_metric(column)
         name, sentence = words_of_metric(metric)
         return Words(f'{title_of(dataset).removeprefix(self.title).strip()}: {name}', sentence)
 
@@ -143,12 +145,12 @@ def _board(name: str, title: str, shares: Mapping[str, Mapping[Score, float]], m
     rows = [row for row in rows if any(cell.value is not None or cell.caveats for cell in row.cells)]
     columns = tuple(shares)
     if name != OVERVIEW:
-        rows = _ranked(rows, columns)
+        rows = _best_first(rows, columns)
     published = _published(published_on(name), columns)
     return Board(name, title, columns, (*_mark_best(rows, columns), *published), shares)
 
 
-def _ranked(rows: list[Row], columns: Sequence[str]) -> list[Row]:
+def _best_first(rows: list[Row], columns: Sequence[str]) -> list[Row]:
     """The best first, by the first column that a model has; those without it last."""
     at = next((i for i in range(len(columns)) if any(row.cells[i].value is not None for row in rows)), 0)
     sign = 1 if lower_is_better(columns[at]) else -1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -105,6 +105,12 @@ class Table:
 def slug(name: str) -> str:
     """A name as part of a file's."""
     return re.sub(r'[^A-Za-z0-9_-]', '_', name)[:100]
+
+
+def mean(values: Iterable[object]) -> Number:
+    """The mean of those that are numbers; None if none is."""
+    numbers = [float(value) for value in values if isinstance(value, (int, float))]
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 CUT = 40

@@ -10,7 +10,7 @@ from functools import partial
 from opencompass_tooleval.core.intervals import Interval, Score
 from opencompass_tooleval.core.words import words_of_reason
 from opencompass_tooleval.report.board import OVERVIEW, Board, Cell, lower_is_better
-from opencompass_tooleval.report.figure import shown
+from opencompass_tooleval.report.figure import mean, shown
 from opencompass_tooleval.report.names import FAMILIES, OTHERS, family_of, is_variant, title_of
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.reasons import fragment
@@ -35,7 +35,7 @@ class Place:
         score: 0-100.
         behind: Its difference from the first with its interval, as text; '' for the first.
         verdict: Whether that is more than noise.
-        prompts: Mean estimated tokens of a prompt; None if not known.
+        prompts: Estimated tokens of a prompt, the mean of the data sets' means; None if not known.
         answers: The same of an answer.
     """
 
@@ -111,17 +111,17 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
         column: {row.model: float(value) for row in measured if (value := row.cells[i].value) is not None}
         for i, column in enumerate(board.columns)
     }
-    ranked, ranked_by = _ranked(columns, values, [row.model for row in measured])
+    ranked, ranked_by = _who_is_ranked(columns, values, [row.model for row in measured])
     measure, note = _measure(list(ranked_by), columns)
     unranked = tuple(row.model for row in measured if row.model not in ranked)
     if unranked:
         note = f'{note} Not ranked, since results are missing: {", ".join(unranked)}.'.strip()
     if ranked_by:
-        mean: dict[Score, float] = {}
+        parts: dict[Score, float] = {}
         for name, share in ranked_by.items():
             for score, part in columns[name].items():
-                mean[score] = mean.get(score, 0.0) + share * part
-        columns[MEAN] = mean
+                parts[score] = parts.get(score, 0.0) + share * part
+        columns[MEAN] = parts
         values[MEAN] = {
             model: math.fsum(share * values[name][model] for name, share in ranked_by.items()) for model in ranked
         }
@@ -160,7 +160,7 @@ def _family(shares: Shares) -> str:
     return family_of(next(iter(shares))[0])
 
 
-def _ranked(
+def _who_is_ranked(
     columns: Mapping[str, Shares], values: Mapping[str, Mapping[str, float]], models: Sequence[str]
 ) -> tuple[Sequence[str], dict[str, float]]:
     """Which models are ranked, and by what: all, or those with most rows where one without results leaves nothing."""
@@ -246,8 +246,8 @@ def _place(ranking: Standing, model: str, spent: Mapping[tuple[str, str], Spent]
         ranking.scores[model],
         '' if model == ranking.leader else in_words(ranking.behind[model]) or f'{ranking.behind_by(model):+.2f}',
         'first' if model == ranking.leader else verdict,
-        _average([cost.prompts for cost in costs]),
-        _average([cost.answers for cost in costs]),
+        mean(cost.prompts for cost in costs),
+        mean(cost.answers for cost in costs),
     )
 
 
@@ -256,11 +256,6 @@ def in_words(interval: Interval | None) -> str:
     if interval is None:
         return ''
     return f'{interval.delta:+.2f} [{interval.low + 0.0:+.2f}, {interval.high + 0.0:+.2f}]'
-
-
-def _average(values: Sequence[float | None]) -> float | None:
-    numbers = [value for value in values if value is not None]
-    return sum(numbers) / len(numbers) if numbers else None
 
 
 def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Finding]:
@@ -285,7 +280,7 @@ def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Finding]:
 
 def _apart(digest: Digest, best: str, worst: str, dataset: str) -> float:
     """By how much one model's samples of a data set score better than another's, 0-1."""
-    means = [_average(digest.scores.get((model, dataset), ())) or 0.0 for model in (best, worst)]
+    means = [mean(digest.scores.get((model, dataset), ())) or 0.0 for model in (best, worst)]
     return means[0] - means[1]
 
 

@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 from opencompass_tooleval.core.benchmark import BENCHMARKS, find_benchmark
@@ -224,23 +223,25 @@ class SampleFiles:
         asked = [messages_of(predictions.get(key, {}).get('origin_prompt')) for key, _ in keyed]
         shared, own = self._share(entry.dataset, asked)
         judged = _judgements(entry)
+        are_dialogues = _holds_dialogues(entry)
         rows = []
-        answer_tokens = prompt_tokens = 0
+        answer_tokens = prompt_tokens = calls = 0
         for i, (key, detail) in enumerate(keyed):
-            row = _row(detail, predictions.get(key, {}), _of_answer(judged.get(key[0], []), detail))
+            row = _row(detail, predictions.get(key, {}), _of_answer(judged.get(key[0], []), detail), are_dialogues)
             if i in own:
                 row['prompt'] = asked[i]
             rows.append(row)
             # A dialogue is kept with all that was asked in it.
             answers = [answer for _, answer in row['trace']['rounds']] if 'trace' in row else [row['answer']]
             answer_tokens += sum(estimate_tokens(answers))
+            calls += max(1, len(answers)) if key in predictions else 0  # of a dialogue that failed: 1
             prompt_tokens += shared.count(asked[i])
         folder = f'p{number}'
         index = index_of(details)
         self.digest.add(entry.model, entry.dataset, result, index)
         excerpts = [first_words(row['trace']['answer'] if 'trace' in row else row['answer']) for row in rows]
-        told = index | {'tasks': tasks_of(asked), 'answers': excerpts}
-        self._save(f'{folder}/index.js', to_script('tooleval.index', folder, told))
+        listed = index | {'tasks': tasks_of(asked), 'answers': excerpts}
+        self._save(f'{folder}/index.js', to_script('tooleval.index', folder, listed))
         for start in range(0, len(rows), SIZE):
             name = f'{folder}/{start // SIZE}'
             self._save(f'{name}.js', to_script('tooleval.chunk', name, rows[start : start + SIZE]))
@@ -253,7 +254,7 @@ class SampleFiles:
         return Spent(
             prompt_tokens / len(rows) if any(asked) else None,
             answer_tokens / len(rows) if predictions else None,
-            _calls(entry, predictions.values()) if predictions else None,
+            calls if predictions else None,
         )
 
     def _predictions(self, entry: Scored) -> list[dict[str, Any]]:
@@ -281,24 +282,24 @@ class SampleFiles:
         return shared, {i for i, own in enumerate(hashes) if i >= len(shared.hashes) or own != shared.hashes[i]}
 
 
-def _calls(entry: Scored, predictions: Iterable[Mapping[str, Any]]) -> int:
-    """How often the model was asked for predictions: one of FuncQA's is a whole dialogue."""
+def _holds_dialogues(entry: Scored) -> bool:
+    """Whether predictions are dialogues: an answer of another benchmark that looks like one is an answer."""
     name = entry.part('provenance').get('benchmark')
-    counter = find_benchmark(name).count_calls if name in BENCHMARKS else ''
-    count = resolve_name(counter) if counter else lambda _: 1
-    return sum(count(str(row.get('prediction'))) for row in predictions)
+    return name in BENCHMARKS and find_benchmark(str(name)).are_dialogues
 
 
-def _row(detail: Mapping[str, Any], prediction: Mapping[str, Any], judged: Sequence[Any]) -> dict[str, Any]:
-    answer = as_text(prediction.get('prediction', ''))
+def _row(
+    detail: Mapping[str, Any], prediction: Mapping[str, Any], judged: Sequence[Any], are_dialogues: bool
+) -> dict[str, Any]:
+    raw = prediction.get('prediction', '')
     row = {
-        'answer': answer,
+        'answer': as_text(raw),
         'infra': prediction.get('infra'),
         'parsed': detail.get('parsed'),
         'rung': detail.get('rung'),
         'gold': detail.get('gold'),
     }
-    if trace := trace_of(answer):
+    if are_dialogues and (trace := trace_of(str(raw))):  # of all of it, though what is shown be cut
         row['trace'] = trace
     more = {key: value for key, value in detail.items() if key not in _SHOWN and value not in (None, [], {})}
     if judged:

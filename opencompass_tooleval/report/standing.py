@@ -11,6 +11,7 @@ from typing import Any
 from opencompass_tooleval.core.intervals import Interval, Means, Pairs, Score, compare_column, resample
 from opencompass_tooleval.core.paired import RecordValues, metrics_of, pair_up, record_values
 from opencompass_tooleval.core.result import OK
+from opencompass_tooleval.report.figure import mean
 
 _NOISE = 1e-5
 """Points that are no difference: what rounding adds up to."""
@@ -48,18 +49,13 @@ class Digest:
         self.values[key] = {metric: record_values(result, metric) for metric in metrics_of(result)}
         columns = [index['values'][index['metrics'].index(name)] for name in index['main']]
         rows = zip(*columns, strict=True) if columns else ((),) * len(index['ids'])
-        scores = [_mean(values) for values in rows]
+        scores = [mean(values) for values in rows]
         self.scores[key], self.ids[key] = scores, index['ids']
         lost = self.lost[key] = {}
         for number, score in zip(index['reason'], scores, strict=True):
             if score is not None and index['reasons'][number] != OK:
                 reason = index['reasons'][number]
                 lost[reason] = lost.get(reason, 0.0) + 1 - score
-
-
-def _mean(values: Iterable[Any]) -> float | None:
-    numbers = [float(value) for value in values if isinstance(value, (int, float))]
-    return sum(numbers) / len(numbers) if numbers else None
 
 
 @dataclass(frozen=True)

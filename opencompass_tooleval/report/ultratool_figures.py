@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from opencompass_tooleval.core.words import words_of_metric
 from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.caveats import as_note, caveats_note
-from opencompass_tooleval.report.figure import Figure, Number, Series
+from opencompass_tooleval.report.figure import Figure, Number, Series, mean
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.published import published
 from opencompass_tooleval.report.read import Material
@@ -120,7 +120,7 @@ def _domains(language: str, material: Material) -> Figure:
     series = tuple(
         Series(
             model if len(measured) == most else f'{model} ({len(measured)} of {most} tasks)',
-            tuple(_mean(values.get((model, domain), [])) for domain in domains),
+            tuple(mean(values.get((model, domain), [])) for domain in domains),
         )
         for model, measured in tasks.items()
     )
@@ -149,7 +149,7 @@ def _json_rate(language: str, board: Board, material: Material) -> Figure:
             continue
         names = [f'tooleval-ultratool-{task}_{language}' for task in JSON_TASKS]
         rates = [scored[row.model, name].number('json_rate') for name in names if (row.model, name) in scored]
-        rate = _mean([rate for rate in rates if rate is not None]) if len(rates) == len(JSON_TASKS) else None
+        rate = mean(rates) if len(rates) == len(JSON_TASKS) else None
         if rate is not None and row.cells[at].value is not None:
             series.append(Series(row.model, (row.cells[at].value,), x=(rate,)))
     if series:
@@ -169,7 +169,3 @@ def _json_rate(language: str, board: Board, material: Material) -> Figure:
         top=None,
         board=board.name,
     )
-
-
-def _mean(values: list[float]) -> Number:
-    return sum(values) / len(values) if values else None

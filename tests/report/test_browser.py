@@ -130,7 +130,8 @@ def test_samples_open_on_what_was_lost_and_are_walked_by_keys(browser: Browser, 
 
 def test_a_dialogue_is_read_turn_by_turn(browser: Browser, tmp_path: Path) -> None:
     name = 'tooleval-funcqa-one_hop-react'
-    add(tmp_path / 'run', 'm', name, result_of([detail('r', 0.0, 'args:count')]))
+    result = result_of([detail('r', 0.0, 'args:count')], provenance={'benchmark': 'funcqa', 'subset': 'one_hop'})
+    add(tmp_path / 'run', 'm', name, result)
     rounds = ({'asked': 'add', 'answer': 'calls'}, {'asked': 'got 3', 'answer': '3'})
     call = ToolCall('add_', {'input': [1, 2]}, '3')
     trajectory = Trajectory('react', calls=(call,), rounds=rounds, answer='Answer: 3')

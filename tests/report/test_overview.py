@@ -165,12 +165,12 @@ def test_what_would_be_shown_as_0_does_not_stand_out(tmp_path: Path) -> None:
 def test_a_format_alone_is_shown_without_being_asked_for(tmp_path: Path) -> None:
     run = tmp_path / 'run'
     add(run, 'a', 'tooleval-teval-plan_json_v1', answers(5, 10, 'f1_score'))
-    found = boards(read([run]), published_columns())
-    board = next(board for board in found if board.name == 'tooleval-teval_v1')
+    tables = boards(read([run]), published_columns())
+    board = next(board for board in tables if board.name == 'tooleval-teval_v1')
     assert 'plan_json' in board.columns and board.halves == ()
     add(run, 'a', 'tooleval-teval-plan_str_v1', answers(5, 10, 'f1_score'))
-    found = boards(read([run]), published_columns())
-    assert next(board for board in found if board.name == 'tooleval-teval_v1').halves == ('plan_json', 'plan_str')
+    tables = boards(read([run]), published_columns())
+    assert next(board for board in tables if board.name == 'tooleval-teval_v1').halves == ('plan_json', 'plan_str')
 
 
 @pytest.mark.parametrize('value', [math.nan, math.inf, True, 'x'])

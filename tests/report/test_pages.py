@@ -220,3 +220,15 @@ def test_calls_are_the_rounds_of_dialogues(tmp_path: Path) -> None:
     assert {dataset: row['calls'] for dataset, row in rows.items()} == {name: '4', 'other': '1'}
     tokens = {dataset: row['answer tokens'] for dataset, row in rows.items()}
     assert tokens == {name: '3', 'other': '5'}, 'what was asked in a dialogue is no answer'
+
+
+def test_an_answer_that_looks_like_a_dialogue_is_shown_as_it_is(tmp_path: Path) -> None:
+    run, name = tmp_path / 'run', 'tooleval-teval-review_str_v2'
+    add(run, 'm', name, result_of([detail('r')]))
+    answer = json.dumps({'rounds': [{'asked': 'x', 'answer': 'y'}] * 5, 'calls': [], 'answer': 'A'})
+    write(run, 'predictions', 'm', name, {'0': {'prediction': answer, 'record_id': 'r', 'infra': None}})
+    out = write_report([run], tmp_path / 'out').parent
+    (row,) = data_of(out / 'samples' / 'p0' / '0.js')[1]
+    assert row['answer'] == answer and 'trace' not in row
+    with (out / 'files' / 'provenance.csv').open(encoding='utf-8', newline='') as stream:
+        assert [result['calls'] for result in csv.DictReader(stream)] == ['1']

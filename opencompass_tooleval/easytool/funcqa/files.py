@@ -59,5 +59,5 @@ BENCHMARK = Benchmark(
     clone=_CLONE,
     sizes={(subset.name, None): subset.count for subset in TABLE},
     groups=('opencompass_tooleval.configs.summarizers.groups.tooleval_funcqa_groups:tooleval_funcqa_summary_groups',),
-    count_calls='opencompass_tooleval.easytool.funcqa.trajectory:count_rounds',
+    are_dialogues=True,
 )

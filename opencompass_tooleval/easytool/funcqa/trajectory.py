@@ -102,14 +102,6 @@ def parse_trajectory(text: str) -> Trajectory:
         raise ValueError(f'this is no trajectory ({type(error).__name__}: {error})') from error
 
 
-def count_rounds(prediction: str) -> int:
-    """How often the model was asked in a dialogue; 1 of one that failed, in whichever round."""
-    try:
-        return max(1, len(parse_trajectory(prediction).rounds))
-    except ValueError:
-        return 1
-
-
 def _check(trajectory: Trajectory) -> None:
     texts = [trajectory.method, trajectory.answer, trajectory.stopped, trajectory.check]
     texts += [text for call in trajectory.calls for text in (call.name, call.error)]
