@@ -123,7 +123,7 @@ def test_they_reach_details_rows_and_report(
         detail = score.to_detail()
         assert detail['steps'][0]['why'] == wanted(task)
         entry = Scored('model', 'set', WorkDir(tmp_path), 'model', {})
-        assert _row(detail, {}, _judgements(entry)['r'])['more']['judgements'] == [
+        assert _row(detail, {}, _judgements(entry)['r'], are_dialogues=False)['more']['judgements'] == [
             {
                 'id': 'r',
                 'step': '' if task == 'planning' else '1.1',
