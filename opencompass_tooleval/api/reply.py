@@ -34,15 +34,38 @@ def read_reply(body: bytes, content_type: str) -> Answer:
     Raises:
         Failure: There is no answer in it.
     """
-    # json refuses text that begins with a byte order mark.
-    text = body.decode('utf-8', 'replace').lstrip('\ufeff')
-    is_stream = 'event-stream' in content_type.lower() or text[:100].lstrip().startswith(_STREAM_STARTS)
+    message, finish = read_message(body, content_type)
     try:
-        message, finish = _message_of_stream(text) if is_stream else _message_of_object(load_json(text))
         return _answer(message, finish if isinstance(finish, str) else None)
     except (ValueError, RecursionError) as error:
-        shown = f'{excerpt(str(error), 80)}: {len(body)} bytes of {content_type[:80] or "no content type"}'
-        raise Failure('infra:bad_response', f'{shown}: {excerpt(text)}') from None
+        raise _unreadable(error, body, content_type) from None
+
+
+def read_message(body: bytes, content_type: str) -> tuple[Mapping[str, Any], Any]:
+    """The first choice's message of a reply, put together if it was streamed, and its ``finish_reason``.
+
+    Args:
+        body: Of a response with status 200, decompressed.
+        content_type: As its header says.
+
+    Raises:
+        Failure: There is no message in it.
+    """
+    text = _decoded(body)
+    is_stream = 'event-stream' in content_type.lower() or text[:100].lstrip().startswith(_STREAM_STARTS)
+    try:
+        return _message_of_stream(text) if is_stream else _message_of_object(load_json(text))
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(error, body, content_type) from None
+
+
+def _decoded(body: bytes) -> str:
+    return body.decode('utf-8', 'replace').lstrip('\ufeff')  # json refuses text that begins with a byte order mark
+
+
+def _unreadable(error: Exception, body: bytes, content_type: str) -> Failure:
+    shown = f'{excerpt(str(error), 80)}: {len(body)} bytes of {content_type[:80] or "no content type"}'
+    return Failure('infra:bad_response', f'{shown}: {excerpt(_decoded(body))}')
 
 
 def _error_in_reply(text: str, status: int = 500) -> Failure:

@@ -9,7 +9,6 @@ import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from rich.console import Console
 
 from opencompass_tooleval.cli.data_files import FilesOnDisk, read_files
 from opencompass_tooleval.core.benchmark import all_benchmarks
+from opencompass_tooleval.core.finding import Finding, Level
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.embedding.locate import (
@@ -34,23 +34,6 @@ from opencompass_tooleval.embedding.locate import (
 
 INSTALL = "pip install 'opencompass-tooleval[offline]'"
 _ENGLISH = 'it is an English encoder, and says little of Chinese data'
-
-
-class Level(Enum):
-    """How bad a finding is; only a fault makes the exit status 1."""
-
-    OK = 'ok'
-    NOTE = 'note'
-    FAULT = 'FAULT'
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line of the report."""
-
-    level: Level
-    what: str
-    says: str
 
 
 @dataclass(frozen=True)
