@@ -23,7 +23,8 @@ import pytest
 from opencompass_tooleval.api.failure import Failure, failure_of_status
 from opencompass_tooleval.api.redaction import redact
 from opencompass_tooleval.api.reply import read_reply
-from opencompass_tooleval.core.answer import MAX_CHARS, clean, cut_at, strip_reasoning, unfence
+from opencompass_tooleval.core.answer import clean, cut_at, strip_reasoning, unfence
+from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.damage import damage
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
 from opencompass_tooleval.core.jsonable import bounded_text

@@ -5,7 +5,9 @@
     python tools/serve_model.py --script tests/answers.py:right
 
 A script is a function of a Python file that takes the messages ([{"role": ..., "content": ...}, ...]) and returns the
-answer's text; it runs once per request, in several threads at once. An exception in it is a 400, so that no test passes
+answer's text; one with a second parameter gets the whole request there, with its "tools", and may return an object with
+"content" and "calls" ([{"name": ..., "arguments": {...}}, ...]; arguments that are text are sent as they are). It runs
+once per request, in several threads at once. An exception in it is a 400, so that no test passes
 by it.
 
 The first line of output is the base URL to put into a config (``openai_api_base``). Decoding is greedy, whatever the
@@ -56,6 +58,7 @@ import sys
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +67,8 @@ from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
-Messages = list[dict[str, str]]
-Answerer = Callable[[Messages, int], tuple[str, str]]
-"""Messages and max_tokens -> text and finish_reason."""
+Answerer = Callable[[dict[str, Any]], tuple[dict[str, Any], str]]
+"""A request -> the message and finish_reason."""
 
 ERRORS = {
     '429': (429, 'rate_limit_exceeded', 'Too many requests'),
@@ -155,7 +157,7 @@ class State:
 
 def canned(text: str) -> Answerer:
     """Answers everything with ``text``."""
-    return lambda messages, max_tokens: (text, 'stop')
+    return lambda request: ({'content': text}, 'stop')
 
 
 def scripted(place: str) -> Answerer:
@@ -178,7 +180,24 @@ def scripted(place: str) -> Answerer:
     function = getattr(module, name, None)
     if not callable(function):
         raise ValueError(f'{file} has no function {name!r}')
-    return lambda messages, max_tokens: (str(function(messages)), 'stop')
+    takes_request = len(signature(function).parameters) > 1
+
+    def answer(request: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        messages = request['messages']
+        answered = function(messages, request) if takes_request else function(messages)
+        if not isinstance(answered, dict):
+            return {'content': str(answered)}, 'stop'
+        calls = [_tool_call(number, call) for number, call in enumerate(answered.get('calls', ()))]
+        message = {'content': answered.get('content'), **({'tool_calls': calls} if calls else {})}
+        return message, 'tool_calls' if calls else 'stop'
+
+    return answer
+
+
+def _tool_call(number: int, call: dict[str, Any]) -> dict[str, Any]:
+    arguments = call['arguments']
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return {'id': f'call_{number}', 'type': 'function', 'function': {'name': call['name'], 'arguments': text}}
 
 
 def load_model(folder: Path) -> Answerer:
@@ -192,14 +211,15 @@ def load_model(folder: Path) -> Answerer:
     model = AutoModelForCausalLM.from_pretrained(folder).eval()
     lock = threading.Lock()
 
-    def answer(messages: Messages, max_tokens: int) -> tuple[str, str]:
+    def answer(request: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        messages, max_tokens = request['messages'], request.get('max_tokens') or DEFAULT_MAX_TOKENS
         text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
         tokens = tokenizer(text, return_tensors='pt', add_special_tokens=False)
         with lock, torch.no_grad():
             output = model.generate(**tokens, max_new_tokens=max_tokens, do_sample=False)
         new = output[0, tokens['input_ids'].shape[1] :]
         ended = bool(len(new)) and int(new[-1]) == tokenizer.eos_token_id
-        return tokenizer.decode(new, skip_special_tokens=True), 'stop' if ended else 'length'
+        return {'content': tokenizer.decode(new, skip_special_tokens=True)}, 'stop' if ended else 'length'
 
     return answer
 
@@ -212,14 +232,23 @@ def _error(fault: Fault) -> Response:
 
 
 def _completion(model: str, text: str, finish_reason: str) -> dict[str, Any]:
-    message = {'role': 'assistant', 'content': text}
+    return _with_tokens(model, {'content': text}, finish_reason)
+
+
+def _with_tokens(model: str, message: dict[str, Any], finish_reason: str, asked: str = '') -> dict[str, Any]:
+    """A completion whose tokens are words."""
+    prompt, completion = len(asked.split()), len(json.dumps(message).split())
     return {
         'id': 'chatcmpl-0',
         'object': 'chat.completion',
         'created': 0,
         'model': model,
-        'choices': [{'index': 0, 'message': message, 'finish_reason': finish_reason}],
-        'usage': {'prompt_tokens': 0, 'completion_tokens': 0, 'total_tokens': 0},
+        'choices': [{'index': 0, 'message': {'role': 'assistant', **message}, 'finish_reason': finish_reason}],
+        'usage': {
+            'prompt_tokens': prompt,
+            'completion_tokens': completion,
+            'total_tokens': prompt + completion,
+        },
     }
 
 
@@ -322,15 +351,13 @@ def make_app(answer: Answerer, state: State, name: str = 'tiny', key: str | None
         if spoilt is not None:
             return spoilt
         try:
-            text, finish_reason = await run_in_threadpool(
-                answer, asked['messages'], asked.get('max_tokens') or DEFAULT_MAX_TOKENS
-            )
+            message, finish_reason = await run_in_threadpool(answer, asked)
         except Exception:
             traceback.print_exc()
             return _error(Fault('bad'))
         if fault and fault.kind in SHAPES:
-            return _shaped(fault, name, text, finish_reason)
-        body = _completion(name, text, finish_reason)
+            return _shaped(fault, name, str(message['content']), finish_reason)
+        body = _with_tokens(name, message, finish_reason, conversation)
         return _cut(body) if fault and fault.kind == 'cut' else JSONResponse(body)
 
     @app.post('/v1/chat/completions')

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.api.failure import Failure, failure_of_status
 from opencompass_tooleval.api.redaction import excerpt
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.tool_calls import MAX_CALLS, ToolCall, calls_text, make_call
+from opencompass_tooleval.core.usage import Usage, whole_number
 
 _THOUGHTS = ('reasoning_content', 'reasoning')
 """Keys of a message: DeepSeek, SGLang and vLLM up to 0.15; vLLM from 0.16 on and OpenRouter, which may send both."""
@@ -21,28 +24,45 @@ _STREAM_STARTS = ('data:', 'event:', 'id:', 'retry:', ':')
 _MAX_FINISH = 32
 
 
-def read_reply(body: bytes, content_type: str) -> Answer:
+@dataclass(frozen=True)
+class Reply:
+    """A reply as the server gives it, unchecked.
+
+    Attributes:
+        message: Of the first choice.
+        finish: Its ``finish_reason``.
+        usage: Tokens.
+    """
+
+    message: Mapping[str, Any]
+    finish: Any
+    usage: Any
+
+
+def read_reply(body: bytes, content_type: str, offers_tools: bool = False) -> Answer:
     """Reads a reply of ``/chat/completions``.
 
-    Thoughts are put in front as ``<think>...</think>``. A message of nothing but calls is their JSON (a sorted object
-    with ``arguments`` and ``name`` each); of nothing but a refusal, the refusal.
+    Thoughts are put in front as ``<think>...</think>``; of a message of nothing but a refusal, the refusal is taken.
+    Calls are kept as calls. Where no tool was offered, a message of nothing but calls is their JSON (a sorted object
+    with ``arguments`` and ``name`` each): what a prompt asked to be written, a server's parser took for a call.
 
     Args:
         body: Of a response with status 200, decompressed.
         content_type: As its header says.
+        offers_tools: Whether tools were offered.
 
     Raises:
         Failure: There is no answer in it.
     """
-    message, finish = read_message(body, content_type)
+    reply = read_message(body, content_type)
     try:
-        return _answer(message, finish if isinstance(finish, str) else None)
+        return _answer(reply, offers_tools)
     except (ValueError, RecursionError) as error:
         raise _unreadable(error, body, content_type) from None
 
 
-def read_message(body: bytes, content_type: str) -> tuple[Mapping[str, Any], Any]:
-    """The first choice's message of a reply, put together if it was streamed, and its ``finish_reason``.
+def read_message(body: bytes, content_type: str) -> Reply:
+    """The first choice's message of a reply, put together if it was streamed, and what stands beside it.
 
     Args:
         body: Of a response with status 200, decompressed.
@@ -54,7 +74,7 @@ def read_message(body: bytes, content_type: str) -> tuple[Mapping[str, Any], Any
     text = _decoded(body)
     is_stream = 'event-stream' in content_type.lower() or text[:100].lstrip().startswith(_STREAM_STARTS)
     try:
-        return _message_of_stream(text) if is_stream else _message_of_object(load_json(text))
+        return _of_stream(text) if is_stream else _of_object(load_json(text))
     except (ValueError, RecursionError) as error:
         raise _unreadable(error, body, content_type) from None
 
@@ -98,12 +118,12 @@ def _first_choice(value: Any) -> Mapping[str, Any] | None:
     return choice
 
 
-def _message_of_object(value: Any) -> tuple[Mapping[str, Any], Any]:
+def _of_object(value: Any) -> Reply:
     choice = _first_choice(value)
     message = choice.get('message') if choice else None
     if not choice or not isinstance(message, Mapping):
         raise ValueError('no choice with a message')
-    return message, choice.get('finish_reason')
+    return Reply(message, choice.get('finish_reason'), value.get('usage'))
 
 
 def _chunks(text: str) -> Iterator[Any]:
@@ -122,13 +142,14 @@ def _load_chunk(content: str) -> Any:
         raise
 
 
-def _message_of_stream(text: str) -> tuple[Mapping[str, Any], Any]:
+def _of_stream(text: str) -> Reply:
     parts: dict[str, list[str]] = {}
     calls: dict[Any, dict[str, str]] = {}
-    finish, is_whole, has_choice = None, False, False
+    finish, usage, is_whole, has_choice = None, None, False, False
     for chunk in _chunks(text):
         choice = None if chunk is None else _first_choice(chunk)
         is_whole = is_whole or chunk is None
+        usage = chunk.get('usage') or usage if chunk else usage
         if not choice:
             continue
         has_choice = True
@@ -140,7 +161,8 @@ def _message_of_stream(text: str) -> tuple[Mapping[str, Any], Any]:
     if not has_choice or not (is_whole or finish):
         raise ValueError('the stream ends without finish_reason or [DONE]' if has_choice else 'no choice in the stream')
     message: dict[str, Any] = {name: ''.join(values) for name, values in parts.items()}
-    return {**message, 'tool_calls': [{'function': call} for call in calls.values()]}, finish
+    message['tool_calls'] = [{'id': call.pop('id'), 'function': call} for call in calls.values()]
+    return Reply(message, finish, usage)
 
 
 def _texts(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -182,45 +204,55 @@ def _add_calls(calls: dict[Any, dict[str, str]], pieces: Any) -> None:
     for piece in pieces if isinstance(pieces, list) else []:
         function = piece.get('function') if isinstance(piece, Mapping) else None
         if isinstance(function, Mapping):
-            call = calls.setdefault(str(piece.get('index', len(calls))), {'name': '', 'arguments': ''})
-            for name in call:
-                value = function.get(name)
-                call[name] += value if isinstance(value, str) else ''
+            call = calls.setdefault(str(piece.get('index', len(calls))), {'id': '', 'name': '', 'arguments': ''})
+            for name, value in {'id': piece.get('id'), **function}.items():
+                if name in call and isinstance(value, str):
+                    call[name] += value
 
 
-def _calls_text(message: Mapping[str, Any]) -> str:
-    """The calls of a message as JSON; '' if there are none."""
+def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
+    """The calls of a message, in their order."""
     items = message.get('tool_calls')
-    functions = [item.get('function') for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
-    functions.append(message.get('function_call'))
-    calls = [
-        {'name': function.get('name'), 'arguments': _arguments(function.get('arguments'))}
-        for function in functions
-        if isinstance(function, Mapping)
-    ]
-    return json.dumps(calls, ensure_ascii=False, sort_keys=True) if calls else ''
+    called = [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
+    called.append({'function': message.get('function_call')})  # OpenAI's first form, which had one call
+    return tuple(
+        make_call(function.get('name'), function.get('arguments'), item.get('id'))
+        for item in called[:MAX_CALLS]
+        if isinstance(function := item.get('function'), Mapping)
+    )
 
 
-def _arguments(value: Any) -> Any:
-    """An object, as the model wrote it; text that is none stays text."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return load_json(value, bounded=True)
-    except ValueError:
-        return value
+def _usage(said: Any) -> Usage | None:
+    """What ``usage`` of a reply says; None without it."""
+    if not isinstance(said, Mapping):
+        return None
+
+    def detail(of: str, name: str) -> int | None:
+        details = said.get(of)
+        return whole_number(details.get(name)) if isinstance(details, Mapping) else None
+
+    cached = detail('prompt_tokens_details', 'cached_tokens')
+    return Usage(
+        prompt=whole_number(said.get('prompt_tokens')),
+        completion=whole_number(said.get('completion_tokens')),
+        reasoning=detail('completion_tokens_details', 'reasoning_tokens'),
+        cached=whole_number(said.get('prompt_cache_hit_tokens')) if cached is None else cached,  # DeepSeek's name
+    )
 
 
-def _answer(message: Mapping[str, Any], finish: str | None) -> Answer:
-    texts = dict(_texts(message))
+def _answer(reply: Reply, offers_tools: bool) -> Answer:
+    texts, calls, usage = dict(_texts(reply.message)), _calls(reply.message), _usage(reply.usage)
     thoughts, content = texts['reasoning'], texts.get('content', '')
     if not content.strip():
-        content = _calls_text(message) or texts.get('refusal', '') or content
-    finish = finish[:_MAX_FINISH] if finish else None
+        content = ('' if offers_tools else calls_text(calls)) or texts.get('refusal', '') or content
+    finish = reply.finish[:_MAX_FINISH] if isinstance(reply.finish, str) and reply.finish else None
+    if calls and offers_tools:
+        return Answer(f'<think>{thoughts}</think>{content}' if thoughts else content, None, finish, None, calls, usage)
     if not content and finish == 'content_filter':
         raise Failure('infra:filter', 'no content, finish_reason content_filter', again=False)
     if not content and (thoughts or finish == 'length'):
-        return Answer(f'<think>{thoughts}', finish=finish)  # thoughts without an end: the model's doing, read as such
+        # Thoughts without an end: the model's doing, and read as such.
+        return Answer(f'<think>{thoughts}', finish=finish, usage=usage)
     if not content:
         raise Failure('infra:empty', f'no content, finish_reason {finish}')
-    return Answer(f'<think>{thoughts}</think>{content}' if thoughts else content, finish=finish)
+    return Answer(f'<think>{thoughts}</think>{content}' if thoughts else content, finish=finish, usage=usage)

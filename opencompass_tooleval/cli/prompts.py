@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from inspect import signature
 from pathlib import Path
 from pkgutil import resolve_name
@@ -17,9 +17,10 @@ from opencompass_tooleval.cli.output import STDOUT, check_outputs
 from opencompass_tooleval.core.benchmark import BENCHMARKS, Benchmark, ConfiguredDataset, find_benchmark
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import clean_text
-from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.tool_calls import calls_text
+from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.data_path import PACKAGE_PREFIX
-from opencompass_tooleval.host.first_messages import first_messages, read_datasets
+from opencompass_tooleval.host.first_prompts import first_prompts, read_datasets
 from opencompass_tooleval.sweep.whole_file import write_whole
 
 _CONFIGS = Path(opencompass_tooleval.__file__).parent / 'configs' / 'datasets'
@@ -68,17 +69,21 @@ def _find(benchmark: str, subset: str, place: ConfiguredDataset, **options: str 
     return {**rows[0], **place.settings}
 
 
-def _as_json(prompts: Iterable[tuple[str, Sequence[Message]]]) -> Iterator[str]:
-    for record_id, messages in prompts:
-        row = {'id': record_id, 'messages': [vars(message) for message in messages]}
+def _as_json(prompts: Iterable[tuple[str, Conversation | None]]) -> Iterator[str]:
+    for record_id, asked in prompts:
+        row: dict[str, Any] = {'id': record_id, 'messages': asked.as_request() if asked else []}
+        if asked and asked.tools:
+            row['tools'] = asked.tools.as_request()
         yield clean_text(json.dumps(row, ensure_ascii=False))
 
 
-def _to_read(prompts: Iterable[tuple[str, Sequence[Message]]]) -> Iterator[str]:
-    for record_id, messages in prompts:
+def _to_read(prompts: Iterable[tuple[str, Conversation | None]]) -> Iterator[str]:
+    for record_id, asked in prompts:
         yield clean_text(f'=== {record_id}')
-        for message in messages:
-            yield clean_text(f'--- {message.role}\n{message.content}\n')
+        for message in asked.messages() if asked else ():
+            yield clean_text(f'--- {message.role}\n{message.content}\n{calls_text(message.calls)}')
+        for tool in asked.tools.as_request() if asked and asked.tools else ():
+            yield clean_text(f'--- tool\n{json.dumps(tool["function"], ensure_ascii=False, indent=2)}\n')
 
 
 def show_prompts(
@@ -122,7 +127,7 @@ def show_prompts(
         holder = _dialogues(dataset) if place.method else dataset
         holder['instructions'] = str(file.absolute()) if file.is_file() else instructions
     try:
-        prompts = first_messages(dataset, limit)
+        prompts = first_prompts(dataset, limit)
         lines = _as_json(prompts) if json_out else _to_read(prompts)
         if json_out and json_out != STDOUT:
             write_whole(Path(json_out), ''.join(f'{line}\n' for line in lines))

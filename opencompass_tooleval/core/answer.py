@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
+from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.harmony import is_harmony, read_harmony
+from opencompass_tooleval.core.tool_calls import ToolCall, calls_payload, read_calls
+from opencompass_tooleval.core.usage import Usage, read_usage
 
 TRUNCATED_REASONING = 'answer:truncated_reasoning'
 EMPTY = 'answer:empty'
@@ -13,9 +17,6 @@ TOO_LONG = 'answer:too_long'
 
 CUT = 'length'
 """How an answer finished that was cut at the limit of tokens."""
-
-MAX_CHARS = 200_000
-"""Longer answers are not read: about 50,000 tokens, a hundred times the official limit of 512."""
 
 # Not re.IGNORECASE: with it 'i' is also the Turkish dotless one, and 'k' the Kelvin sign.
 _THOUGHT = re.compile(r'<(?P<close>/?)[Tt][Hh][Ii][Nn][Kk](?:[Ii][Nn][Gg])?>')
@@ -30,20 +31,60 @@ class Answer(str):
         reason: Why there is no answer; None if there is.
         finish: ``stop``, :data:`CUT`, or another word of the server's; None where nobody says.
         recorded_shape: Of a recorded answer: the published shape of its row (``gpt``, ``open``), or None.
+        calls: Calls of the tools that were offered natively.
+        usage: What it cost; None where nobody says.
     """
 
     reason: str | None = None
     finish: str | None = None
     recorded_shape: str | None = None
+    calls: tuple[ToolCall, ...] = ()
+    usage: Usage | None = None
 
     def __new__(
-        cls, text: str, reason: str | None = None, finish: str | None = None, recorded_shape: str | None = None
+        cls,
+        text: str,
+        reason: str | None = None,
+        finish: str | None = None,
+        recorded_shape: str | None = None,
+        calls: tuple[ToolCall, ...] = (),
+        usage: Usage | None = None,
     ) -> Answer:
         answer = super().__new__(cls, text)
         answer.reason = reason
         answer.finish = finish
         answer.recorded_shape = recorded_shape
+        answer.calls = calls
+        answer.usage = usage
         return answer
+
+    def changed(self, **changes: Any) -> Answer:
+        """The same with other attributes, or another ``text``."""
+        kept = {name: getattr(self, name) for name in ('reason', 'finish', 'recorded_shape', 'calls', 'usage')}
+        return Answer(**{'text': str(self), **kept, **changes})
+
+
+def as_answer(text: str) -> Answer:
+    """The text as an answer; one that is an answer already stays as it is."""
+    return text if isinstance(text, Answer) else Answer(text)
+
+
+CALLS, USAGE = 'calls', 'usage'
+
+
+def extras(answer: Answer) -> dict[str, Any]:
+    """What a row on disk says of an answer beside its text: calls and usage, where there are some."""
+    rows: dict[str, Any] = {CALLS: calls_payload(answer.calls)} if answer.calls else {}
+    return {**rows, USAGE: answer.usage.to_payload()} if answer.usage else rows
+
+
+def with_extras(answer: Answer, row: Mapping[str, Any]) -> Answer:
+    """The inverse of :func:`extras`.
+
+    Raises:
+        ValueError: The calls cannot be read.
+    """
+    return answer.changed(calls=read_calls(row.get(CALLS)), usage=read_usage(row.get(USAGE)))
 
 
 def strip_reasoning(text: str) -> Answer:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from opencompass_tooleval.core.reading import beyond_bounds
+from opencompass_tooleval.core.bounds import beyond_bounds
 
 TOO_DEEP = 'it is nested too deeply'
 
@@ -16,7 +16,7 @@ def load_json(text: str | bytes, bounded: bool = False) -> Any:
 
     Args:
         text: Text, or bytes in UTF-8, with or without a byte order mark.
-        bounded: Whether to refuse what :func:`~opencompass_tooleval.core.reading.beyond_bounds` does: what is read is
+        bounded: Whether to refuse what :func:`~opencompass_tooleval.core.bounds.beyond_bounds` does: what is read is
             written again, which needs more of the stack than reading.
 
     Raises:

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from opencompass_tooleval.core.reading import MAX_BITS
+from opencompass_tooleval.core.bounds import MAX_BITS
 
 MAX_DEPTH = 120
 

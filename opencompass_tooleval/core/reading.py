@@ -1,7 +1,7 @@
 """Model text -> Python value, safely, and which rung of a ladder of readings it took: what every benchmark reads with.
 
 Nothing here evaluates code: :func:`ast.literal_eval` reads literals only. What it and :mod:`json` cannot bound
-themselves is bounded here: length by ``MAX_CHARS``, depth by ``MAX_DEPTH``, integers by ``MAX_BITS``.
+themselves is bounded (:mod:`~opencompass_tooleval.core.bounds`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from opencompass_tooleval.core.answer import MAX_CHARS
-
-MAX_DEPTH = 100
-MAX_BITS = 10_000
+from opencompass_tooleval.core.bounds import MAX_CHARS, beyond_bounds
 
 BUDGET = 100_000
 """What tries may cost: a try is paid for by the characters and the commas, brackets and signs in its text, about a
@@ -66,26 +63,6 @@ _LADDER: tuple[tuple[str, Callable[[str], Any]], ...] = (
     ('json', json.loads),
     ('quotes', _quotes),
 )
-
-
-def beyond_bounds(value: Any) -> str:
-    """Why ``value`` is too much to work with (``parse:code``), or ``''``; walks level by level, without recursion."""
-    # Level by level: json reads 980 nested brackets, and a function that calls itself ends there in RecursionError.
-    level = [value]
-    for _ in range(MAX_DEPTH + 1):
-        below: list[Any] = []
-        for node in level:
-            if isinstance(node, dict):
-                below.extend(node)
-                below.extend(node.values())
-            elif isinstance(node, (list, tuple, set)):
-                below.extend(node)
-            elif isinstance(node, int) and node.bit_length() > MAX_BITS:
-                return 'parse:huge_number'  # 0xfff...: Python reads it, but refuses to write it in decimal
-        if not below:
-            return ''
-        level = below
-    return 'parse:too_deep'
 
 
 def unread(reason: str) -> Parsed:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.tool_set import ToolSet
 
 T = TypeVar('T')
 
@@ -27,11 +28,14 @@ class Turn:
 
     Attributes:
         messages: The whole conversation as the model sees it.
-        gold: What a perfect model would say, for the oracle model only.
+        gold: What a perfect model would say, for the oracle model only; with ``tools`` as
+            :func:`~opencompass_tooleval.core.tool_calls.write_answer` has it.
+        tools: What it may call natively; None for nothing.
     """
 
     messages: tuple[Message, ...]
     gold: str = ''
+    tools: ToolSet | None = None
 
 
 Rounds = Generator[Turn, str, T]

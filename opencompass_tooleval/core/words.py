@@ -27,6 +27,12 @@ REASONS: dict[str, Words] = {
     'answer:another_number': Words(
         'right among others', 'the gold number is in the answer, but another one stands where it is read'
     ),
+    # Native calls.
+    'call:none': Words('no call', 'no tool was called'),
+    'call:several': Words('several calls', 'several tools were called where one call was asked for'),
+    'call:unknown_name': Words('unknown tool called', 'the tool that was called is none of those that were offered'),
+    'call:not_json': Words('arguments no JSON', 'the arguments of the call are no JSON object'),
+    'call:schema': Words('arguments break the schema', "the arguments do not keep to the tool's JSON Schema"),
     # What could not be read.
     'parse:not_json': Words('no JSON', 'the answer holds nothing that can be read as JSON or as a Python literal'),
     'parse:not_a_literal': Words('no literal', 'what should be a Python literal is none'),

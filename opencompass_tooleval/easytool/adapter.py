@@ -12,7 +12,7 @@ from opencompass.datasets.base import BaseDataset
 from opencompass.registry import LOAD_DATASET
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.messages import messages_payload, read_messages
 from opencompass_tooleval.easytool.instruct import Catalogue, check_variant, instruct_teval, instruct_toolset
 from opencompass_tooleval.easytool.shapes import load_instructions
 from opencompass_tooleval.easytool.variant_kind import SUFFIX
@@ -84,8 +84,8 @@ class ToolEvalTEvalEasyToolDataset(BaseDataset):
         check_variant('teval', split_stem(name)[0])
         data = ToolEvalTEvalDataset.load(path, name, encoder, protocol, check_encoder)
         catalogue = load_catalogue(instructions, 'teval', resolve_data_path(path, TEVAL_MEND))
-        asked = ((row['record_id'], [Message(**item) for item in json.loads(row['messages'])]) for row in data)
-        prompts = ([vars(message) for message in messages] for messages in instruct_teval(asked, catalogue, name))
+        asked = ((row['record_id'], read_messages(row['messages'])) for row in data)
+        prompts = (messages_payload(messages) for messages in instruct_teval(asked, catalogue, name))
         return _with_prompts(data, prompts, catalogue.file)
 
 

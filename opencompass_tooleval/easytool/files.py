@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.core.bounds import beyond_bounds
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.reading import beyond_bounds
 
 logger = logging.getLogger(__name__)
 

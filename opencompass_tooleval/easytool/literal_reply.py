@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from opencompass_tooleval.core.answer import spoken
-from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.messages import read_messages
 from opencompass_tooleval.core.reading import Parsed, parse_literal, unread
 from opencompass_tooleval.core.rounds import Rounds, Turn
 
@@ -58,7 +57,7 @@ class LiteralDialogues:
 
     def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
         """Begins the dialogue about one row."""
-        messages = tuple(Message(**message) for message in json.loads(row['messages']))
+        messages = tuple(read_messages(row['messages']))
         return ask_until_read(Turn(messages, row['gold_answer']), self.cut, self.tries)
 
 

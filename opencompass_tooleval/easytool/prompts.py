@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from types import MappingProxyType
 
-from opencompass_tooleval.core.answer import MAX_CHARS
+from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.messages import Message
 
 PAPER = 'paper'

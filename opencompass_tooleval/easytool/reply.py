@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from opencompass_tooleval.core.answer import MAX_CHARS, strip_reasoning, unfence
+from opencompass_tooleval.core.answer import strip_reasoning, unfence
+from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.reading import Parsed, bounded, json_values, parse_enclosed, parse_literal
 from opencompass_tooleval.easytool.instruction import Example

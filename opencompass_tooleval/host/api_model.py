@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from opencompass_tooleval.api.redaction import excerpt, redact, remember_headers
 from opencompass_tooleval.api.reply import read_reply
 from opencompass_tooleval.api.transport import BoundedClient, UnreadableReplyError, run_within
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.tool_set import ToolSet
+from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.host.model_calls import AskingEndedError
 
 _SECONDS_TO_CONNECT = 60.0
@@ -49,10 +52,14 @@ class ToolEvalOpenAI(OpenAISDK):
         backoff: First pause between two tries, in seconds; doubled each time.
         patience: Seconds to wait for a server that is gone: after twice as many failed connections in a row as may be
             in flight.
+        tool_choice: Whether tools that are offered may or must be called: ``auto`` or ``required``.
+        parallel_tool_calls: Whether the server is told if a data set wants one call per answer or several; some refuse
+            the word.
         kwargs: As :class:`OpenAISDK`.
     """
 
     tokenizer: Any = None
+    takes_tools = True
 
     def __init__(
         self,
@@ -64,6 +71,8 @@ class ToolEvalOpenAI(OpenAISDK):
         tokenizer_path: str | None = None,
         backoff: float = 1.0,
         patience: float = 1800.0,
+        tool_choice: str = 'auto',
+        parallel_tool_calls: bool = True,
         **kwargs: Any,
     ) -> None:
         self._local_tokenizer = tokenizer_path if tokenizer_path and Path(tokenizer_path).is_dir() else None
@@ -77,6 +86,8 @@ class ToolEvalOpenAI(OpenAISDK):
             **kwargs,
         )
         self.backoff = backoff
+        self._tool_choice = tool_choice
+        self._says_parallel = parallel_tool_calls
         self._pace = _Pace(query_per_second)
         if not self.tokenizer:
             self._init_tokenizer()  # OpenCompass 0.5.2 does not ask for it
@@ -157,8 +168,19 @@ class ToolEvalOpenAI(OpenAISDK):
         limit: dict[str, Any] = {'max_tokens': max_out_len, 'temperature': temperature}
         if any(name in self.path for name in OAI_REASONING_MODEL_LIST):  # these take neither of the two
             limit = {'max_completion_tokens': max_out_len}
-        request = {'model': self.path, 'messages': messages, **limit, 'extra_body': self.extra_body}
+        tools = getattr(prompt, 'tools', None)
+        offered = {} if tools is None else {'messages': prompt.as_request(), **self._offered(tools)}
+        request = {'model': self.path, 'messages': messages, **limit, 'extra_body': self.extra_body, **offered}
         return self._try_until_answered({**request, **(self.openai_extra_kwargs or {})}, stop)
+
+    def _offered(self, tools: ToolSet) -> dict[str, Any]:
+        """What a request says of tools."""
+        if not tools.tools:
+            return {}  # servers refuse an empty list
+        said: dict[str, Any] = {'tools': tools.as_request(), 'tool_choice': self._tool_choice}
+        if tools.parallel is not None and self._says_parallel:
+            said['parallel_tool_calls'] = tools.parallel
+        return said
 
     def _try_until_answered(self, request: dict[str, Any], stop: threading.Event) -> Answer | None:
         """Returns the answer, one with a reason, or None if the task ends."""
@@ -170,9 +192,10 @@ class ToolEvalOpenAI(OpenAISDK):
                 self.outage.wait(stop)
                 if stop.is_set():
                     break
+                started = time.monotonic()
                 answer = self._try(request)
                 self.outage.reached()
-                return answer
+                return _timed(answer, time.monotonic() - started, tries + 1)
             except Failure as failure:
                 last = failure
             if last.ends:
@@ -219,7 +242,11 @@ class ToolEvalOpenAI(OpenAISDK):
             raise Failure('infra:bad_request', _words_of(error), again=False) from None
         finally:
             self.release()
-        return read_reply(response.content, response.headers.get('content-type', ''))
+        return read_reply(response.content, response.headers.get('content-type', ''), 'tools' in request)
+
+
+def _timed(answer: Answer, seconds: float, tries: int) -> Answer:
+    return answer.changed(usage=replace(answer.usage or Usage(), seconds=round(seconds, 3), tries=tries))
 
 
 class _Pace:

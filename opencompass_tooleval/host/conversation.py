@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from datasets import Dataset
 from opencompass.registry import ICL_PROMPT_TEMPLATES
 from opencompass.utils.prompt import PromptList
 
-from opencompass_tooleval.core.messages import Message, normalise, prompt_digest
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.messages import TOOL, Message, normalise, prompt_digest, read_messages
+from opencompass_tooleval.core.tool_calls import ToolCall
+from opencompass_tooleval.core.tool_set import ToolSet
 
-_ROLES = {'system': 'SYSTEM', 'user': 'HUMAN', 'assistant': 'BOT'}
+TOOLS = 'tools'
+"""Column of the tools that are offered natively, as :meth:`ToolSet.to_text` writes them."""
+
+_ROLES = {'system': 'SYSTEM', 'user': 'HUMAN', 'assistant': 'BOT', TOOL: 'TOOL'}
 
 
 class Conversation(PromptList):
@@ -27,6 +34,7 @@ class Conversation(PromptList):
         position: Index of the record in the data set.
         gold_answer: What a perfect model would say, for the oracle model only; it is in none of the messages.
         asked: What stands for the prompt, from :meth:`ToolEvalConversationTemplate.asked`; None if made otherwise.
+        tools: What the model may call natively; None for nothing.
     """
 
     record_id: str
@@ -34,10 +42,12 @@ class Conversation(PromptList):
     position: int
     gold_answer: str
     asked: str | None = None
+    tools: ToolSet | None = None
+    _messages: tuple[Message, ...] = ()
 
     @classmethod
-    def of(cls, messages: list[Message], entry: Mapping[str, Any]) -> Conversation:
-        """Builds one from normalised messages and the columns of a data set's row."""
+    def of(cls, messages: list[Message], entry: Mapping[str, Any], tools: ToolSet | None = None) -> Conversation:
+        """Builds one from normalised messages, the columns of a data set's row, and tools that are offered natively."""
         conversation = cls(
             {'role': _ROLES[message.role], 'prompt': message.content, 'content': message.content}
             for message in messages
@@ -46,12 +56,37 @@ class Conversation(PromptList):
         conversation.source = entry['source']
         conversation.position = entry['idx']
         conversation.gold_answer = entry['gold_answer']
+        conversation.tools = tools
+        conversation._messages = tuple(messages)
         return conversation
 
     def messages(self) -> list[Message]:
         """The inverse of :meth:`of`."""
-        names = {role: name for name, role in _ROLES.items()}
-        return [Message(names[item['role']], item['content']) for item in self]
+        return list(self._messages)
+
+    def as_request(self) -> list[dict[str, Any]]:
+        """The messages as ``messages`` of a chat completion, native calls and their answers among them."""
+        return [self._requested(message) for message in self._messages]
+
+    def _requested(self, message: Message) -> dict[str, Any]:
+        requested: dict[str, Any] = {'role': message.role, 'content': message.content}
+        if message.calls:
+            # vLLM's templates take '' for a message of its own; OpenAI and all engines take null beside calls.
+            requested['content'] = message.content or None
+            requested['tool_calls'] = [
+                {'id': call.id, 'type': 'function', 'function': self._requested_call(call)} for call in message.calls
+            ]
+        return {**requested, 'tool_call_id': message.call_id} if message.call_id else requested
+
+    def _requested_call(self, call: ToolCall) -> dict[str, str]:
+        arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+        return {'name': self.tools.sent_name(call.name) if self.tools else call.name, 'arguments': arguments}
+
+    def own_calls(self, answer: Answer) -> Answer:
+        """The answer with the tools' own names in its calls, in place of those that were sent."""
+        if self.tools is None or not answer.calls:
+            return answer
+        return answer.changed(calls=tuple(replace(call, name=self.tools.own_name(call.name)) for call in answer.calls))
 
 
 @ICL_PROMPT_TEMPLATES.register_module()
@@ -82,15 +117,17 @@ class ToolEvalConversationTemplate:
         ice_field_replace_token: str = '',
     ) -> Conversation:
         """Builds the prompt of one row; the other arguments are OpenCompass's, and nothing is to be replaced here."""
-        messages = [Message(**message) for message in json.loads(entry[self._column])]
-        conversation = Conversation.of(normalise(messages, self._role_map, self._merge), entry)
-        conversation.asked = self.asked(entry[self._column])
+        messages, tools = read_messages(entry[self._column]), entry.get(TOOLS)
+        offered = None if tools is None else ToolSet.of_text(tools)
+        conversation = Conversation.of(normalise(messages, self._role_map, self._merge), entry, offered)
+        conversation.asked = self.asked(entry[self._column], tools)
         return conversation
 
-    def asked(self, text: str) -> str:
-        """32 hex digits that stand for the prompt made of a column's text: another text or role gives others."""
-        return prompt_digest(text, self._role_map['function'], self._role_map['system'])
+    def asked(self, text: str, tools: str | None = None) -> str:
+        """32 hex digits that stand for the prompt made of a column's text: another text, role or tool gives others."""
+        return prompt_digest(text + (tools or ''), self._role_map['function'], self._role_map['system'])
 
     def asked_of(self, rows: Dataset) -> list[str]:
         """The same for every row of a data set."""
-        return [self.asked(text) for text in rows[self._column]]
+        tools = rows[TOOLS] if TOOLS in rows.column_names else [None] * len(rows)
+        return [self.asked(*row) for row in zip(rows[self._column], tools, strict=True)]

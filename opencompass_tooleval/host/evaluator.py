@@ -17,9 +17,10 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval import __version__
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.runs import split_runs
+from opencompass_tooleval.core.tool_calls import read_calls
 
 _DIGESTS = {'record': 'records_sha256', 'messages': 'prompts_sha256'}
 """Column of a data set -> what the provenance calls its digest."""
@@ -156,10 +157,14 @@ class ToolEvalEvaluator(BaseEvaluator):
         infra: Sequence[str | None],
     ) -> list[SampleScore]:
         """Scores one run. OpenCompass reads from these names which columns to pass."""
+        return self.score_samples(references, self._answers(predictions, infra))
+
+    def _answers(self, predictions: Sequence[str], infra: Sequence[str | None]) -> list[str]:
         answers = [
             Answer('', reason) if reason else prediction for prediction, reason in zip(predictions, infra, strict=True)
         ]
-        return self.score_samples(references, self.pred_postprocess(answers))
+        postprocessed: list[str] = self.pred_postprocess(answers)
+        return postprocessed
 
     def _run(self, columns: dict[str, Any]) -> _Run:
         scores = self.score(**columns)
@@ -197,6 +202,27 @@ class ToolEvalEvaluator(BaseEvaluator):
             result['breakdown'] = breakdowns[0] if len(runs) == 1 else breakdowns
         result['details'] = [detail for run in runs for detail in run.details]
         return result
+
+
+class ToolEvalCallsEvaluator(ToolEvalEvaluator):
+    """Base of evaluators of native calls: the answers that it scores have ``calls``."""
+
+    def score(  # type: ignore[override]
+        self,
+        predictions: Sequence[str],
+        references: Sequence[str],
+        record_id: Sequence[str],
+        infra: Sequence[str | None],
+        calls: Sequence[Any],
+    ) -> list[SampleScore]:
+        """As :meth:`ToolEvalEvaluator.score`, with the column of calls.
+
+        Raises:
+            ValueError: A row's calls cannot be read.
+        """
+        answers = [as_answer(text) for text in self._answers(predictions, infra)]
+        with_calls = [answer.changed(calls=read_calls(its)) for answer, its in zip(answers, calls, strict=True)]
+        return self.score_samples(references, with_calls)
 
 
 def _part(column: Any, positions: Sequence[int]) -> Any:

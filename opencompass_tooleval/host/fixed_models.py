@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
@@ -14,6 +15,7 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.damage import damage
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.tool_calls import make_call, read_answer
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.data_path import package_path
 from opencompass_tooleval.sweep.recorded import RecordedAnswers, load_recorded
@@ -23,6 +25,7 @@ class _FixedModel(BaseModel):
     """A model that looks at which record it is asked, never at the prompt."""
 
     is_api = True
+    takes_tools = True
 
     def __init__(self, path: str, max_seq_len: int = 1 << 20, **kwargs: Any) -> None:
         super().__init__(path=path, max_seq_len=max_seq_len, tokenizer_only=True, **kwargs)
@@ -109,8 +112,15 @@ class OracleModel(_FixedModel):
         self._seed = seed
 
     def reply(self, prompt: Conversation) -> str:
-        """Returns the gold answer, damaged for some records."""
+        """Returns the gold answer, with calls where tools are offered; damaged for some records."""
         rng = Random(f'{self._seed}/{prompt.source}/{prompt.record_id}')
-        if rng.random() < self._noise:
-            return damage(prompt.gold_answer, rng)
-        return prompt.gold_answer
+        is_damaged = rng.random() < self._noise
+        if prompt.tools is None:
+            return damage(prompt.gold_answer, rng) if is_damaged else prompt.gold_answer
+        content, calls = read_answer(prompt.gold_answer)
+        if not is_damaged:
+            return Answer(content, calls=calls)
+        if not calls:
+            return Answer(damage(content, rng))
+        damaged = (make_call(call.name, damage(json.dumps(call.arguments), rng), call.id) for call in calls)
+        return Answer(content, calls=tuple(damaged))

@@ -15,7 +15,8 @@ from opencompass.registry import ICL_INFERENCERS
 from opencompass.utils import get_logger
 from tqdm import tqdm
 
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import CALLS, Answer, extras
+from opencompass_tooleval.core.tool_calls import calls_payload
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.model_calls import (
     TRUNCATED,
@@ -199,7 +200,10 @@ class ToolEvalGenInferencer(GenInferencer):
             'asked': prompt.asked,
             'infra': answer.reason,
             'finish': answer.finish,
+            **extras(answer),
         }
+        if prompt.tools is not None:
+            row[CALLS] = calls_payload(answer.calls)
         if answer.recorded_shape:
             row[RECORDED_SHAPE] = answer.recorded_shape
         if self.dump_res_length:

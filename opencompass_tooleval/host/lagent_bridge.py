@@ -20,7 +20,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from opencompass_tooleval.core.agent import AgentCall, AgentRun, Reply, Tool
-from opencompass_tooleval.core.answer import MAX_CHARS, cut_at, strip_reasoning
+from opencompass_tooleval.core.answer import cut_at, strip_reasoning
+from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.messages import Message, normalise
 from opencompass_tooleval.core.reading import parse_enclosed
 from opencompass_tooleval.core.rounds import Rounds, Turn

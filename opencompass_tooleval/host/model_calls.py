@@ -19,7 +19,7 @@ from opencompass.models import (
     base_api,
 )
 
-from opencompass_tooleval.core.answer import CUT, Answer
+from opencompass_tooleval.core.answer import CUT, Answer, as_answer
 from opencompass_tooleval.host.conversation import Conversation
 
 _MARK = token_hex(16)
@@ -208,8 +208,13 @@ def ask(
 
     Raises:
         AskingEndedError: The model cannot be asked any more; ``answers`` holds an :class:`Answer` or None per prompt.
+        ValueError: A prompt offers tools, and the model's class cannot.
     """
     keep_conversations(model)
+    if any(prompt.tools is not None for prompt in prompts) and not getattr(model, 'takes_tools', False):
+        raise ValueError(
+            f'{type(model).__name__} cannot offer tools natively: take ToolEvalOpenAI, or the data set without -fc'
+        )
     answers = {index: Answer('', TRUNCATED) for index, prompt in enumerate(prompts) if exceeds_context(model, prompt)}
     fitting = [index for index in range(len(prompts)) if index not in answers]
     if not fitting:
@@ -219,16 +224,17 @@ def ask(
             generated = model.generate_from_template(list(given), max_out_len=max_out_len, **(options or {}))
     except AskingEndedError as error:
         kept = zip(fitting, error.answers, strict=False)
-        answers.update((index, _answer(model, text, max_out_len)) for index, text in kept if text is not None)
+        answers.update((i, _answer(model, prompts[i], text, max_out_len)) for i, text in kept if text is not None)
         raise AskingEndedError(str(error), [answers.get(index) for index in range(len(prompts))]) from None
-    answers.update((i, _answer(model, text, max_out_len)) for i, text in zip(fitting, generated, strict=True))
+    generated_of = zip(fitting, generated, strict=True)
+    answers.update((i, _answer(model, prompts[i], text, max_out_len)) for i, text in generated_of)
     return [answers[index] for index in range(len(prompts))]
 
 
-def _answer(model: Any, text: str, max_out_len: int) -> Answer:
-    reason = getattr(text, 'reason', None)
-    finish = getattr(text, 'finish', None) or (None if reason else _finish_by_count(model, text, max_out_len))
-    return Answer(str(text), reason, finish, getattr(text, 'recorded_shape', None))
+def _answer(model: Any, prompt: Conversation, text: str, max_out_len: int) -> Answer:
+    answer = as_answer(text)
+    finish = answer.finish or (None if answer.reason else _finish_by_count(model, text, max_out_len))
+    return prompt.own_calls(answer.changed(finish=finish))
 
 
 def _finish_by_count(model: Any, text: str, max_out_len: int) -> str | None:

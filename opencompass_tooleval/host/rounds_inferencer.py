@@ -11,6 +11,7 @@ from opencompass.registry import ICL_INFERENCERS
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.rounds import Rounds
 from opencompass_tooleval.core.runs import with_runs
+from opencompass_tooleval.core.usage import total_usage
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.inferencer import Questions, ToolEvalGenInferencer
 from opencompass_tooleval.host.rounds_runner import RoundsRunner
@@ -72,7 +73,10 @@ class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
         rows = enumerate(zip(keys, questions.rows, strict=True))
         outcomes = runner.run({key: self.dialogues(row) for index, (key, row) in rows if index not in kept})
         parsed = self.model.parse_template(list(questions.prompts), mode='gen')
-        answers = {key: Answer(outcome.value or '', outcome.infra, outcome.finish) for key, outcome in outcomes.items()}
+        answers = {
+            key: Answer(outcome.value or '', outcome.infra, outcome.finish, usage=total_usage(outcome.usages))
+            for key, outcome in outcomes.items()
+        }
         return kept | {
             index: self._row(parsed[index], questions.prompts[index], answers[key], questions.golds[index])
             for index, key in enumerate(keys)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from tqdm import tqdm
 
-from opencompass_tooleval.core.answer import CUT, Answer
-from opencompass_tooleval.core.messages import normalise
+from opencompass_tooleval.core.answer import CUT, Answer, extras, with_extras
+from opencompass_tooleval.core.messages import messages_payload, messages_text, normalise
 from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.rounds import Rounds, Turn
+from opencompass_tooleval.core.tool_calls import calls_payload
+from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.model_calls import AskingEndedError, ask, token_length
 from opencompass_tooleval.sweep.journal import Journal
@@ -31,14 +32,17 @@ class Outcome(Generic[T]):
     Attributes:
         value: What it returned; None if ``infra``.
         infra: Why there is no value: the model gave no answer in some round, through no fault of its own.
-        turns: ``{'messages': [{role, content}, ...], 'answer': text}`` of every round, in order.
+        turns: ``{'messages': [{role, content}, ...], 'answer': text}`` of every round, in order; with ``calls`` where
+            there are native ones.
         finish: How the last answer ended; ``length`` if any was cut.
+        usages: What every answer cost.
     """
 
     value: T | None = None
     infra: str | None = None
     turns: list[dict[str, Any]] = field(default_factory=list)
     finish: str | None = None
+    usages: list[Usage | None] = field(default_factory=list)
 
 
 @dataclass
@@ -56,8 +60,9 @@ class _Dialogue(Generic[T]):
         assert self.turn is not None
         if self.outcome.finish != CUT:
             self.outcome.finish = answer.finish
-        messages = [asdict(message) for message in self.turn.messages]
-        self.outcome.turns.append({'messages': messages, 'answer': str(answer)})
+        row: dict[str, Any] = {'messages': messages_payload(self.turn.messages), 'answer': str(answer)}
+        self.outcome.turns.append({**row, 'calls': calls_payload(answer.calls)} if answer.calls else row)
+        self.outcome.usages.append(answer.usage)
         self._advance(lambda: self.rounds.send(answer))
 
     def fail(self, reason: str) -> None:
@@ -74,12 +79,12 @@ class _Dialogue(Generic[T]):
 def conversation_of(turn: Turn, record_id: str, source: str, position: int) -> Conversation:
     """What a model is given in a round."""
     entry = {'record_id': record_id, 'source': source, 'idx': position, 'gold_answer': turn.gold}
-    return Conversation.of(normalise(turn.messages, {}), entry)
+    return Conversation.of(normalise(turn.messages, {}), entry, turn.tools)
 
 
 def _digest(turn: Turn) -> str:
     """32 hex digits that stand for what is asked."""
-    text = json.dumps([asdict(message) for message in turn.messages])
+    text = messages_text(turn.messages) + (turn.tools.to_text() if turn.tools else '')
     return hashlib.blake2b(text.encode('ascii'), digest_size=16).hexdigest()
 
 
@@ -188,7 +193,7 @@ class RoundsRunner:
             if not _is_failure(answer):
                 assert dialogue.turn is not None
                 row = {'key': dialogue.key, 'round': len(dialogue.outcome.turns), 'asked': _digest(dialogue.turn)}
-                rows[self._rows + len(rows)] = {**row, 'answer': str(answer), 'finish': answer.finish}
+                rows[self._rows + len(rows)] = {**row, 'answer': str(answer), 'finish': answer.finish, **extras(answer)}
         if self.journal and rows:
             self.journal.append(rows)
         self._rows += len(rows)
@@ -196,7 +201,7 @@ class RoundsRunner:
 
 def _kept_answer(row: Mapping[str, Any]) -> Answer:
     finish = row.get('finish')
-    return Answer(row['answer'], None, finish if isinstance(finish, str) else None)
+    return with_extras(Answer(row['answer'], None, finish if isinstance(finish, str) else None), row)
 
 
 def _is_failure(answer: Answer) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, with_extras
 from opencompass_tooleval.core.content import joined_text
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_object
@@ -77,6 +77,7 @@ class RecordedAnswers:
 def _answer(path: Path, name: str, item: Any) -> Answer:
     """A recorded answer; one that is parsed already becomes Python text, as the authors' script has it."""
     infra = finish = shape = None
+    row = item if isinstance(item, dict) else {}
     if isinstance(item, dict):
         key = next((key for key in _TEXT_KEYS if key in item), None)
         published = read_recorded_row(item) if key is None else None
@@ -94,7 +95,10 @@ def _answer(path: Path, name: str, item: Any) -> Answer:
     except ValueError as error:
         raise DataError(path, str(error), record=name) from error
     finish, shape = (text if isinstance(text, str) else None for text in (finish, shape))
-    return Answer(str(item), infra, finish, shape)
+    try:
+        return with_extras(Answer(str(item), infra, finish, shape), row)
+    except ValueError as error:
+        raise DataError(path, str(error), record=name) from error
 
 
 def _record_id(item: Any) -> str | None:

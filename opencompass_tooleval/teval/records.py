@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from opencompass_tooleval.core.bounds import beyond_bounds
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.json_object import load_json, load_object
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.reading import beyond_bounds, parse_enclosed
+from opencompass_tooleval.core.reading import parse_enclosed
 from opencompass_tooleval.core.subset_names import find_row
 from opencompass_tooleval.teval.subsets import LANGUAGES, SUBSETS, VERSIONS
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opencompass_tooleval.core.answer import MAX_CHARS, strip_reasoning, unfence
+from opencompass_tooleval.core.answer import strip_reasoning, unfence
+from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.reading import parse_enclosed
 from opencompass_tooleval.ultratool import judge_prompts

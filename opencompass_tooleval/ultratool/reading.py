@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from opencompass_tooleval.core.answer import MAX_CHARS, unfence
+from opencompass_tooleval.core.answer import unfence
+from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.reading import READ_ERRORS, Parsed, unread
 from opencompass_tooleval.ultratool.protocol import Protocol
 from opencompass_tooleval.ultratool.reading_official import read_official

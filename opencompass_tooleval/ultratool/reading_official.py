@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from opencompass_tooleval.core.answer import MAX_CHARS
+from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.reading import BUDGET, Parsed, bounded, climb, cost, literal, unread
 from opencompass_tooleval.ultratool.reading_creation import COMPLETE_TOOL, TOOL_RUNGS
 from opencompass_tooleval.ultratool.reading_rungs import (

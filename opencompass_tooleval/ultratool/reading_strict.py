@@ -8,7 +8,8 @@ from typing import Any
 
 import json_repair
 
-from opencompass_tooleval.core.answer import MAX_CHARS, unfence
+from opencompass_tooleval.core.answer import unfence
+from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.fullwidth import RUNG, ascii_punctuation, has_full_width, tidy
 from opencompass_tooleval.core.reading import (
     READ_ERRORS,

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.answer import MAX_CHARS, clean
+from opencompass_tooleval.core.answer import clean
+from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.ultratool.protocol import LISTS, Protocol
 from opencompass_tooleval.ultratool.reading import is_json, read
 from opencompass_tooleval.ultratool.reading_official import LADDERS

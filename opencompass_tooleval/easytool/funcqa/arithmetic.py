@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any
 
-from opencompass_tooleval.core.reading import MAX_BITS
+from opencompass_tooleval.core.bounds import MAX_BITS
 
 UNKNOWN_NAME = 'tool:unknown_name'
 NOT_AN_OBJECT = 'args:not_an_object'

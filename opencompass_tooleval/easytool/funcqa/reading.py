@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from opencompass_tooleval.core.answer import EMPTY, MAX_CHARS, TOO_LONG, strip_reasoning
+from opencompass_tooleval.core.answer import EMPTY, TOO_LONG, strip_reasoning
+from opencompass_tooleval.core.bounds import MAX_CHARS
 
 NO_NUMBER = 'answer:no_number'
 TOO_LARGE = 'answer:too_large'

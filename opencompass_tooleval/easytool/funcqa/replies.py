@@ -13,8 +13,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.answer import MAX_CHARS
-from opencompass_tooleval.core.reading import MAX_BITS, MAX_DEPTH, parse_enclosed
+from opencompass_tooleval.core.bounds import MAX_BITS, MAX_CHARS, MAX_DEPTH
+from opencompass_tooleval.core.reading import parse_enclosed
 from opencompass_tooleval.easytool.funcqa.arithmetic import is_huge_power
 
 READINGS = ('official', 'strict')

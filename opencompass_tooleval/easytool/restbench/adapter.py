@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any, cast
 
 from datasets import Dataset
@@ -12,7 +11,7 @@ from opencompass.datasets.base import BaseDataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.easytool.literal_reply import LiteralDialogues, first_block
 from opencompass_tooleval.easytool.restbench import VERSION
@@ -73,7 +72,7 @@ class ToolEvalRestBenchDataset(BaseDataset):
             [
                 {
                     'record_id': record.id,
-                    'messages': json.dumps([asdict(message) for message in _messages(tools, record.query)]),
+                    'messages': messages_text(_messages(tools, record.query)),
                     'record': record.to_payload(),
                     'gold_answer': gold_choices(record) if record.ids else gold_answer(record.path),
                     'source': f'restbench_{name}' + (SUFFIX if instructions else '') + (IDS if record.ids else ''),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.answer import MAX_CHARS
+from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.reading import parse_literal
 from opencompass_tooleval.easytool.files import read_json

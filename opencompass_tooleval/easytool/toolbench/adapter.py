@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, cast
 
 from datasets import Dataset
@@ -14,7 +13,7 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
 from opencompass_tooleval.core.answer import Answer, clean, why_unread
-from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.core.verdicts import Unread, answer_digest
@@ -49,7 +48,7 @@ IDS = '-ids'
 
 def _row(record_id: str, prompt: str | Sequence[Message], payload: str, gold: str) -> Row:
     asked = [Message('user', prompt)] if isinstance(prompt, str) else prompt
-    messages = json.dumps([asdict(message) for message in asked])
+    messages = messages_text(asked)
     return {'record_id': record_id, 'messages': messages, 'record': payload, 'gold_answer': gold}
 
 

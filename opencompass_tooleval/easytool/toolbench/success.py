@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.answer import MAX_CHARS, clean, strip_reasoning, unfence, why_unread
+from opencompass_tooleval.core.answer import clean, strip_reasoning, unfence, why_unread
+from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.content import joined_text
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable

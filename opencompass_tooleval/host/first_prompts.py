@@ -12,7 +12,6 @@ from mmengine.config import Config
 from opencompass.registry import ICL_PROMPT_TEMPLATES
 from opencompass.utils import build_dataset_from_cfg, get_logger
 
-from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.rounds_inferencer import DIALOGUES
 from opencompass_tooleval.host.rounds_runner import conversation_of
@@ -51,8 +50,8 @@ def _first(row: Mapping[str, Any], whole: Conversation, begin: Any) -> Conversat
     return conversation_of(turn, row['record_id'], row['source'], row['idx']) if turn else None
 
 
-def first_messages(dataset: Mapping[str, Any], limit: int | None = None) -> Iterator[tuple[str, list[Message]]]:
-    """Yields the id and the messages of each record, of a dialogue those of its first turn.
+def first_prompts(dataset: Mapping[str, Any], limit: int | None = None) -> Iterator[tuple[str, Conversation | None]]:
+    """Yields the id of each record and what a model is asked about it, in a dialogue in its first turn; None if it asks nothing.
 
     Args:
         dataset: The data set's config.
@@ -71,5 +70,4 @@ def first_messages(dataset: Mapping[str, Any], limit: int | None = None) -> Iter
     with _quiet():
         rows = build_dataset_from_cfg(cfg).test
     for row in rows:
-        asked = _first(row, template.generate_item(row), begin)
-        yield row['record_id'], asked.messages() if asked else []
+        yield row['record_id'], _first(row, template.generate_item(row), begin)

@@ -1,0 +1,31 @@
+"""How much of what others wrote is worked with: length, depth, and digits of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+MAX_CHARS = 200_000
+"""Longer answers are not read: about 50,000 tokens, a hundred times the official limit of 512."""
+
+MAX_DEPTH = 100
+MAX_BITS = 10_000
+
+
+def beyond_bounds(value: Any) -> str:
+    """Why ``value`` is too much to work with (``parse:code``), or ``''``; walks level by level, without recursion."""
+    # Level by level: json reads 980 nested brackets, and a function that calls itself ends there in RecursionError.
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        below: list[Any] = []
+        for node in level:
+            if isinstance(node, dict):
+                below.extend(node)
+                below.extend(node.values())
+            elif isinstance(node, (list, tuple, set)):
+                below.extend(node)
+            elif isinstance(node, int) and node.bit_length() > MAX_BITS:
+                return 'parse:huge_number'  # 0xfff...: Python reads it, but refuses to write it in decimal
+        if not below:
+            return ''
+        level = below
+    return 'parse:too_deep'
