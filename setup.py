@@ -41,6 +41,7 @@ setup(
     install_requires=[
         *OPENCOMPASS,
         'json-repair>=0.30',
+        'jsonschema>=4.18',
         'networkx>=3',
         'packaging',
         'rapidfuzz>=3',

@@ -20,7 +20,7 @@ GLUE = ('easytool/generation.py', 'easytool/summarizer.py')
 ``recorded.py`` of a room, which `tooleval score` calls, may use what lies below: files of answers, encoders, paths.
 """
 HEAVY = {'opencompass', 'mmengine', 'torch', 'datasets', 'transformers', 'sentence_transformers', 'lagent'}
-PURE_LIBRARIES = {'numpy', 'networkx'}
+PURE_LIBRARIES = {'jsonschema', 'networkx', 'numpy'}
 
 
 def modules(*patterns: str) -> list[Path]:

@@ -413,6 +413,7 @@ def test_texts_are_read_within_a_second(name: str) -> None:
 WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'cli/doctor.py': 'what doctor itself says',
     'core/subset_names.py': 'names of files and data sets',
+    'core/tool_set.py': 'names of tools, the first 512 characters',
     'sweep/importing.py': 'one class of characters, in names',
     'host/judging.py': 'names and settings in a config of the user',
     'host/last_screen.py': 'names of data sets',

@@ -1,0 +1,121 @@
+"""Native calls as values: what servers and files hold becomes them, whatever it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.core.answer import Answer, extras, with_extras
+from opencompass_tooleval.core.function_calling import one_call
+from opencompass_tooleval.core.messages import Message, messages_text, normalise, read_messages
+from opencompass_tooleval.core.tool_calls import (
+    MAX_ARGUMENT_CHARS,
+    ToolCall,
+    calls_payload,
+    calls_text,
+    make_call,
+    read_answer,
+    read_calls,
+    write_answer,
+)
+from opencompass_tooleval.core.usage import Usage, read_usage, total_usage
+
+CALLS = (ToolCall('search', {'q': 'Katzen'}, 'call_1'), ToolCall('finish', 'not json'))
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'expected'),
+    [
+        ('{"q": 1}', {'q': 1}),
+        ({'q': 1}, {'q': 1}),
+        ('', {}),
+        ('  ', {}),
+        (None, {}),
+        ('null', {}),
+        ('[1]', [1]),
+        ('{"q": ', '{"q": '),
+        ('[' * 100_000, '[' * 100_000),
+        ('"' + 'a' * MAX_ARGUMENT_CHARS + '"', '"' + 'a' * (MAX_ARGUMENT_CHARS - 1)),
+        ('{"a": NaN}', {'a': 'nan'}),
+        ('"\\ud800"', '\\ud800'),
+    ],
+)
+def test_arguments_are_read_or_stay_text(arguments: Any, expected: Any) -> None:
+    assert make_call('search', arguments).arguments == expected
+    json.dumps(calls_payload([make_call('search', arguments)]), allow_nan=False).encode('utf-8')
+
+
+@pytest.mark.parametrize('name', [None, 7, ['a'], {}])
+def test_what_is_no_text_is_no_name(name: Any) -> None:
+    assert make_call(name, '{}', name) == ToolCall('', {})
+
+
+def test_calls_travel_through_rows_answers_and_messages() -> None:
+    assert read_calls(json.loads(json.dumps(calls_payload(CALLS)))) == CALLS
+    assert read_answer(write_answer('text', CALLS)) == ('text', CALLS)
+    answer = Answer('text', None, 'stop', calls=CALLS, usage=Usage(3, 4, seconds=0.5, tries=2))
+    back = with_extras(Answer('text', None, 'stop'), json.loads(json.dumps(extras(answer))))
+    assert (back.calls, back.usage) == (CALLS, answer.usage)
+    messages = [Message('assistant', '', CALLS), Message('tool', 'nothing', call_id='call_1'), Message('user', 'so?')]
+    assert read_messages(messages_text(messages)) == messages
+    assert normalise([Message('user', 'a'), *messages, Message('user', 'b')], {'tool': 'user'}) == [
+        Message('user', 'a'),
+        *messages[:2],
+        Message('user', 'so?\nb'),
+    ]
+
+
+def test_a_message_without_calls_is_written_as_before() -> None:
+    assert messages_text([Message('user', 'a')]) == '[{"role": "user", "content": "a"}]'
+    assert calls_text(()) == ''
+    assert calls_text(CALLS[:1]) == '[{"arguments": {"q": "Katzen"}, "name": "search"}]'
+
+
+@pytest.mark.parametrize('value', ['text', 3, [{}], [{'name': 1}], ['search'], {'name': 'search'}])
+def test_rows_that_hold_no_calls_are_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match="'calls'"):
+        read_calls(value)
+
+
+SCHEMAS = {'search': {'type': 'object', 'properties': {'q': {'type': 'string'}}, 'required': ['q']}}
+
+
+@pytest.mark.parametrize(
+    ('calls', 'reason'),
+    [
+        ([], 'call:none'),
+        ([ToolCall('search', {'q': 'a'})], ''),
+        ([ToolCall('search', {'q': 'a'}), ToolCall('search', {'q': 'a'})], 'call:several'),
+        ([ToolCall('sarch', {'q': 'a'})], 'call:unknown_name'),
+        ([ToolCall('search', '{"q": ')], 'call:not_json'),
+        ([ToolCall('search', [1])], 'call:not_json'),
+        ([ToolCall('search', {'q': 1})], 'call:schema'),
+        ([ToolCall('search', {})], 'call:schema'),
+    ],
+)
+def test_what_is_wrong_with_the_calls_of_an_answer(calls: list[ToolCall], reason: str) -> None:
+    one = one_call(calls, SCHEMAS)
+    assert (one.call, one.reason) == (calls[0] if calls else None, reason)
+
+
+@pytest.mark.parametrize(
+    ('value', 'expected'),
+    [
+        (None, None),
+        ([], None),
+        ({}, Usage()),
+        ({'prompt': -1, 'completion': True, 'seconds': float('nan'), 'tries': 0}, Usage()),
+        ({'prompt': 5, 'counted': True, 'seconds': 1}, Usage(prompt=5, counted=True, seconds=1.0)),
+    ],
+)
+def test_usage_of_a_row_is_checked(value: Any, expected: Usage | None) -> None:
+    assert read_usage(value) == expected
+
+
+def test_a_total_knows_what_all_of_its_parts_know() -> None:
+    assert total_usage([Usage(1, 2, 3, seconds=0.5, tries=2), None, Usage(4, 5, counted=True, seconds=1.0)]) == Usage(
+        5, 7, counted=True, seconds=1.5, tries=3
+    )
+    assert total_usage([None]) is None

@@ -1,0 +1,62 @@
+"""Names that servers refuse are sent as others, and come back."""
+
+from __future__ import annotations
+
+import re
+from copy import deepcopy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
+
+ALLOWED = re.compile(r'[A-Za-z_][A-Za-z0-9_-]{0,63}')
+OBJECT = {'type': 'object', 'properties': {}}
+
+
+def tool_set(*names: str) -> ToolSet:
+    return ToolSet([ToolSchema(name, 'what it does', OBJECT) for name in names])
+
+
+@given(st.lists(st.text(max_size=80), unique=True, max_size=20))
+def test_names_come_back_whatever_they_are(names: list[str]) -> None:
+    tools = tool_set(*names)
+    sent = [tool['function']['name'] for tool in tools.as_request()]
+    assert all(ALLOWED.fullmatch(name) for name in sent)
+    assert len(set(sent)) == len(names)
+    assert [tools.own_name(name) for name in sent] == names == [tool.name for tool in tools.tools]
+    assert [tools.sent_name(name) for name in names] == sent
+
+
+@pytest.mark.parametrize(
+    ('names', 'sent'),
+    [
+        (['search', 'a-b'], ['search', 'a-b']),
+        (['A.b', 'A_b', 'A b'], ['A_b_2', 'A_b', 'A_b_3']),
+        (['GET /movie/{id}', 'GET /movie/id'], ['GET_movie_id', 'GET_movie_id_2']),
+        (['搜索', '天气'], ['tool', 'tool_2']),
+        (['3d'], ['_3d']),
+        (['x' * 70, 'x' * 71], ['x' * 64, 'x' * 62 + '_2']),
+    ],
+)
+def test_names_stay_readable(names: list[str], sent: list[str]) -> None:
+    assert [tool['function']['name'] for tool in tool_set(*names).as_request()] == sent
+
+
+def test_a_name_that_loses_letters_stands_in_the_description() -> None:
+    chinese, english = (tool['function']['description'] for tool in tool_set('搜索', 'A.b').as_request())
+    assert (chinese, english) == ('搜索: what it does', 'what it does')
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="two tools are called 'a'"):
+        tool_set('a', 'b', 'a')
+
+
+def test_a_set_travels_as_text_and_is_never_copied() -> None:
+    tools = ToolSet([ToolSchema('A.b', 'does', OBJECT)], parallel=False)
+    back = ToolSet.of_text(tools.to_text())
+    assert (back.tools, back.parallel) == (tools.tools, False)
+    assert deepcopy([tools])[0] is tools
+    assert (tools.own_name('elsewhere'), tools.sent_name('else.where')) == ('elsewhere', 'else_where')
