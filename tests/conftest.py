@@ -55,6 +55,7 @@ LONGEST = (
     'teval/test_differential.py',
     'test_hostile_readers.py',
     'test_contract.py',
+    'host/test_trials.py',
     'report/test_figures.py',
     'report/test_browser.py',
     'test_synthetic.py',

@@ -16,7 +16,7 @@ Reading = Callable[[Mapping[str, Any], str], Iterator[float]]
 _NOISE = 1e-9
 """Values closer than this are the same: far below what one record can gain."""
 
-_FEWEST = 2
+FEWEST = 2
 """Records without which nothing can be said of how sure a difference is."""
 
 
@@ -48,21 +48,33 @@ def _of_sample(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
 _READINGS: tuple[Reading, ...] = (_of_steps, _of_sample)
 
 
-RecordValues = dict[str, tuple[float, int]]
-"""Record id -> mean of its values, and how many they are."""
+RecordValues = dict[str, tuple[float, float]]
+"""Record id -> mean of its values, and what it weighs: how many they are."""
 
 
 def _record_values(result: Result, metric: str, reading: Reading) -> RecordValues | None:
-    """The values of all records; None if the score is not the mean of all of them."""
-    values: dict[str, list[float]] = {}
-    for detail in details_of(result):
-        values.setdefault(str(detail['id']), []).extend(reading(detail, metric))
-    with_values = {record: own for record, own in values.items() if own}
-    count = sum(map(len, with_values.values()))
-    total = math.fsum(value for own in with_values.values() for value in own)
+    """The values of all records; None if the score is not the mean of all of them.
+
+    That of several trials is the mean of the trials' means: where a trial has fewer values, such as fewer calls, each
+    of them weighs more.
+    """
+    trials: dict[int, dict[str, list[float]]] = {}
+    for (record, trial), detail in with_runs(details_of(result), lambda detail: str(detail['id'])):
+        own = list(reading(detail, metric))
+        if own:
+            trials.setdefault(trial, {})[record] = own
+    counts = {trial: sum(map(len, by_record.values())) for trial, by_record in trials.items()}
+    count = sum(counts.values())
+    parts: dict[str, list[tuple[float, float]]] = {}  # record -> sum and weight of the values of each trial
+    for trial, by_record in trials.items():
+        weight = count / len(counts) / counts[trial]
+        for record, own in by_record.items():
+            parts.setdefault(record, []).append((weight * math.fsum(own), weight * len(own)))
+    sums = {record: tuple(map(math.fsum, zip(*own, strict=True))) for record, own in parts.items()}
+    total = math.fsum(value for value, _ in sums.values())
     if not count or not math.isclose(100 * total / count, result[metric], rel_tol=1e-9, abs_tol=1e-6):
         return None
-    return {record: (math.fsum(own) / len(own), len(own)) for record, own in with_values.items()}
+    return {record: (value / weight, weight) for record, (value, weight) in sums.items()}
 
 
 def record_values(result: Result, metric: str) -> tuple[RecordValues | None, ...]:
@@ -79,13 +91,13 @@ def pair_up(first: Iterable[RecordValues | None], second: Iterable[RecordValues 
         if not before or not after:
             continue
         shared = [record for record in before if record in after]
-        if len(shared) >= _FEWEST:
+        if len(shared) >= FEWEST:
             return Pairs(
                 tuple(shared),
                 tuple(100 * before[record][0] for record in shared),
                 tuple(100 * after[record][0] for record in shared),
-                tuple(float(before[record][1]) for record in shared),
-                tuple(float(after[record][1]) for record in shared),
+                tuple(before[record][1] for record in shared),
+                tuple(after[record][1] for record in shared),
             )
     return None
 
@@ -95,7 +107,8 @@ def pairs_of(first: Result, second: Result, metric: str) -> Pairs | None:
 
     Most scores are means over samples; UltraTool's local ones are means over the steps of all samples, so that a record
     weighs as much as it has steps that count, which may be more in one result than in the other. A record that was
-    asked in several runs has as many values. A score that is neither mean has no pairs, and a single pair is none.
+    asked in several trials has as many values: all of them stand against all of its trials in the other result. A
+    score that is neither mean has no pairs, and a single pair is none.
 
     Args:
         first: A result with ``details``.
@@ -112,7 +125,7 @@ def why_unpaired(first: Result, second: Result, metric: str) -> str:
             return f'the {name} has no samples of this package'
         if not any(_record_values(result, metric, reading) for reading in _READINGS):
             return f'the score of the {name} is not the mean of its samples (an old file? then evaluate again)'
-    return f'fewer than {_FEWEST} records are in both'
+    return f'fewer than {FEWEST} records are in both'
 
 
 @dataclass(frozen=True)

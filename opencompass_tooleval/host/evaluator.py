@@ -6,8 +6,8 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import opencompass
@@ -21,6 +21,7 @@ from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.runs import split_runs
 from opencompass_tooleval.core.tool_calls import read_calls
+from opencompass_tooleval.core.trials import Estimate, RightOrWrong, of_trials
 
 _DIGESTS = {'record': 'records_sha256', 'messages': 'prompts_sha256'}
 """Column of a data set -> what the provenance calls its digest."""
@@ -94,14 +95,20 @@ class ToolEvalEvaluator(BaseEvaluator):
     def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
         """Scores answers (postprocessed; an ``Answer`` with an ``infra:`` reason is a failure) against references."""
 
-    subset: Any
-    """The row of the benchmark's table that is scored; it has ``metrics``."""
+    subset: Any = None
+    """The row of the benchmark's table that is scored; it has ``metrics``, and may have ``right_or_wrong`` and
+    ``success`` (see :class:`~opencompass_tooleval.core.trials.RightOrWrong`)."""
 
     @property
     def metrics(self) -> Sequence[str]:
         """Names of the metrics in their fixed order."""
         metrics: Sequence[str] = self.subset.metrics
         return metrics
+
+    @property
+    def right_or_wrong(self) -> RightOrWrong:
+        """What makes a sample right, for several trials; by default as the subset's row has it."""
+        return RightOrWrong(getattr(self.subset, 'right_or_wrong', ()), getattr(self.subset, 'success', ()))
 
     @abstractmethod
     def provenance(self) -> dict[str, Any]:
@@ -133,16 +140,20 @@ class ToolEvalEvaluator(BaseEvaluator):
 
         Returns:
             Metrics as floats on 0-100 (the mean over runs), then nested dicts that OpenCompass's summarizer passes
-            over: ``standard_errors``, ``reasons``, ``samples``, ``provenance``, ``breakdown``, ``runs`` if there are
-            several, and ``details``, run after run.
+            over: ``standard_errors``, ``reasons``, ``samples``, ``provenance``, ``breakdown``, ``runs`` and ``trials``
+            if there are several, and ``details``, run after run.
 
         Raises:
             ValueError: Predictions are of other records, or a record is not there ``n`` times.
         """
         check_record_ids(original_dataset['record_id'], columns['record_id'])
         positions = split_runs(columns['record_id'], n)
-        runs = [self._run({key: _part(value, rows) for key, value in columns.items()}) for rows in positions]
+        parts = [{key: _part(value, rows) for key, value in columns.items()} for rows in positions]
+        runs = [self._run(part, {'trial': trial} if n > 1 else {}) for trial, part in enumerate(parts)]
         result = self._result(runs, original_dataset)
+        if n > 1:
+            result['trials'] = self._trials(runs, result, _same_answers(columns))
+            result['details'] = result.pop('details')  # stays last
         rows = original_dataset.select(positions[0])
         for column, name in _DIGESTS.items():
             if column in rows.column_names:
@@ -166,9 +177,9 @@ class ToolEvalEvaluator(BaseEvaluator):
         postprocessed: list[str] = self.pred_postprocess(answers)
         return postprocessed
 
-    def _run(self, columns: dict[str, Any]) -> _Run:
+    def _run(self, columns: dict[str, Any], more: Mapping[str, int]) -> _Run:
         scores = self.score(**columns)
-        details = [score.to_detail() for score in scores]
+        details = [{**score.to_detail(), **more} for score in scores]
         check_details(details, columns['record_id'])
         return _Run(scores, self.total(scores), self.breakdown(scores), details)
 
@@ -202,6 +213,36 @@ class ToolEvalEvaluator(BaseEvaluator):
             result['breakdown'] = breakdowns[0] if len(runs) == 1 else breakdowns
         result['details'] = [detail for run in runs for detail in run.details]
         return result
+
+    def _trials(self, runs: Sequence[_Run], result: Mapping[str, Any], same_answers: int) -> dict[str, Any]:
+        """``n``, ``success`` (see :class:`RightOrWrong`), ``same_answers``, and ``metrics``."""
+        rule, scores = self.right_or_wrong, [score for run in runs for score in run.scores]
+        averages = {
+            metric: Estimate(
+                result[metric],
+                result['standard_errors'][metric],
+                len({score.id for score in scores if score.values[metric] is not None}),
+            )
+            for metric in self.metrics
+        }
+        estimates = of_trials([(score.id, score.values) for score in scores], len(runs), averages, rule)
+        return {
+            'n': len(runs),
+            'success': list(rule.success),
+            'same_answers': same_answers,
+            'metrics': {
+                metric: {name: asdict(estimate) for name, estimate in own.items()} for metric, own in estimates.items()
+            },
+        }
+
+
+def _same_answers(columns: Mapping[str, Any]) -> int:
+    """Of how many records all trials have the same answer."""
+    answers: dict[str, set[str]] = {}
+    told = [columns[name] for name in ('predictions', 'calls') if name in columns]
+    for record_id, *answer in zip(columns['record_id'], *told, strict=True):
+        answers.setdefault(record_id, set()).add(repr(answer))
+    return sum(len(own) == 1 for own in answers.values())
 
 
 class ToolEvalCallsEvaluator(ToolEvalEvaluator):

@@ -19,6 +19,7 @@ from opencompass.utils import (
 )
 
 from opencompass_tooleval.api.outage import Outage
+from opencompass_tooleval.host.same_answers import why_same_answers
 from opencompass_tooleval.host.task import CommandOfTask, Failures
 from opencompass_tooleval.sweep.lock import exclusive, lock_path
 from opencompass_tooleval.sweep.shards import check_runs
@@ -38,6 +39,22 @@ def warn_of_scoring(pairs: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]
             ICL_EVALUATORS.build(evaluator).check_model(model_abbr_from_cfg(model_cfg))
         except Exception as error:  # whatever it is, scoring will meet it
             get_logger().warning(f'{dataset_abbr_from_cfg(dataset_cfg)}: scoring will fail: {error}')
+
+
+def warn_of_same_answers(model: Any, dataset_cfg: Mapping[str, Any]) -> None:
+    """Says before inference that the trials of a record will not differ, where they will not.
+
+    Args:
+        model: The model that is asked.
+        dataset_cfg: Config of the data set; its ``n`` is the number of trials.
+    """
+    trials, inferencer = dataset_cfg.get('n') or 1, dataset_cfg['infer_cfg']['inferencer']
+    why = why_same_answers(model, inferencer.get('temperature')) if trials > 1 else ''
+    if why:
+        get_logger().warning(
+            f'{dataset_abbr_from_cfg(dataset_cfg)}: n={trials} asks for every record {trials} times, and the answers '
+            f"may all be the same: {why}. Set a temperature above 0 in the model's config, or leave out n"
+        )
 
 
 @TASKS.register_module()
@@ -78,6 +95,7 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         """
         if 'record_id' in self.dataset.test.column_names:
             check_runs(self.dataset_cfg, self.dataset.test['record_id'])
+            warn_of_same_answers(self.model, self.dataset_cfg)
         folder = str(Path(self.work_dir, 'predictions'))
         file = Path(get_infer_output_path(self.model_cfg, self.dataset_cfg, folder))
         if int(os.environ.get('RANK', 0)):

@@ -20,6 +20,8 @@ from opencompass_tooleval.core.paired import (
     pairs_of,
     why_unpaired,
 )
+from opencompass_tooleval.core.paired_trials import paired_estimates
+from opencompass_tooleval.core.trials import trials_of_result
 from opencompass_tooleval.sweep.published_columns import published_columns
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
@@ -135,6 +137,8 @@ class _Comparer:
         """Compares the results of a data set; returns the samples that differ, in the data's order."""
         metrics = [metric for metric in metrics_of(first) if metric in metrics_of(second)]
         paired = {(dataset, metric): pairs for metric in metrics if (pairs := pairs_of(first, second, metric))}
+        estimates = list(paired_estimates(first, second))
+        paired |= {(dataset, estimate.metric): estimate.pairs for estimate in estimates if estimate.pairs}
         self._pairs |= paired
         self._means |= resample(paired, self._samples, self._seed)
         unpaired: dict[str, list[str]] = {}
@@ -146,6 +150,12 @@ class _Comparer:
             error_a, error_b = _error(first, metric, row.error_a), _error(second, metric, row.error_b)
             self._rows[score] = replace(row, error_a=error_a, error_b=error_b)
             self.comparison.datasets.append(self._rows[score])
+        for estimate in estimates:
+            score = dataset, estimate.metric
+            row = self._row(score, {score: 1.0}, estimate.values)
+            error_a, error_b = estimate.errors
+            self.comparison.datasets.append(replace(row, error_a=error_a, error_b=error_b))
+        self.comparison.notes += _notes_on_trials(dataset, first, second)
         self.comparison.notes += [f'{dataset}: no interval of {_some(those)}: {why}' for why, those in unpaired.items()]
         different = differences(first, second)
         self.comparison.records[dataset] = len(_ids(first) & _ids(second))
@@ -190,6 +200,12 @@ class _Comparer:
             if lacking[table]:
                 what = f'some columns are left out, since not both models have {_some(sorted(lacking[table]))}'
                 self.comparison.notes.append(f'{table}: {what}')
+
+
+def _notes_on_trials(dataset: str, *results: Result) -> Iterator[str]:
+    counts = [read.trials if (read := trials_of_result(result)) else 1 for result in results]
+    if counts[0] != counts[1]:
+        yield f'{dataset}: {counts[0]} trials of each record in one and {counts[1]} in the other'
 
 
 def _error(result: Result, metric: str, drawn: float | None) -> float | None:

@@ -102,20 +102,16 @@ class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
         pred_postprocessor: Any = None,
     ) -> None:
         super().__init__(pred_postprocessor)
-        self.subset, self.data_version, self.language = split_stem(name)
+        subset, self.data_version, self.language = split_stem(name)
+        self.subset = find_subset(subset)
         self.rules, self.encoder = _rules(name, protocol, scoring, encoder)
         self.instructions = instructions
-
-    @property
-    def metrics(self) -> Sequence[str]:
-        """See :class:`ToolEvalEvaluator`."""
-        return find_subset(self.subset).metrics
 
     def provenance(self) -> dict[str, Any]:
         """See :class:`ToolEvalEvaluator`."""
         return {
             'benchmark': 'teval',
-            'subset': self.subset,
+            'subset': self.subset.name,
             'language': self.language,
             'data_version': self.data_version,
             'protocol': self.rules.name,
@@ -127,7 +123,7 @@ class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
 
     def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
-        records = [parse_payload(reference, self.subset) for reference in references]
+        records = [parse_payload(reference, self.subset.name) for reference in references]
         similarity = shared_encoder(self.encoder, default_cache()) if self.encoder else None
         return score_answers(records, answers, self.rules, similarity)
 

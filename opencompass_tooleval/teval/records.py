@@ -41,8 +41,10 @@ class Subset:
     name: str
     kind: str
     metrics: tuple[str, ...]
+    right_or_wrong: tuple[str, ...]
     encoder: tuple[str, ...]
     counts: Mapping[str, int]
+    success: tuple[str, ...] = ()
 
     @property
     def format(self) -> str:

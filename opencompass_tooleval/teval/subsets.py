@@ -1,9 +1,11 @@
 """The subsets of T-Eval. Literals only: configs read this file inside ``read_base()``.
 
-``kind`` names the scorer, ``metrics`` its metrics in OpenCompass's order, ``encoder`` the protocols under which a
-sentence encoder is needed, ``counts`` the records of a file of each data version. The paper (arXiv 2312.14033, App. A)
-counts both formats of an ability together: its 6,426 are reason_str, or retrieve_str, and the json file, 3,213 each;
-its 6,753 are understand_str (3,540) and the json file. Of v2 and v2_subset no counts are published.
+``kind`` names the scorer, ``metrics`` its metrics in OpenCompass's order, ``right_or_wrong`` those in which a sample
+has 0 or 1 and 1 is right (the others are graded: shares and similarities), ``success`` those that must all be full for
+a sample to be right as a whole, where that can be said, ``encoder`` the protocols under which a sentence encoder is
+needed, ``counts`` the records of a file of each data version. The paper (arXiv 2312.14033, App. A) counts both formats
+of an ability together: its 6,426 are reason_str, or retrieve_str, and the json file, 3,213 each; its 6,753 are
+understand_str (3,540) and the json file. Of v2 and v2_subset no counts are published.
 """
 
 VERSIONS = ('v1', 'v2', 'v2_subset')
@@ -18,6 +20,8 @@ SUBSETS = (
         'name': 'instruct',
         'kind': 'instruct',
         'metrics': ('json_format_metric', 'json_args_em_metric', 'string_format_metric', 'string_args_em_metric'),
+        'right_or_wrong': ('json_format_metric', 'string_format_metric'),
+        'success': ('json_format_metric', 'json_args_em_metric', 'string_format_metric', 'string_args_em_metric'),
         'encoder': (),
         'counts': {'v1': 2660},
     },
@@ -25,6 +29,7 @@ SUBSETS = (
         'name': 'plan_json',
         'kind': 'plan',
         'metrics': ('precision', 'recall', 'f1_score', 'parse_rate'),
+        'right_or_wrong': ('parse_rate',),
         'encoder': ('v1', 'v2'),
         'counts': {'v1': 553},
     },
@@ -32,6 +37,7 @@ SUBSETS = (
         'name': 'plan_str',
         'kind': 'plan',
         'metrics': ('precision', 'recall', 'f1_score', 'parse_rate'),
+        'right_or_wrong': ('parse_rate',),
         'encoder': ('v1', 'v2'),
         'counts': {'v1': 553},
     },
@@ -39,6 +45,7 @@ SUBSETS = (
         'name': 'reason_str',
         'kind': 'reason',
         'metrics': ('thought', 'parse_rate'),
+        'right_or_wrong': ('parse_rate',),
         'encoder': ('v1', 'v2'),
         'counts': {'v1': 3213},
     },
@@ -46,6 +53,7 @@ SUBSETS = (
         'name': 'retrieve_str',
         'kind': 'retrieve',
         'metrics': ('name', 'parse_rate'),
+        'right_or_wrong': ('name', 'parse_rate'),
         'encoder': (),
         'counts': {'v1': 3213},
     },
@@ -53,6 +61,7 @@ SUBSETS = (
         'name': 'understand_str',
         'kind': 'understand',
         'metrics': ('args', 'parse_rate'),
+        'right_or_wrong': ('parse_rate',),
         'encoder': ('v1',),
         'counts': {'v1': 3540},
     },
@@ -60,6 +69,7 @@ SUBSETS = (
         'name': 'reason_retrieve_understand_json',
         'kind': 'call',
         'metrics': ('thought', 'name', 'args', 'parse_rate'),
+        'right_or_wrong': ('name', 'parse_rate'),
         'encoder': ('v1', 'v2'),
         'counts': {'v1': 3213},
     },
@@ -67,6 +77,7 @@ SUBSETS = (
         'name': 'review_str',
         'kind': 'review',
         'metrics': ('parse_rate', 'review_quality'),
+        'right_or_wrong': ('parse_rate', 'review_quality'),
         'encoder': (),
         'counts': {'v1': 487},
     },

@@ -41,6 +41,7 @@ class Subset:
     kind: str
     reading: str
     metrics: tuple[str, ...]
+    right_or_wrong: tuple[str, ...]
     count: int
     toolset_size: int
     official: bool

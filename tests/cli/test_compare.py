@@ -18,6 +18,7 @@ from opencompass_tooleval.ultratool.records import find_subset
 from opencompass_tooleval.ultratool.score_judged import Judged, dimensions
 from opencompass_tooleval.ultratool.scoring import aggregate_scores, score_judgements
 from tests.cli.conftest import Command, read_lines
+from tests.core.test_paired_trials import result as result_of_trials
 
 METRICS = {
     'instruct': ('json_format_metric', 'json_args_em_metric', 'string_format_metric', 'string_args_em_metric'),
@@ -339,3 +340,35 @@ def test_a_damaged_result_is_named(tooleval: Command, run: Path) -> None:
     file.write_text('{"f1_score": 1')
     done = tooleval('compare', run, 'weak', 'strong')
     assert done.code == 1 and str(file) in done.err and 'delete it and run again with -r' in done.err
+
+
+def test_trials_are_paired_by_record(tooleval: Command, tmp_path: Path) -> None:
+    run = tmp_path / RUN
+    generator = np.random.default_rng(0)
+    for model, skill, trials in (('weak', 0.4, 4), ('strong', 0.7, 2), ('once', 0.7, 1)):
+        outcomes = {f'r{i}': ''.join(str(int(one)) for one in generator.random(trials) < skill) for i in range(40)}
+        write(run, model, 'd', result_of_trials(**outcomes))
+    found = said(tooleval, run, 'weak', 'strong', '--samples', 500)
+    told = rows(found, 'datasets')
+    assert [metric for _, metric in told] == [
+        'accuracy',
+        'share',
+        'accuracy pass@2',
+        'accuracy pass^2',
+        'success pass@1',
+        'success pass@2',
+        'success pass^2',
+    ]
+    results = {model: json.loads((run / 'results' / model / 'd.json').read_text()) for model in ('weak', 'strong')}
+    for (_, metric), row in told.items():
+        assert row['low'] < row['delta'] < row['high'] and row['records'] == 40
+        assert row['delta'] == pytest.approx(row['b'] - row['a'])
+        name, _, kind = metric.partition(' ')
+        if kind:
+            sides = [results[model]['trials']['metrics'][name][kind] for model in ('weak', 'strong')]
+            assert (row['a'], row['b']) == tuple(side['value'] for side in sides)
+            assert (row['error_a'], row['error_b']) == tuple(side['standard_error'] for side in sides)
+    assert 'd: 4 trials of each record in one and 2 in the other' in found['notes']
+    shown = tooleval('compare', run, 'weak', 'strong', '--samples', 500)
+    assert max(map(len, shown.out.splitlines())) < 120 and ' accuracy pass^2 ' in shown.out
+    assert [metric for _, metric in rows(said(tooleval, run, 'weak', 'once'), 'datasets')] == ['accuracy', 'share']

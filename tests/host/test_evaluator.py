@@ -7,6 +7,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import opencompass
@@ -264,3 +265,62 @@ def test_summaries_get_no_further_numbers() -> None:
     result = evaluate(Equality(), numbered('x', 'y'), ['x', 'y', 'no', 'y'])
     assert [key for key, value in result.items() if isinstance(value, (int, float))] == ['right']
     assert 'error' not in result
+
+
+class RightAnswers(ById):
+    """The same, whose answers are right or wrong."""
+
+    subset = SimpleNamespace(metrics=('right',), right_or_wrong=('right',))
+
+
+def test_trials_have_their_average_and_both_estimators() -> None:
+    answers = ['w', 'x', 'no', 'no', 'w', 'no', 'no', 'no', 'w', 'no', 'no', 'z']
+    result = evaluate(RightAnswers(), numbered('w', 'x', 'y', 'z'), answers)
+    assert list(result)[-2:] == ['trials', 'details']
+    trials = result['trials']
+    assert (trials['n'], trials['success'], trials['same_answers']) == (3, [], 2)
+    assert list(trials['metrics']) == ['right']
+    own = trials['metrics']['right']
+    assert list(own) == ['avg@3', 'pass@1', 'pass@2', 'pass@3', 'pass^1', 'pass^2', 'pass^3']
+    assert own['avg@3'] == {
+        'value': result['right'],
+        'standard_error': result['standard_errors']['right'],
+        'records': 4,
+    }
+    assert own['pass@1'] == pytest.approx(own['avg@3']) and own['pass^1'] == pytest.approx(own['avg@3'])
+    for name, by_record in {'pass@2': [1, 2 / 3, 0, 2 / 3], 'pass^2': [1, 0, 0, 0], 'pass@3': [1, 1, 0, 1]}.items():
+        error = 100 * statistics.stdev(by_record) / 2
+        assert own[name] == {
+            'value': pytest.approx(100 * statistics.mean(by_record)),
+            'standard_error': pytest.approx(error),
+            'records': 4,
+        }
+    assert [detail['trial'] for detail in result['details']] == [0] * 4 + [1] * 4 + [2] * 4
+    json.dumps(result)
+
+
+def test_a_graded_metric_has_its_average_only() -> None:
+    result = evaluate(Equality(), numbered('x', 'y'), ['x', 'y', 'no', 'y'])
+    assert result['trials'] == {
+        'n': 2,
+        'success': [],
+        'same_answers': 1,
+        'metrics': {'right': {'avg@2': {'value': 75.0, 'standard_error': pytest.approx(25.0), 'records': 2}}},
+    }
+
+
+def test_one_trial_is_as_it_was() -> None:
+    result = evaluate(RightAnswers(), numbered('w', 'x'), ['w', 'no'])
+    assert 'trials' not in result and not any('trial' in detail for detail in result['details'])
+
+
+def test_instruct_is_right_as_a_whole_where_all_that_applies_is_full() -> None:
+    dataset = ToolEvalTEvalDataset.load(DEMO, 'instruct_v2')
+    evaluator = ToolEvalTEvalEvaluator('instruct_v2', pred_postprocessor={'type': 'tooleval_teval_v2'})
+    golds = list(dataset['gold_answer'])
+    result = evaluate(evaluator, dataset, [*golds, '', *golds[1:]])
+    assert result['reasons']['ok'] == 2 * len(golds) - 1
+    own = result['trials']['metrics']['success']
+    share = 100 / len(golds)
+    assert own['avg@2']['value'] == pytest.approx(100 - share / 2)
+    assert (own['pass@2']['value'], own['pass^2']['value']) == (pytest.approx(100), pytest.approx(100 - share))

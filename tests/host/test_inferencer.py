@@ -434,3 +434,27 @@ def test_rows_say_how_an_answer_finished(tmp_path: Path, is_api: bool, reply: st
     model.tokenizer = _Characters()
     (row,) = Run(tmp_path, make_rows(1), model, max_infra_share=1).go()
     assert row['finish'] == finish
+
+
+def test_every_trial_keeps_its_own_answer_when_a_run_is_resumed(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def reply(prompt: Any) -> str:
+        if len(said) == 7:
+            said.append('killed')
+            raise KeyboardInterrupt
+        said.append(f'answer {len(said)} to {prompt.record_id}')
+        return said[-1]
+
+    run = Run(tmp_path, make_rows(4) * 3, StubModel(reply), batch_size=1)
+    with pytest.raises(KeyboardInterrupt):
+        run.go()
+    kept = {row['idx']: row['prediction'] for row in map(json.loads, run.journal.read_text().splitlines())}
+    assert len(kept) == 7
+    rows = run.go()
+    assert [row['record_id'] for row in rows] == ['r0', 'r1', 'r2', 'r3'] * 3
+    assert sorted(row['prediction'] for row in rows) == sorted(
+        set(said) - {'killed'}
+    )  # each asked once, twelve answers
+    assert {index: rows[index]['prediction'] for index in kept} == kept
+    assert all(row['prediction'].endswith(f'to {row["record_id"]}') for row in rows)

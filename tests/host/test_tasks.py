@@ -214,3 +214,24 @@ def test_no_predictions_are_no_result(run: tuple[subprocess.CompletedProcess[str
     _, folder = run
     (log,) = folder.glob('out/*/logs/eval/replay/*.out')
     assert 'FileNotFoundError: there are no predictions: neither ' in log.read_text()
+
+
+def test_trials_that_cannot_differ_are_told_before_inference(monkeypatch: pytest.MonkeyPatch) -> None:
+    from opencompass_tooleval.host import infer_task
+    from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+
+    warnings: list[str] = []
+    monkeypatch.setattr(infer_task.get_logger(), 'warning', warnings.append)
+    cold, warm = (
+        ToolEvalOpenAI(path='m', key='none', openai_api_base='http://127.0.0.1:9/v1', **settings)
+        for settings in ({}, {'temperature': 0.7})
+    )
+    for model in (cold, warm):
+        for trials in (1, 3):
+            dataset = {'abbr': f'd{trials}', 'n': trials, 'infer_cfg': {'inferencer': {'max_out_len': 8}}}
+            infer_task.warn_of_same_answers(model, dataset)
+    infer_task.warn_of_same_answers(cold, {'abbr': 'old', 'infer_cfg': {'inferencer': {}}})
+    assert warnings == [
+        'd3: n=3 asks for every record 3 times, and the answers may all be the same: it samples at temperature 0. '
+        "Set a temperature above 0 in the model's config, or leave out n"
+    ]

@@ -40,6 +40,7 @@ class Subset:
     name: str
     file: str
     metrics: tuple[str, ...]
+    right_or_wrong: tuple[str, ...]
     count: int
     repaired: int
 

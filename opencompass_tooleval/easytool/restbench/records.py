@@ -31,6 +31,7 @@ class Subset:
     document: str
     instructions: str
     metrics: tuple[str, ...]
+    right_or_wrong: tuple[str, ...]
     records: int
     steps: int
     tools: int

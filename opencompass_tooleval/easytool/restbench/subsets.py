@@ -1,8 +1,9 @@
 """The subsets of RestBench. Literals only: configs read this file inside ``read_base()``.
 
 ``file`` and ``document`` (OpenAPI) are names below ``data/restbench``, ``instructions`` is where the tools' EasyTool
-instructions are (TMDB's are published, Spotify's have to be generated), ``metrics`` are in fixed order. ``records``,
-``steps``, ``tools`` and ``errata`` are what the published files hold: records, steps of all gold paths, tools of the
+instructions are (TMDB's are published, Spotify's have to be generated), ``metrics`` are in fixed order,
+``right_or_wrong`` those in which a sample has 0 or 1 and 1 is right. ``records``, ``steps``, ``tools`` and ``errata``
+are what the published files hold: records, steps of all gold paths, tools of the
 OpenAPI document, steps that are mended.
 """
 
@@ -13,6 +14,7 @@ SUBSETS = (
         'document': 'specs/tmdb_oas.json',
         'instructions': 'data/easytool/tmdb_tool.json',
         'metrics': ('correct_path_rate', 'tool_name_error_rate'),
+        'right_or_wrong': ('correct_path_rate',),
         'records': 100,
         'steps': 226,
         'tools': 54,
@@ -24,6 +26,7 @@ SUBSETS = (
         'document': 'specs/spotify_oas.json',
         'instructions': 'data/easytool/spotify_tool.json',
         'metrics': ('correct_path_rate', 'tool_name_error_rate'),
+        'right_or_wrong': ('correct_path_rate',),
         'records': 57,
         'steps': 146,
         'tools': 40,

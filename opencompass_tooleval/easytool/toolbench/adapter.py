@@ -208,7 +208,7 @@ class ToolEvalToolBenchSuccessEvaluator(JudgedEvaluator):
         ValueError: There is no judge.
     """
 
-    metrics = find_subset('success').metrics
+    subset = find_subset('success')
 
     def __init__(
         self,

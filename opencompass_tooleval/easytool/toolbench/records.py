@@ -46,6 +46,7 @@ class Subset:
     data: str
     candidates: int
     metrics: tuple[str, ...]
+    right_or_wrong: tuple[str, ...]
     instructions: str
 
 

@@ -3,7 +3,7 @@
 ``FILES``: ``records``, ``tools``, ``apis`` and ``errata`` are what the files hold: requests, distinct tools and APIs of
 their ``api_list``, and faults of the data. ``SUBSETS``: ``data`` is the file, ``candidates`` how many tools a model
 chooses from (Figure 3), ``instructions`` where the EasyTool instructions of the file's tools are looked for,
-``metrics`` are in fixed order.
+``metrics`` are in fixed order, ``right_or_wrong`` those in which a sample has 0 or 1 and 1 is right.
 """
 
 FILES = (
@@ -19,6 +19,7 @@ SUBSETS = (
         'data': 'G1',
         'candidates': 5,
         'metrics': ('accuracy', 'tool_name_error_rate'),
+        'right_or_wrong': ('accuracy',),
         'instructions': 'data/easytool/toolbench_G1.json',
     },
     {
@@ -27,6 +28,7 @@ SUBSETS = (
         'data': 'G1',
         'candidates': 10,
         'metrics': ('accuracy', 'tool_name_error_rate'),
+        'right_or_wrong': ('accuracy',),
         'instructions': 'data/easytool/toolbench_G1.json',
     },
     {
@@ -35,6 +37,7 @@ SUBSETS = (
         'data': 'G1',
         'candidates': 20,
         'metrics': ('accuracy', 'tool_name_error_rate'),
+        'right_or_wrong': ('accuracy',),
         'instructions': 'data/easytool/toolbench_G1.json',
     },
     {
@@ -43,6 +46,7 @@ SUBSETS = (
         'data': 'G1',
         'candidates': 50,
         'metrics': ('accuracy', 'tool_name_error_rate'),
+        'right_or_wrong': ('accuracy',),
         'instructions': 'data/easytool/toolbench_G1.json',
     },
     {
@@ -51,6 +55,7 @@ SUBSETS = (
         'data': 'G2',
         'candidates': 0,
         'metrics': ('error_free_rate', 'tool_name_error_rate', 'parameter_error_rate'),
+        'right_or_wrong': ('error_free_rate',),
         'instructions': 'data/easytool/toolbench_G2.json',
     },
     {
@@ -59,6 +64,7 @@ SUBSETS = (
         'data': 'G3',
         'candidates': 0,
         'metrics': ('error_free_rate', 'tool_name_error_rate', 'parameter_error_rate'),
+        'right_or_wrong': ('error_free_rate',),
         'instructions': 'data/easytool/toolbench_G3.json',
     },
     {
@@ -67,6 +73,7 @@ SUBSETS = (
         'data': '',
         'candidates': 0,
         'metrics': ('success_rate',),
+        'right_or_wrong': ('success_rate',),
         'instructions': '',
     },
 )

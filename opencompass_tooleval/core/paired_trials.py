@@ -1,0 +1,69 @@
+"""pass@k and pass^k of two results, record by record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from opencompass_tooleval.core.intervals import Pairs
+from opencompass_tooleval.core.paired import FEWEST, Result, details_of
+from opencompass_tooleval.core.trials import TrialsOfResult, chances, rights_by_record, trials_of_result
+
+
+@dataclass(frozen=True)
+class PairedEstimate:
+    """What several trials of both results say.
+
+    Attributes:
+        metric: Its metric, and ``pass@2`` or the like after a blank.
+        values: As both results have it, 0-100.
+        errors: Its standard errors.
+        pairs: The chances of the records of both, 0-100, each of all of its trials; None of fewer than two.
+    """
+
+    metric: str
+    values: tuple[float, float]
+    errors: tuple[float | None, float | None]
+    pairs: Pairs | None
+
+
+def paired_estimates(first: Result, second: Result) -> Iterator[PairedEstimate]:
+    """The estimates of one k that both results have, of k=2 on: with k=1 they are the score itself.
+
+    ``success`` has no score of its own, and is there with its average over all trials too.
+
+    Args:
+        first: A result with ``details``.
+        second: Another of the same data set, perhaps with another number of trials.
+    """
+    sides = trials_of_result(first), trials_of_result(second)
+    if sides[0] is None or sides[1] is None:
+        return
+    samples = [[(str(row['id']), row['values']) for row in details_of(result)] for result in (first, second)]
+    for name, own in sides[0].estimates.items():
+        other = sides[1].estimates.get(name, {})
+        if len(own) < 2 or len(other) < 2 or sides[0].rule.success != sides[1].rule.success:
+            continue
+        rights = [rights_by_record(rows, name, side.rule) for rows, side in zip(samples, sides, strict=True) if side]
+        for kind in own:
+            if kind in other and _is_told(name, kind, sides[0]):
+                pairs = _pairs(chances(rights[0], kind), chances(rights[1], kind))
+                a, b = own[kind], other[kind]
+                if a.value is not None and b.value is not None:
+                    errors = a.standard_error, b.standard_error
+                    yield PairedEstimate(f'{name} {kind}', (a.value, b.value), errors, pairs)
+
+
+def _is_told(name: str, kind: str, side: TrialsOfResult) -> bool:
+    """Whether it is no other name for the score."""
+    is_first = kind.endswith(('@1', '^1'))
+    return kind.startswith('pass') and (not is_first or (name not in side.rule.metrics and kind == 'pass@1'))
+
+
+def _pairs(before: Mapping[str, float], after: Mapping[str, float]) -> Pairs | None:
+    shared = [record for record in before if record in after]
+    if len(shared) < FEWEST:
+        return None
+    ones = (1.0,) * len(shared)
+    values = [tuple(100 * side[record] for record in shared) for side in (before, after)]
+    return Pairs(tuple(shared), values[0], values[1], ones, ones)

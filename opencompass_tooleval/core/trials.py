@@ -1,0 +1,248 @@
+"""Several trials of every record: how often it is right in at least one of k trials, and how often in all of k.
+
+``pass@k`` (Chen et al. 2021, arXiv 2107.03374, section 2.1) and ``pass^k`` (Yao et al. 2024, tau-bench, arXiv
+2406.12045, section 3) are estimated for each record without bias from all of its n trials, and then averaged over
+records. With k=1 both are the mean over all trials, ``avg@n``, if every record has n trials that count.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opencompass_tooleval.core.aggregate import clustered_mean, in_percent
+
+SUCCESS = 'success'
+"""Names, beside the metrics, whether a sample is right as a whole, where a subset says what that takes."""
+
+_FULL = 1 - 1e-9
+"""A value from here on is full: sums of floats may lose that much."""
+
+Values = Mapping[str, 'float | None']
+"""Metric -> value of one sample, 0-1; None where it does not apply."""
+
+
+def pass_at_k(trials: int, right: int, k: int) -> float:
+    """The chance that at least one of k trials is right: ``1 - C(n - c, k) / C(n, k)`` (Chen et al. 2021).
+
+    Args:
+        trials: How many there were (n).
+        right: How many of them were right (c).
+        k: How many are drawn of them without putting back, 1 to ``trials``.
+
+    Raises:
+        ValueError: A number is out of its bounds.
+    """
+    _check(trials, right, k)
+    return 1 - math.comb(trials - right, k) / math.comb(trials, k)
+
+
+def pass_hat_k(trials: int, right: int, k: int) -> float:
+    """The chance that all of k trials are right: ``C(c, k) / C(n, k)`` (Yao et al. 2024); arguments as there.
+
+    Raises:
+        ValueError: A number is out of its bounds.
+    """
+    _check(trials, right, k)
+    return math.comb(right, k) / math.comb(trials, k)
+
+
+def _check(trials: int, right: int, k: int) -> None:
+    if not (0 <= right <= trials and 1 <= k <= trials):
+        raise ValueError(f'{right} right of {trials} trials, {k} drawn: not 0 <= right <= trials and 1 <= k <= trials')
+
+
+_ESTIMATORS: Mapping[str, Callable[[int, int, int], float]] = {'pass@': pass_at_k, 'pass^': pass_hat_k}
+
+
+def drawn_numbers(trials: int) -> list[int]:
+    """The k of which a result says something: the powers of two below the number of trials, and that number."""
+    powers = (2**exponent for exponent in range(trials.bit_length()))
+    return [*(power for power in powers if power < trials), trials]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is said of all records.
+
+    Attributes:
+        value: 0-100; None if no record has enough trials that count.
+        standard_error: 0-100, over records; None for fewer than two.
+        records: How many it rests on.
+    """
+
+    value: float | None
+    standard_error: float | None
+    records: int
+
+
+@dataclass(frozen=True)
+class RightOrWrong:
+    """What makes a sample right.
+
+    Attributes:
+        metrics: Those in which a sample has 0 or 1, and 1 is right; the others are graded, and have a mean only.
+        success: Those that must all be full, as far as they apply, for the sample to be right as a whole; none where
+            nothing of the kind is to be had, or where a metric of its own says so.
+    """
+
+    metrics: Sequence[str] = ()
+    success: Sequence[str] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What can be right or wrong: metrics, and ``success`` if there is such a thing."""
+        return (*self.metrics, *((SUCCESS,) if self.success else ()))
+
+    def is_right(self, name: str, values: Values) -> bool | None:
+        """Whether a sample is right in one of :attr:`names`; None where that does not apply to it.
+
+        Raises:
+            ValueError: A metric that knows right and wrong only has another value: a fault of ours.
+        """
+        if name == SUCCESS:
+            given = [value for metric in self.success if (value := values.get(metric)) is not None]
+            return all(value >= _FULL for value in given) if given else None
+        value = values.get(name)
+        if value not in (None, 0, 1):
+            raise ValueError(f'{name} is said to be right or wrong, and a sample has {value}')
+        return None if value is None else bool(value)
+
+
+def rights_by_record(
+    samples: Iterable[tuple[str, Values]], name: str, rule: RightOrWrong
+) -> dict[str, tuple[bool, ...]]:
+    """Record id -> whether each of its trials that count was right, in their order; see :meth:`~RightOrWrong.is_right`.
+
+    Args:
+        samples: Record id and values of every trial of every record.
+        name: One of the rule's names.
+        rule: What makes a sample right.
+    """
+    rights: dict[str, list[bool]] = {}
+    for record_id, values in samples:
+        right = rule.is_right(name, values)
+        if right is not None:
+            rights.setdefault(record_id, []).append(right)
+    return {record_id: tuple(own) for record_id, own in rights.items()}
+
+
+def chances(rights: Mapping[str, Sequence[bool]], name: str) -> dict[str, float]:
+    """Record id -> its chance, 0-1, of what ``pass@2`` or ``pass^4`` names; records with fewer trials are left out.
+
+    Raises:
+        ValueError: It is no such name.
+    """
+    kind, k = parse_name(name)
+    return {record_id: _ESTIMATORS[kind](len(own), sum(own), k) for record_id, own in rights.items() if len(own) >= k}
+
+
+def parse_name(name: str) -> tuple[str, int]:
+    """``pass@2`` -> ``('pass@', 2)``.
+
+    Raises:
+        ValueError: It is neither that nor ``pass^2``.
+    """
+    kind, number = name[:5], name[5:]
+    # Not isdigit alone: '²' is a digit to it. Nine digits are more trials than there can be.
+    if (
+        kind not in _ESTIMATORS
+        or not (number.isascii() and number.isdigit() and 0 < len(number) < 10)
+        or not int(number)
+    ):
+        raise ValueError(f'{name[:40]!r} is neither pass@K nor pass^K')
+    return kind, int(number)
+
+
+def names_of(trials: int) -> list[str]:
+    """``pass@1``, ``pass@2``, ..., ``pass^1``, ``pass^2``, ...: what is estimated of so many trials."""
+    return [f'{kind}{k}' for kind in _ESTIMATORS for k in drawn_numbers(trials)]
+
+
+def _estimate(values: Mapping[str, float]) -> Estimate:
+    mean, error = clustered_mean((record_id, (value,)) for record_id, value in values.items())
+    return Estimate(in_percent(mean), in_percent(error), len(values))
+
+
+def _mean_of(rights: Mapping[str, Sequence[bool]]) -> Estimate:
+    mean, error = clustered_mean((record_id, [float(right) for right in own]) for record_id, own in rights.items())
+    return Estimate(in_percent(mean), in_percent(error), len(rights))
+
+
+def of_trials(
+    samples: Sequence[tuple[str, Values]], trials: int, averages: Mapping[str, Estimate], rule: RightOrWrong
+) -> dict[str, dict[str, Estimate]]:
+    """What several trials say.
+
+    Args:
+        samples: Record id and values of every trial of every record.
+        trials: How many there are of each record.
+        averages: Metric -> its mean over all trials, as the result has it.
+        rule: What makes a sample right.
+
+    Returns:
+        Metric, or ``success`` -> ``avg@n``, and if it is right or wrong ``pass@1`` to ``pass^n`` -> estimate. A trial
+        that the metric does not apply to, such as one that nobody judged, counts for none of them.
+
+    Raises:
+        ValueError: See :meth:`RightOrWrong.is_right`.
+    """
+    average = f'avg@{trials}'
+    estimates = {metric: {average: estimate} for metric, estimate in averages.items()}
+    for name in rule.names:
+        rights = rights_by_record(samples, name, rule)
+        own = estimates.setdefault(name, {average: _mean_of(rights)})
+        own.update((kind, _estimate(chances(rights, kind))) for kind in names_of(trials))
+    return estimates
+
+
+def estimate_of(row: Any) -> Estimate | None:
+    """An estimate as a result's file has it; None where it is none."""
+    if not isinstance(row, Mapping):
+        return None
+    value, error, records = (row.get(key) for key in ('value', 'standard_error', 'records'))
+    number, error_number = _number(value), _number(error)
+    if number is None or (error is not None and error_number is None) or type(records) is not int:
+        return None
+    return Estimate(number, error_number, records)
+
+
+def _number(value: Any) -> float | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) <= sys.float_info.max else None
+
+
+@dataclass(frozen=True)
+class TrialsOfResult:
+    """What a result says of its trials.
+
+    Attributes:
+        trials: Of each record; 1 where there were no repeats.
+        rule: What makes a sample right.
+        estimates: Metric -> name, such as ``pass^4`` -> estimate.
+    """
+
+    trials: int
+    rule: RightOrWrong
+    estimates: Mapping[str, Mapping[str, Estimate]]
+
+
+def trials_of_result(result: Mapping[str, Any]) -> TrialsOfResult | None:
+    """Reads the part ``trials`` of a result; None where there is none that can be read, as in results of one trial."""
+    part = result.get('trials')
+    if not isinstance(part, Mapping):
+        return None
+    trials, metrics, success = part.get('n'), part.get('metrics'), part.get('success')
+    if type(trials) is not int or trials < 2 or not isinstance(metrics, Mapping):
+        return None
+    estimates = {
+        str(metric): {str(name): read for name, row in rows.items() if (read := estimate_of(row))}
+        for metric, rows in metrics.items()
+        if isinstance(rows, Mapping)
+    }
+    right_or_wrong = [name for name, own in estimates.items() if len(own) > 1 and name != SUCCESS]
+    parts = [str(metric) for metric in success] if isinstance(success, list) else []
+    return TrialsOfResult(trials, RightOrWrong(right_or_wrong, parts), estimates)

@@ -1,0 +1,187 @@
+"""core/trials: both estimators against every draw, means over records, and what a result's file may hold."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opencompass_tooleval.core.trials import (
+    SUCCESS,
+    Estimate,
+    RightOrWrong,
+    chances,
+    drawn_numbers,
+    estimate_of,
+    names_of,
+    of_trials,
+    parse_name,
+    pass_at_k,
+    pass_hat_k,
+    rights_by_record,
+    trials_of_result,
+)
+
+
+@pytest.mark.parametrize('trials', range(1, 9))
+def test_estimators_are_the_share_of_all_draws(trials: int) -> None:
+    for right in range(trials + 1):
+        outcomes = [True] * right + [False] * (trials - right)
+        for k in range(1, trials + 1):
+            draws = list(combinations(outcomes, k))
+            assert pass_at_k(trials, right, k) == pytest.approx(sum(map(any, draws)) / len(draws), abs=1e-12)
+            assert pass_hat_k(trials, right, k) == pytest.approx(sum(map(all, draws)) / len(draws), abs=1e-12)
+
+
+def test_numbers_by_hand() -> None:
+    assert pass_at_k(4, 2, 2) == pytest.approx(5 / 6)
+    assert pass_hat_k(4, 2, 2) == pytest.approx(1 / 6)
+    assert pass_at_k(2000, 1, 1000) == pytest.approx(0.5)  # binomials beyond what a float holds
+
+
+@given(st.integers(1, 30), st.data())
+def test_estimators_are_unbiased(trials: int, data: st.DataObject) -> None:
+    """Over all records with the same chance p, the mean of the estimates is 1 - (1 - p)^k, and p^k."""
+    k, p = data.draw(st.integers(1, trials)), data.draw(st.floats(0, 1))
+    weights = [math.comb(trials, right) * p**right * (1 - p) ** (trials - right) for right in range(trials + 1)]
+    at_k = sum(weight * pass_at_k(trials, right, k) for right, weight in enumerate(weights))
+    hat_k = sum(weight * pass_hat_k(trials, right, k) for right, weight in enumerate(weights))
+    assert at_k == pytest.approx(1 - (1 - p) ** k, abs=1e-9)
+    assert hat_k == pytest.approx(p**k, abs=1e-9)
+
+
+@pytest.mark.parametrize(('trials', 'right', 'k'), [(3, 4, 1), (3, -1, 1), (3, 1, 0), (3, 1, 4), (0, 0, 1)])
+def test_numbers_out_of_bounds(trials: int, right: int, k: int) -> None:
+    for estimator in (pass_at_k, pass_hat_k):
+        with pytest.raises(ValueError, match='not 0 <= right <= trials and 1 <= k <= trials'):
+            estimator(trials, right, k)
+
+
+@pytest.mark.parametrize(
+    ('trials', 'numbers'), [(1, [1]), (2, [1, 2]), (3, [1, 2, 3]), (5, [1, 2, 4, 5]), (8, [1, 2, 4, 8])]
+)
+def test_which_k(trials: int, numbers: list[int]) -> None:
+    assert drawn_numbers(trials) == numbers
+    assert names_of(trials) == [*(f'pass@{k}' for k in numbers), *(f'pass^{k}' for k in numbers)]
+
+
+@pytest.mark.parametrize(
+    'name', ['pass@', 'pass^0', 'pass@²', 'pass@1.5', 'avg@3', 'pass@-1', 'pass@9999999999', 'pass^٣', '']
+)
+def test_names_of_nothing(name: str) -> None:
+    with pytest.raises(ValueError, match=r'neither pass@K nor pass\^K'):
+        parse_name(name)
+
+
+RULE = RightOrWrong(('accuracy',), ('accuracy', 'share'))
+
+
+def samples(**outcomes: str) -> list[tuple[str, dict[str, float | None]]]:
+    """``a='10-'``: the trials of record a, right, wrong and one that does not apply; trial after trial."""
+    values = {'1': 1.0, '0': 0.0, '-': None}
+    longest = max(map(len, outcomes.values()))
+    return [
+        (record, {'accuracy': values[own[i]], 'share': 0.5 if own[i] == '0' else 1.0})
+        for i in range(longest)
+        for record, own in outcomes.items()
+        if i < len(own)
+    ]
+
+
+def test_means_over_records_and_their_errors() -> None:
+    given_samples = samples(a='1100', b='1111', c='0000')
+    estimates = of_trials(
+        given_samples, 4, {'accuracy': Estimate(50.0, 28.9, 3), 'share': Estimate(75.0, 1.0, 3)}, RULE
+    )
+    assert list(estimates) == ['accuracy', 'share', SUCCESS]
+    assert estimates['share'] == {'avg@4': Estimate(75.0, 1.0, 3)}
+    own = estimates['accuracy']
+    assert list(own) == ['avg@4', 'pass@1', 'pass@2', 'pass@4', 'pass^1', 'pass^2', 'pass^4']
+    by_record = {'pass@1': [0.5, 1, 0], 'pass@2': [5 / 6, 1, 0], 'pass^2': [1 / 6, 1, 0], 'pass^4': [0, 1, 0]}
+    for name, expected in by_record.items():
+        error = 100 * np.std(expected, ddof=1) / math.sqrt(3)
+        assert own[name] == Estimate(pytest.approx(100 * np.mean(expected)), pytest.approx(error), 3)
+    assert own['avg@4'].value == pytest.approx(own['pass@1'].value)
+    assert {name: own[name] for name in own if name != 'avg@4'} == {
+        name: estimates[SUCCESS][name] for name in own if name != 'avg@4'
+    }
+    assert estimates[SUCCESS]['avg@4'].value == pytest.approx(50.0)
+
+
+def test_trials_that_do_not_count() -> None:
+    rights = rights_by_record(samples(a='1-0', b='--1', c='---'), 'accuracy', RULE)
+    assert rights == {'a': (True, False), 'b': (True,)}
+    assert chances(rights, 'pass@1') == {'a': 0.5, 'b': 1.0}
+    assert chances(rights, 'pass^2') == {'a': 0.0}
+    assert chances(rights, 'pass@3') == {}
+    estimates = of_trials(samples(a='1-0', b='--1', c='---'), 3, {}, RULE)
+    assert estimates['accuracy']['pass^2'] == Estimate(0.0, None, 1)
+    assert estimates['accuracy']['pass@3'] == Estimate(None, None, 0)
+
+
+def test_success_is_all_that_applies() -> None:
+    rule = RightOrWrong((), ('x', 'y'))
+    assert rule.names == (SUCCESS,)
+    assert rule.is_right(SUCCESS, {'x': 1.0, 'y': None}) is True
+    assert rule.is_right(SUCCESS, {'x': 1.0, 'y': 1 - 1e-12}) is True
+    assert rule.is_right(SUCCESS, {'x': 1.0, 'y': 0.99}) is False
+    assert rule.is_right(SUCCESS, {'x': None, 'y': None}) is None
+
+
+def test_a_metric_that_is_graded_after_all_is_a_fault() -> None:
+    with pytest.raises(ValueError, match=r'^accuracy is said to be right or wrong, and a sample has 0.5$'):
+        rights_by_record([('a', {'accuracy': 0.5})], 'accuracy', RULE)
+
+
+def part(**changes: Any) -> dict[str, Any]:
+    row = {'value': 50.0, 'standard_error': None, 'records': 1}
+    return {
+        'trials': {'n': 2, 'success': ['x'], 'metrics': {'x': {'avg@2': row}, 'y': {'avg@2': row, 'pass@1': row}}}
+        | changes
+    }
+
+
+def test_a_result_is_read() -> None:
+    read = trials_of_result(part())
+    assert read is not None
+    assert (read.trials, read.rule) == (2, RightOrWrong(['y'], ['x']))
+    assert read.estimates['y']['pass@1'] == Estimate(50.0, None, 1)
+
+
+@pytest.mark.parametrize(
+    'result',
+    [
+        {},
+        {'trials': 3},
+        {'trials': []},
+        part(n=True),
+        part(n=1),
+        part(n='2'),
+        part(metrics=['accuracy']),
+    ],
+)
+def test_results_without_trials(result: dict[str, Any]) -> None:
+    assert trials_of_result(result) is None
+
+
+@pytest.mark.parametrize(
+    'row',
+    [
+        None,
+        5.0,
+        {'value': None, 'standard_error': None, 'records': 0},
+        {'value': math.nan, 'standard_error': 1.0, 'records': 2},
+        {'value': 1.0, 'standard_error': 'x', 'records': 2},
+        {'value': 10**400, 'standard_error': 1.0, 'records': 2},
+        {'value': 1.0, 'standard_error': 1.0, 'records': True},
+    ],
+)
+def test_rows_that_are_no_estimate(row: Any) -> None:
+    assert estimate_of(row) is None
+    read = trials_of_result(part(metrics={'x': {'pass@1': row}}))
+    assert read is not None and read.estimates == {'x': {}}

@@ -1,0 +1,162 @@
+"""Several trials of every shipped data set: each says what is right in it, and a sample is right or wrong there."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from mmengine.config import Config, ConfigDict
+
+from opencompass_tooleval.core.benchmark import all_benchmarks
+from opencompass_tooleval.core.damage import damage
+from opencompass_tooleval.core.trials import SUCCESS, names_of
+from opencompass_tooleval.easytool.funcqa.records import TABLE as FUNCQA
+from opencompass_tooleval.easytool.restbench.records import TABLE as RESTBENCH
+from opencompass_tooleval.easytool.toolbench.records import TABLE as TOOLBENCH
+from opencompass_tooleval.host.conversation import Conversation
+from opencompass_tooleval.host.eval_task import ToolEvalEvalTask
+from opencompass_tooleval.host.fixed_models import OracleModel
+from opencompass_tooleval.host.infer_task import ToolEvalInferTask
+from opencompass_tooleval.report.board import lower_is_better
+from opencompass_tooleval.teval.records import TABLE as TEVAL
+from opencompass_tooleval.ultratool.records import TABLE as ULTRATOOL
+
+DEMO = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'configs' / 'eval_demo.py'
+TABLES = {'teval': TEVAL, 'ultratool': ULTRATOOL, 'restbench': RESTBENCH, 'funcqa': FUNCQA, 'toolbench': TOOLBENCH}
+ROWS = [(name, row) for name, rows in TABLES.items() for row in rows]
+
+RIGHT_OR_WRONG = {
+    'accuracy',
+    'correct_path_rate',
+    'error_free_rate',
+    'global_accuracy',
+    'json_format_metric',
+    'json_rate',
+    'json_rate_unrepaired',
+    'name',
+    'parse_rate',
+    'review_quality',
+    'strict_accuracy',
+    'string_format_metric',
+    'success_rate',
+}
+GRADED = {
+    'args',
+    'completeness',
+    'content_reasonableness',
+    'efficiency',
+    'executability',
+    'f1_score',
+    'format_compliance',
+    'json_args_em_metric',
+    'local_accuracy',
+    'local_levenshtein',
+    'overall',
+    'precision',
+    'recall',
+    'richness',
+    'string_args_em_metric',
+    'structural_rationality',
+    'syntactic_soundness',
+    'thought',
+}
+JUDGED = {('ultratool', 'planning'), ('ultratool', 'tool_creation')}
+"""A judge grades them, their ``accuracy`` too."""
+
+
+def test_every_benchmark_is_looked_at() -> None:
+    assert {benchmark.name: benchmark.subsets for benchmark in all_benchmarks()} == {
+        name: tuple(row.name for row in rows) for name, rows in TABLES.items()
+    }
+
+
+@pytest.mark.parametrize(('benchmark', 'row'), ROWS, ids=lambda part: getattr(part, 'name', part))
+def test_every_subset_says_which_of_its_metrics_are_right_or_wrong(benchmark: str, row: Any) -> None:
+    better_high = [metric for metric in row.metrics if not lower_is_better(metric)]
+    graded = {metric for metric in better_high if metric not in row.right_or_wrong}
+    if (benchmark, row.name) in JUDGED:
+        graded -= {'accuracy'}
+    assert tuple(metric for metric in better_high if metric in row.right_or_wrong) == row.right_or_wrong
+    assert set(row.right_or_wrong) <= RIGHT_OR_WRONG and graded <= GRADED
+    assert set(getattr(row, 'success', ())) <= set(better_high)
+
+
+class Wavering(OracleModel):
+    """Damages half of its answers, in each trial others."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._asked: Counter[tuple[str, str]] = Counter()
+
+    def reply(self, prompt: Conversation) -> str:
+        key = prompt.source, prompt.record_id
+        self._asked[key] += 1
+        rng = Random(f'{key}/{self._asked[key]}')
+        return damage(prompt.gold_answer, rng) if rng.random() < 0.5 else prompt.gold_answer
+
+
+@pytest.fixture(scope='module')
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """Data set -> result of four trials."""
+    folder = tmp_path_factory.mktemp('trials')
+    datasets = Config.fromfile(DEMO, format_python_code=False)['datasets']
+    for dataset in datasets:
+        dataset['n'] = 4
+    model = ConfigDict(type=Wavering, abbr='wavering', batch_size=64)
+    evaluation = {'runner': {'task': {'dump_details': True}}}
+    task = ConfigDict(models=[model], datasets=[datasets], work_dir=str(folder), eval=evaluation)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv('TOOLEVAL_CACHE', str(folder / 'cache'))
+        ToolEvalInferTask(task).run()
+        ToolEvalEvalTask(task).run()
+    files = sorted(folder.glob('results/wavering/*.json'))
+    assert len(files) >= len(datasets)
+    return {file.stem: json.loads(file.read_text(encoding='utf-8')) for file in files}
+
+
+def of_subset(results: Mapping[str, Any], benchmark: str, subset: str) -> Iterator[tuple[str, Any]]:
+    for name, result in results.items():
+        provenance = result['provenance']
+        if (provenance['benchmark'], provenance['subset']) == (benchmark, subset):
+            yield name, result
+
+
+def test_every_shipped_data_set_has_its_trials(results: dict[str, dict[str, Any]]) -> None:
+    looked_at = 0
+    for benchmark, row in ROWS:
+        for name, result in of_subset(results, benchmark, row.name):
+            looked_at += 1
+            success = getattr(row, 'success', ())
+            trials = result['trials']
+            assert (trials['n'], trials['success']) == (4, list(success)), name
+            names = {*row.right_or_wrong, *((SUCCESS,) if success else ())}
+            assert list(trials['metrics']) == [*row.metrics, *((SUCCESS,) if success else ())]
+            for metric, own in trials['metrics'].items():
+                assert list(own) == ['avg@4', *(names_of(4) if metric in names else ())]
+                if metric in result:
+                    assert own['avg@4']['value'] == result[metric]
+                    assert own['avg@4']['standard_error'] == result['standard_errors'][metric]
+            values = {detail['values'][metric] for detail in result['details'] for metric in row.right_or_wrong}
+            assert values <= {0.0, 1.0, None}
+            records = len(result['details']) // 4
+            assert [detail['trial'] for detail in result['details']] == [i // records for i in range(4 * records)]
+    assert looked_at == len(results) > 40
+
+
+def test_what_is_right_in_some_trials_lies_between(results: dict[str, dict[str, Any]]) -> None:
+    """The more trials, the more records are right once, and the fewer every time."""
+    wavering = 0
+    for result in results.values():
+        for own in result['trials']['metrics'].values():
+            if len(own) > 1 and own['pass@4']['records']:
+                rising = [own[name]['value'] for name in ('pass^4', 'pass^2', 'pass^1', 'pass@2', 'pass@4')]
+                assert all(low <= high + 1e-9 for low, high in pairwise(rising))
+                assert own['pass^1']['value'] == pytest.approx(own['pass@1']['value'])
+                wavering += rising[0] < rising[-1]
+    assert wavering > 40
