@@ -78,6 +78,10 @@ class Estimate:
     standard_error: float | None
     records: int
 
+    def __str__(self) -> str:
+        value = '-' if self.value is None else f'{self.value:.2f}'
+        return value if self.standard_error is None else f'{value} ±{self.standard_error:.2f}'
+
 
 @dataclass(frozen=True)
 class RightOrWrong:
@@ -223,11 +227,13 @@ class TrialsOfResult:
         trials: Of each record; 1 where there were no repeats.
         rule: What makes a sample right.
         estimates: Metric -> name, such as ``pass^4`` -> estimate.
+        all_the_same: Whether no trial of any record has another answer than the others.
     """
 
     trials: int
     rule: RightOrWrong
     estimates: Mapping[str, Mapping[str, Estimate]]
+    all_the_same: bool = False
 
 
 def trials_of_result(result: Mapping[str, Any]) -> TrialsOfResult | None:
@@ -238,11 +244,15 @@ def trials_of_result(result: Mapping[str, Any]) -> TrialsOfResult | None:
     trials, metrics, success = part.get('n'), part.get('metrics'), part.get('success')
     if type(trials) is not int or trials < 2 or not isinstance(metrics, Mapping):
         return None
+    names = [f'avg@{trials}', *names_of(trials)]
     estimates = {
-        str(metric): {str(name): read for name, row in rows.items() if (read := estimate_of(row))}
+        str(metric): {name: read for name in names if (read := estimate_of(rows.get(name)))}
         for metric, rows in metrics.items()
         if isinstance(rows, Mapping)
     }
     right_or_wrong = [name for name, own in estimates.items() if len(own) > 1 and name != SUCCESS]
     parts = [str(metric) for metric in success] if isinstance(success, list) else []
-    return TrialsOfResult(trials, RightOrWrong(right_or_wrong, parts), estimates)
+    samples = result.get('samples')
+    count = samples.get('all') if isinstance(samples, Mapping) else None
+    same = type(count) is int and part.get('same_answers') == count // trials
+    return TrialsOfResult(trials, RightOrWrong(right_or_wrong, parts), estimates, same)

@@ -16,6 +16,7 @@ from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, mode
 
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.tables import column_error, errors_of
+from opencompass_tooleval.core.trials import trials_of_result
 from opencompass_tooleval.core.words import explained
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.host.last_screen import Missing, missing_lines, screen
@@ -41,6 +42,17 @@ _NOT_MEASURED = _Dash()
 
 def _shown(errors: Mapping[str, float]) -> str:
     return ', '.join(f'{metric} ±{error:.2f}' for metric, error in errors.items())
+
+
+def _trials(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+    """What results of several trials say, a line per metric."""
+    several = {key: read for key, result in results.items() if (read := trials_of_result(result))}
+    if several:
+        yield 'Several trials (pass@k: right in at least one of k; pass^k: right in all of k):'
+    for (model, dataset), read in several.items():
+        for metric, own in read.estimates.items():
+            shown = ', '.join(f'{name} {estimate}' for name, estimate in own.items() if not name.endswith(('@1', '^1')))
+            yield f'  {model} / {dataset}: {metric} {shown}'
 
 
 class ToolEvalSummarizer(DefaultSummarizer):
@@ -162,6 +174,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
             yield f'  {model} / {dataset}: {shown} | {reasons}{cut_shown}'
         yield from explained(dict.fromkeys(reason for result in ours.values() for reason in result['reasons']))
         yield from self._errors_of_tables(results)
+        yield from _trials(ours)
 
     def _errors_of_tables(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
         """The standard errors of the columns of the tables, such as abilities and Overall."""
@@ -190,6 +203,12 @@ class ToolEvalSummarizer(DefaultSummarizer):
                 yield (
                     f'WARNING {model} / {dataset}: {samples["infra"]} of {samples["all"]} samples have no answer, '
                     'through no fault of the model; they count as wrong'
+                )
+            trials = trials_of_result(result)
+            if trials and trials.all_the_same:
+                yield (
+                    f'NOTE {model} / {dataset}: of every record all {trials.trials} trials have the same answer '
+                    '(greedy, or a seed?): they say no more than one'
                 )
         rebuilt = sorted(
             {dataset for (_, dataset), result in results.items() if result.get('provenance', {}).get('rebuilt')}

@@ -11,6 +11,7 @@ from opencompass_tooleval.report.board import OVERVIEW, Board
 from opencompass_tooleval.report.figure import Figure, Table, shown
 from opencompass_tooleval.report.names import FAMILIES, family_of, title_of
 from opencompass_tooleval.report.read import Material, Scored
+from opencompass_tooleval.report.trials_table import trials_tables
 
 EASYTOOL = 'easytool'
 _TOLD = 3
@@ -59,7 +60,7 @@ def pages_of(
                 tuple(
                     figure for figure in figures if figure.section == 'reasons' and family_of(figure.choice) == family
                 ),
-                (_metrics_table(family, entries),),
+                (_metrics_table(family, entries), *trials_tables(family, entries)),
                 _settings(entries),
             )
         )

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
+from opencompass_tooleval.core.answer import CALLS, USAGE
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.sweep.recorded import RECORDED_SHAPE
@@ -23,9 +24,11 @@ TEXT_COLUMNS = ('model', 'dataset', 'record_id', 'infra', 'finish', 'source', 'a
 COLUMNS = {
     'results': (
         'model', 'dataset', 'metrics', 'standard_errors', 'reasons', 'samples', 'provenance', 'breakdown', 'runs',
+        'trials', 'usage',
     ),
     'predictions': (
         'model', 'dataset', 'record_id', 'run', 'prediction', 'infra', 'finish', 'source', 'asked', RECORDED_SHAPE,
+        CALLS, USAGE,
     ),
     'details': ('model', 'dataset', 'record_id', 'run', 'reason', 'details'),
 }  # fmt: skip

@@ -14,9 +14,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.core.answer import CALLS, USAGE
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_object
 from opencompass_tooleval.core.result import INFRA
+from opencompass_tooleval.core.tool_calls import read_calls
 from opencompass_tooleval.sweep.exporting import COLUMNS, PROMPT, TEXT_COLUMNS
 from opencompass_tooleval.sweep.journal import write_json
 from opencompass_tooleval.sweep.lock import exclusive
@@ -28,7 +30,9 @@ MAX_LINE = 1 << 26
 """Bytes of one line: far beyond any answer."""
 _MAX_NAME = 200
 _BATCH = 256
-_OPTIONAL = ('run', 'finish', 'source', 'asked', RECORDED_SHAPE)
+_EXTRAS = (RECORDED_SHAPE, CALLS, USAGE)
+"""Columns that inference leaves out where there is nothing to say."""
+_OPTIONAL = ('run', 'finish', 'source', 'asked', *_EXTRAS)
 """Columns that may be missing; the run follows from the order of the rows."""
 _UNSAFE = re.compile(r'[/\\\x00-\x1f\ud800-\udfff]')
 
@@ -129,6 +133,12 @@ def _fault(row: Any) -> str:
     for column in ('finish', 'source', 'asked', RECORDED_SHAPE):
         if not isinstance(row.get(column), (str, type(None))):
             return f'its {column} is neither text nor null'
+    if not isinstance(row.get(USAGE), (dict, type(None))):
+        return 'its usage is neither an object nor null'
+    try:
+        read_calls(row.get(CALLS))
+    except ValueError as error:
+        return f'its calls cannot be read ({error})'
     infra = row['infra']
     if infra is not None and not (isinstance(infra, str) and infra.startswith(INFRA)):
         return f'its infra is neither null nor a reason that begins with {INFRA!r}'
@@ -155,11 +165,12 @@ def _find(folder: Path) -> Path:
 
 def _answer(row: dict[str, Any]) -> dict[str, Any]:
     """A row of a predictions file, as :class:`~opencompass_tooleval.host.inferencer.ToolEvalGenInferencer` has it."""
-    same = ('prediction', 'record_id', 'source', 'asked', 'infra', 'finish', RECORDED_SHAPE)
+    same = ('prediction', 'record_id', 'source', 'asked', 'infra', 'finish', *_EXTRAS)
     columns = {PROMPT: 'origin_prompt', **{name: name for name in same}}
     answer = {name: row[column] for column, name in columns.items() if column in row}
-    if answer.get(RECORDED_SHAPE) is None:
-        answer.pop(RECORDED_SHAPE, None)  # as inference leaves it out
+    for name in _EXTRAS:
+        if answer.get(name) is None:
+            answer.pop(name, None)  # as inference leaves it out
     return answer
 
 

@@ -382,3 +382,24 @@ def test_what_a_killed_export_or_import_left_goes_with_the_next(tooleval: Comman
     assert len(list(imports.glob('.import-*'))) == 2
     assert tooleval('import', export, imports).code == 0
     assert not list(imports.glob('.*')) and len(list(imports.iterdir())) == 1
+
+
+def test_calls_and_usage_come_back(tooleval: Command, tmp_path: Path) -> None:
+    folder = tmp_path / 'out' / RUN
+    extras = {'calls': [{'name': 'f', 'arguments': {'x': 1}}], 'usage': {'prompt': 9, 'completion': 2, 'tries': 1}}
+    rows = answers(['a', 'b'])
+    rows['0'] |= extras
+    write(folder, 'predictions', 'm', 'd', rows)
+    for kind in ('jsonl', 'parquet'):
+        there = tmp_path / kind
+        assert tooleval('export', folder, '--out', there, '--format', kind).code == 0
+        assert tooleval('import', there, tmp_path / f'{kind}-run').code == 0
+        (file,) = (tmp_path / f'{kind}-run').glob('*/predictions/m/d.json')
+        first, second = json.loads(file.read_text()).values()
+        assert {name: first[name] for name in extras} == extras
+        assert not set(extras) & set(second)
+    (line, *_) = (tmp_path / 'jsonl' / 'predictions.jsonl').read_text().splitlines()
+    for column, value in (('calls', [{'name': 5}]), ('usage', [1])):
+        (tmp_path / 'jsonl' / 'predictions.jsonl').write_text(json.dumps({**json.loads(line), column: value}))
+        done = tooleval('import', tmp_path / 'jsonl', tmp_path / 'no')
+        assert done.code == 1 and f'its {column}' in done.err

@@ -213,6 +213,21 @@ def test_several_runs_and_many_reasons(run: Run) -> None:
     assert f'  m1 / d1: review_quality ±2.00 (3 runs) | {shown}\n' in run.notes()
 
 
+def test_several_trials_are_listed(run: Run) -> None:
+    row = {'value': 50.0, 'standard_error': 1.234, 'records': 50}
+    names = ('avg@4', 'pass@1', 'pass@2', 'pass@4', 'pass^1', 'pass^2', 'pass^4')
+    metrics = {'review_quality': dict.fromkeys(names, row), 'thought': {'avg@4': {**row, 'standard_error': None}}}
+    trials = {'n': 4, 'success': [], 'same_answers': 50, 'metrics': metrics}
+    run.fill().write('m1', 'd1', result(trials=trials))
+    run.write('m2', 'd1', result(trials={**trials, 'same_answers': 49}))
+    run.summarizer().summarize(time_str=TIME)
+    notes = run.notes()
+    several = ', '.join(f'{name} 50.00 ±1.23' for name in names if not name.endswith('1'))
+    assert f'  m1 / d1: review_quality {several}\n  m1 / d1: thought avg@4 50.00\n  m2 / d1: review_' in notes
+    assert 'NOTE m1 / d1: of every record all 4 trials have the same answer' in notes
+    assert notes.count('all 4 trials have the same answer') == 1
+
+
 def test_columns_of_tables_have_errors(tmp_path: Path) -> None:
     datasets = ('tooleval-teval-plan_json_v2', 'tooleval-teval-plan_str_v2')
     run = Run(tmp_path, models=('m1', 'm2'), datasets=datasets)

@@ -232,3 +232,23 @@ def test_an_answer_that_looks_like_a_dialogue_is_shown_as_it_is(tmp_path: Path) 
     assert row['answer'] == answer and 'trace' not in row
     with (out / 'files' / 'provenance.csv').open(encoding='utf-8', newline='') as stream:
         assert [result['calls'] for result in csv.DictReader(stream)] == ['1']
+
+
+def test_several_trials_have_a_table(tmp_path: Path) -> None:
+    run = plain_run(tmp_path / 'run')
+    row = {'value': 61.234, 'standard_error': 2.5, 'records': 60}
+    names = ('avg@4', 'pass@1', 'pass@2', 'pass@4', 'pass^1', 'pass^2', 'pass^4')
+    trials = {
+        'n': 4,
+        'success': [],
+        'metrics': {'review_quality': dict.fromkeys(names, row), 'thought': {'avg@4': row}, HOSTILE: {HOSTILE: row}},
+    }
+    add(run, 'repeated', 'tooleval-teval-review_str_v2', result_of([detail('r0'), detail('r1')], trials=trials))
+    write_report([run], tmp_path / 'out')
+    with (tmp_path / 'out' / 'files' / 'trials-teval.csv').open(encoding='utf-8', newline='') as stream:
+        columns, *rows = csv.reader(stream)
+    assert columns == ['data set', 'metric', 'model', 'n', 'avg@n', 'pass@2', 'pass@4', 'pass^2', 'pass^4']
+    assert [row[2:5] for row in rows[:2]] == [['repeated', '4', '61.23 ±2.50']] * 2
+    assert [row[5:] for row in rows[:2]] == [['61.23 ±2.50'] * 4, [''] * 4]
+    assert 'pass^4' in Tags(tmp_path / 'out' / 'teval.html').text
+    assert 'trials-funcqa' not in {file.stem for file in (tmp_path / 'out' / 'files').iterdir()}
