@@ -12,7 +12,7 @@ import random
 import re
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -20,7 +20,9 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.api.endpoint import Endpoint, RawReply
 from opencompass_tooleval.api.failure import Failure, failure_of_status
+from opencompass_tooleval.api.probe import probe
 from opencompass_tooleval.api.redaction import redact
 from opencompass_tooleval.api.reply import read_reply
 from opencompass_tooleval.core.answer import clean, cut_at, strip_reasoning, unfence
@@ -261,6 +263,35 @@ def _server(text: str) -> None:
     redact(text)
 
 
+class _Echo(Endpoint):
+    """A server that says one text, wherever it can."""
+
+    text = ''
+
+    def get(self, path: str, key: str | None = None, url: str = '') -> Any:
+        return {'data': [{'id': self.text}]}
+
+    def ask_all(self, questions: Sequence[Any], **settings: Any) -> list[RawReply | Failure]:
+        message = {'content': self.text, 'reasoning': self.text}
+        calls = (
+            {'tool_calls': [{'function': {'name': self.text, 'arguments': self.text}}]} if 'tools' in settings else {}
+        )
+        reply = RawReply({**message, **calls}, None, {})
+        refusal = failure_of_status(400, {}, self.text)
+        return [refusal if 'stop' in settings else reply for _ in questions]
+
+
+@cache
+def _echo() -> _Echo:
+    return _Echo('http://a/v1', 'a')
+
+
+def _probed(text: str) -> None:
+    _echo().text = text
+    for finding in probe(_echo()):
+        assert len(finding.says) < 2_000
+
+
 def _trajectory(text: str) -> None:
     try:
         parse_trajectory(text)
@@ -348,6 +379,7 @@ READERS: Mapping[str, Reader] = {
     },
     'FuncQA, check': Reader(replies.read_check),
     'FuncQA, any number': Reader(lambda text: funcqa_scoring.find_right(text, 7)),
+    'server that is looked at': Reader(_probed, ('api/probe_server.py', 'api/probe_answers.py', 'api/probe_limits.py')),
     'reply of a server': Reader(_server, ('api/reply.py', 'api/failure.py', 'api/redaction.py')),
     'description against the documentation': Reader(
         lambda text: [check_description(_doc('a map'), text), check_description(_doc(text), 'a map'), is_refusal(text)],

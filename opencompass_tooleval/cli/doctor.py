@@ -1,23 +1,29 @@
-"""``tooleval doctor``: is this machine ready, and if not, what mends it."""
+"""``tooleval doctor``: is this machine, or a model's server, ready, and if not, what mends it."""
 
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import shutil
 import textwrap
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, nullcontext, suppress
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 from rich.console import Console
 
+from opencompass_tooleval.api.endpoint import Endpoint
+from opencompass_tooleval.api.probe import probe
 from opencompass_tooleval.cli.data_files import FilesOnDisk, read_files
+from opencompass_tooleval.cli.options import JsonOption
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.benchmark import all_benchmarks
 from opencompass_tooleval.core.finding import Finding, Level
 from opencompass_tooleval.core.json_object import load_json
@@ -32,6 +38,7 @@ from opencompass_tooleval.embedding.locate import (
     locate_encoder,
 )
 
+_COLUMN = len('unknown ')
 INSTALL = "pip install 'opencompass-tooleval[offline]'"
 _ENGLISH = 'it is an English encoder, and says little of Chinese data'
 
@@ -221,8 +228,9 @@ def check_optional() -> Iterator[Finding]:
 
 def show_finding(finding: Finding, width: int) -> str:
     """A finding as lines: what is found, and each command that helps on a line of its own, to be copied."""
-    says, *commands = re.split(r'(?<= with:) ', finding.says)
-    start, indent = f'{finding.level.value:<6}{finding.what}: ', ' ' * 6
+    concerns = f' [{finding.concerns}]' if finding.concerns and finding.level is not Level.OK else ''
+    says, *commands = re.split(r'(?<= with:) ', finding.says + concerns)
+    start, indent = f'{finding.level.value:<{_COLUMN}}{finding.what}: ', ' ' * _COLUMN
     options: dict[str, Any] = {'subsequent_indent': indent, 'break_long_words': False, 'break_on_hyphens': False}
     lines = textwrap.wrap(says, width, initial_indent=start, **options)
     for text in commands:
@@ -232,14 +240,61 @@ def show_finding(finding: Finding, width: int) -> str:
     return '\n'.join(lines)
 
 
-def run_doctor() -> int:
-    """Prints every finding; returns 1 if one is a fault, else 0."""
-    checks = (check_versions, check_registry, check_running, check_data, check_encoders, check_optional)
-    width = Console().width
-    faults = 0
-    with Console(stderr=True).status('looking'):
-        for check in checks:
-            for finding in check():
-                faults += finding.level is Level.FAULT
-                print(clean_text(show_finding(finding, width)))
-    return 1 if faults else 0
+def look_at_machine() -> Iterator[Finding]:
+    """Everything about this machine."""
+    for check in (check_versions, check_registry, check_running, check_data, check_encoders, check_optional):
+        yield from check()
+
+
+def _key(variable: str) -> str:
+    """The key that an environment variable holds; of several with commas the first, '' if there is none."""
+    key = os.environ.get(variable, '').partition(',')[0].strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ValueError(f'${variable} holds no key: there are characters in it that a header cannot have')
+    return key
+
+
+def run_doctor(
+    endpoint: Annotated[
+        str | None, typer.Option(metavar='URL', help='Look at an OpenAI-compatible server instead: its base URL.')
+    ] = None,
+    model: Annotated[str | None, typer.Option(metavar='NAME', help='The model on that server.')] = None,
+    key_env: Annotated[
+        str, typer.Option(metavar='VARIABLE', help="Where the server's key is, in the environment.")
+    ] = 'OPENAI_API_KEY',
+    calls: Annotated[bool, typer.Option(help='Look at function calling, too.')] = True,
+    at_once: Annotated[int, typer.Option(min=1, max=1024, help='Requests at the same time, for one look.')] = 16,
+    long_prompt: Annotated[int, typer.Option(min=0, help='Tokens of the one long prompt; 0 sends none.')] = 6000,
+    timeout: Annotated[float, typer.Option(min=1, help='Seconds per request at most.')] = 60,
+    json_out: JsonOption = None,
+) -> int:
+    """Prints every finding; returns 1 if one is a fault, else 0.
+
+    Raises:
+        ValueError: Only one of ``endpoint`` and ``model`` is given, or they are none.
+        OSError: ``json_out`` cannot be written.
+    """
+    check_outputs(json_out, None)
+    server: Endpoint | None = None
+    if endpoint or model:
+        if not endpoint or not model or not endpoint.startswith(('http://', 'https://')):
+            raise ValueError('a server needs --endpoint http://HOST:PORT/v1 and --model NAME')
+        server = Endpoint(endpoint, model, _key(key_env), timeout)
+    width, findings = Console().width, []
+    with Console(stderr=True).status('looking'), closing(server) if server else nullcontext():
+        for finding in probe(server, calls, at_once, long_prompt) if server else look_at_machine():
+            findings.append(finding)
+            if json_out != STDOUT:
+                print(clean_text(show_finding(finding, width)), flush=True)
+    if server and json_out != STDOUT:
+        tokens = f'{server.prompt_tokens} + {server.completion_tokens} tokens, as the server counts them'
+        print(f'{server.requests} requests; {tokens}')
+    _write(findings, server, json_out)
+    return int(any(finding.level is Level.FAULT for finding in findings))
+
+
+def _write(findings: Sequence[Finding], server: Endpoint | None, json_out: str | None) -> None:
+    rows = [{**asdict(finding), 'level': finding.level.value.lower()} for finding in findings]
+    counts = ('model', 'requests', 'prompt_tokens', 'completion_tokens')
+    asked = {'endpoint': server.shown, **{name: getattr(server, name) for name in counts}} if server else {}
+    write_outputs({**asked, 'findings': rows}, (), json_out, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from importlib import metadata
@@ -22,6 +23,7 @@ from opencompass_tooleval.cli.doctor import (
     check_versions,
     show_finding,
 )
+from tests.api.scripted_server import KEY, Script, serving
 from tests.cli.conftest import Command, demo_file
 from tests.conftest import ROOT
 
@@ -213,8 +215,8 @@ def test_a_chat_model_is_no_encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_commands_stand_on_lines_of_their_own() -> None:
     finding = Finding(Level.FAULT, 'data', f'lost; fetch it with: hf download a/b  (or {"set X " * 12})')
     lines = show_finding(finding, 60).splitlines()
-    assert lines[:2] == ['FAULT data: lost; fetch it with:', '          hf download a/b']
-    assert lines[2].startswith('      (or set X set') and all(len(line) <= 60 for line in lines)
+    assert lines[:2] == ['FAULT   data: lost; fetch it with:', '            hf download a/b']
+    assert lines[2].startswith('        (or set X set') and all(len(line) <= 60 for line in lines)
 
 
 def test_no_encoder_at_all(monkeypatch: pytest.MonkeyPatch, empty_hub: None) -> None:
@@ -258,5 +260,51 @@ def test_command_with_a_fault(tooleval: Command, monkeypatch: pytest.MonkeyPatch
     outcome = tooleval('doctor')
     assert outcome.code == 1
     assert outcome.out.count('FAULT') == 1
-    said = "2.3.0: OpenCompass needs NumPy 1; mend it with:\n          pip install 'numpy>=1.26,<2'\n"
+    said = "2.3.0: OpenCompass needs NumPy 1; mend it with:\n            pip install 'numpy>=1.26,<2'\n"
     assert said in outcome.out
+
+
+def test_a_server_is_looked_at_instead(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('SOME_KEY', KEY)
+    with serving(Script()) as url:
+        outcome = tooleval('doctor', '--endpoint', url, '--model', 'tiny', '--key-env', 'SOME_KEY', '--at-once', 2)
+        assert (outcome.code, outcome.err) == (0, '')
+        lines = outcome.out.splitlines()
+        assert lines[0] == f'ok      reachable: {url} answers'
+        assert all(line.startswith('ok      ') for line in lines[:-1]) and len(lines) == 17
+        assert lines[-1].startswith('14 requests; ')
+        assert KEY not in outcome.out
+        outcome = tooleval('doctor', '--endpoint', url, '--model', 'tiny')
+    assert outcome.code == 1 and 'FAULT   key: ' in outcome.out
+
+
+def test_a_fault_of_a_server(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    class NoCalls(Script):
+        def called(self, cities: list[str]) -> dict[str, object]:
+            return {'content': '<tool_call>{"name": "get_weather"}</tool_call>'}
+
+    monkeypatch.setenv('OPENAI_API_KEY', f'{KEY},another')
+    with serving(NoCalls()) as url:
+        outcome = tooleval('doctor', '--endpoint', url, '--model', 'tiny', '--json', '-')
+        written = json.loads(outcome.out)
+        assert outcome.code == 1
+        assert [row['level'] for row in written['findings'] if row['what'] == 'forced call'] == ['fault']
+        assert (written['endpoint'], written['model']) == (url, 'tiny') and written['requests'] == 28
+        outcome = tooleval('doctor', '--endpoint', url, '--model', 'tiny')
+        assert '--tool-call-parser NAME [data sets by function calling (-fc)]' in outcome.out
+        assert tooleval('doctor', '--endpoint', url, '--model', 'tiny', '--no-calls').code == 0
+
+
+@pytest.mark.parametrize(
+    'arguments', [('--endpoint', 'http://a/v1'), ('--model', 'a'), ('--endpoint', 'a', '--model', 'a')]
+)
+def test_a_server_without_its_model(tooleval: Command, arguments: tuple[str, ...]) -> None:
+    outcome = tooleval('doctor', *arguments)
+    assert (outcome.code, outcome.out) == (1, '')
+    assert outcome.err == 'tooleval: a server needs --endpoint http://HOST:PORT/v1 and --model NAME\n'
+
+
+def test_what_is_no_key(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('OPENAI_API_KEY', 'schlüssel')
+    outcome = tooleval('doctor', '--endpoint', 'http://127.0.0.1:9/v1', '--model', 'a')
+    assert outcome.code == 1 and outcome.err.startswith('tooleval: $OPENAI_API_KEY holds no key')

@@ -11,9 +11,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from opencompass.models.openai_api import OAI_REASONING_MODEL_LIST
 from opencompass.utils.prompt import PromptList
 
 from opencompass_tooleval.api.failure import MAX_WAIT
+from opencompass_tooleval.api.probe_answers import REASONING_MODELS
 from opencompass_tooleval.api.redaction import EXCERPT_CHARS
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.host import api_model
@@ -367,3 +369,7 @@ def test_a_model_leaves_no_thread_that_counts_its_requests(canned_server: ModelS
     assert make_model(canned_server).generate(prompts(3), 16) == [ANSWER] * 3
     left = [thread.name for thread in set(threading.enumerate()) - before]
     assert [name for name in left if '_add_tokens' in name] == []
+
+
+def test_models_that_take_no_limit_are_those_that_doctor_knows() -> None:
+    assert list(REASONING_MODELS) == OAI_REASONING_MODEL_LIST

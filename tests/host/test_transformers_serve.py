@@ -7,27 +7,31 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
 import pytest
 from opencompass.utils.prompt import PromptList
 
+from opencompass_tooleval.api.endpoint import Endpoint
+from opencompass_tooleval.api.probe import probe
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.finding import Level
 from opencompass_tooleval.host.api_model import ToolEvalOpenAI
 
 serving = pytest.importorskip('transformers.commands.serving', reason='no transformers serve in this version')
 
 
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[str]:
+@pytest.fixture(scope='module')
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Its base URL."""
     if not serving.serve_dependencies_available:
         pytest.skip('what transformers serve needs is not installed')
     with socket.create_server(('127.0.0.1', 0)) as taken:
         port = taken.getsockname()[1]
     command = [sys.executable, '-m', 'transformers.commands.transformers_cli', 'serve', '--device', 'cpu']
-    log = tmp_path / 'serve.log'
+    log = tmp_path_factory.mktemp('serve') / 'serve.log'
     with log.open('wb') as stream:
         process = subprocess.Popen([*command, '--port', str(port)], stdout=stream, stderr=stream)
     try:
@@ -61,3 +65,18 @@ def test_its_streams_are_answers(served: str, tiny_model: Path) -> None:
         assert isinstance(answer, Answer)
         assert answer and (answer.reason, answer.finish) == (None, 'stop')
     assert first != second
+
+
+def test_doctor_finds_what_it_cannot_do(served: str, tiny_model: Path) -> None:
+    with closing(Endpoint(served, str(tiny_model), timeout=300, seconds=1500)) as endpoint:
+        found = {finding.what: finding for finding in probe(endpoint, at_once=4, long_prompt=1000)}
+    levels = {what: finding.level for what, finding in found.items()}
+    for what in ('reachable', 'key', 'answer', 'thoughts', 'concurrency'):
+        assert levels[what] is Level.OK, found[what]
+    assert levels['model'] is Level.UNKNOWN and 'is not listed' in found['model'].says
+    assert levels['usage'] is Level.UNKNOWN and 'streams although nobody asked' in found['usage'].says
+    assert levels['context'] is Level.UNKNOWN
+    # The model's template has no tools and refuses the role tool.
+    assert levels['call of its own'] is Level.FAULT and 'no call came' in found['call of its own'].says
+    assert levels['role tool'] is Level.FAULT
+    assert found['n'].says.startswith(('refused', 'ignored'))
