@@ -271,12 +271,12 @@ class _Echo(Endpoint):
     def get(self, path: str, key: str | None = None, url: str = '') -> Any:
         return {'data': [{'id': self.text}]}
 
-    def ask_all(self, questions: Sequence[Any], **settings: Any) -> list[RawReply | Failure]:
+    def ask_all(
+        self, questions: Sequence[Any], within: float | None = None, **settings: Any
+    ) -> list[RawReply | Failure]:
         message = {'content': self.text, 'reasoning': self.text}
-        calls = (
-            {'tool_calls': [{'function': {'name': self.text, 'arguments': self.text}}]} if 'tools' in settings else {}
-        )
-        reply = RawReply({**message, **calls}, None, {})
+        calls = [{'function': {'name': self.text, 'arguments': self.text}}] if 'tools' in settings else []
+        reply = RawReply({**message, 'tool_calls': calls}, None, self.text, {})
         refusal = failure_of_status(400, {}, self.text)
         return [refusal if 'stop' in settings else reply for _ in questions]
 

@@ -15,6 +15,7 @@ from opencompass_tooleval.api.redaction import excerpt, redact, remember_keys
 from opencompass_tooleval.api.reply import read_message
 from opencompass_tooleval.api.transport import BoundedClient, UnreadableReplyError, run_within
 from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.usage import whole_number
 
 _LONGEST_PAUSE = 10.0
 _SECONDS_TO_CONNECT = 20.0
@@ -24,12 +25,6 @@ _SLACK = 300.0
 
 _AGAIN = ('infra:rate_limit', 'infra:server', 'infra:connection')
 _MAX_FINISH = 32
-_MOST_TOKENS = 10**12
-
-
-def token_count(value: Any) -> int | None:
-    """A number of tokens as a server says it; None if it is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS else None
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -43,11 +38,13 @@ class RawReply:
     Attributes:
         message: Of the first choice; put together if it was streamed.
         finish: Its ``finish_reason``; None if that is no text.
+        usage: As it came.
         body: The whole object; empty for a stream.
     """
 
     message: Mapping[str, Any]
     finish: str | None
+    usage: Any
     body: Mapping[str, Any]
 
     @property
@@ -70,7 +67,7 @@ class RawReply:
 
     def tokens(self, kind: str) -> int | None:
         """What ``usage`` says of ``prompt`` or ``completion``; None if it says nothing."""
-        return token_count(_mapping(self.body.get('usage')).get(f'{kind}_tokens'))
+        return whole_number(_mapping(self.usage).get(f'{kind}_tokens'))
 
 
 @dataclass
@@ -135,27 +132,34 @@ class Endpoint:
         except ValueError:
             raise Failure('infra:bad_response', f'no JSON: {excerpt(response.text)}') from None
 
-    def ask(self, messages: Sequence[Mapping[str, Any]], **settings: Any) -> RawReply:
+    def ask(self, messages: Sequence[Mapping[str, Any]], within: float | None = None, **settings: Any) -> RawReply:
         """Asks for a chat completion, once more where that may help: a server is busy, a connection broke.
+
+        Args:
+            messages: The conversation.
+            within: Seconds at most, if fewer than ``timeout``.
+            settings: What else the request says.
 
         Raises:
             Failure: No message came.
         """
-        reply = self.ask_all([messages], **settings)[0]
+        reply = self.ask_all([messages], within, **settings)[0]
         if isinstance(reply, Failure) and reply.again and reply.reason in _AGAIN:
             time.sleep(max(0.0, min(_LONGEST_PAUSE, 1.0 if reply.wait is None else reply.wait, self._left)))
-            reply = self.ask_all([messages], **settings)[0]
+            reply = self.ask_all([messages], within, **settings)[0]
         if isinstance(reply, Failure):
             raise reply
         return reply
 
-    def ask_all(self, questions: Sequence[Sequence[Mapping[str, Any]]], **settings: Any) -> list[RawReply | Failure]:
+    def ask_all(
+        self, questions: Sequence[Sequence[Mapping[str, Any]]], within: float | None = None, **settings: Any
+    ) -> list[RawReply | Failure]:
         """Asks all at the same time, each once; the replies are in the order of the questions."""
         url, headers = _url(self.url, 'chat/completions'), self._headers(None)
         bodies = [{'model': self.model, 'messages': list(messages), **settings} for messages in questions]
         try:
             requests = [httpx.Request('POST', url, headers=headers, json=body) for body in bodies]
-            return [self._read(response) for response in self._exchange(requests)]
+            return [self._read(response) for response in self._exchange(requests, within)]
         except Failure as failure:
             return [failure for _ in questions]
 
@@ -167,8 +171,10 @@ class Endpoint:
         key = self.key if key is None else key
         return {'Authorization': f'Bearer {key}'} if key else {}
 
-    def _exchange(self, requests: Sequence[httpx.Request]) -> list[httpx.Response | Failure]:
-        timeout = min(self.timeout, self._left)
+    def _exchange(
+        self, requests: Sequence[httpx.Request], within: float | None = None
+    ) -> list[httpx.Response | Failure]:
+        timeout = min(self.timeout, self._left, self.timeout if within is None else within)
         if timeout <= 0:
             raise Failure('infra:timeout', f'not asked: {self.seconds:g} s are over', again=False)
         self.requests += len(requests)
@@ -181,14 +187,15 @@ class Endpoint:
         try:
             response = _checked(response)
             content_type = response.headers.get('content-type', '')
-            message, finish = read_message(response.content, content_type)
+            read = read_message(response.content, content_type)
         except Failure as failure:
             return failure
         try:
             body = _mapping(load_json(response.content, bounded=True))
         except ValueError:  # a stream
             body = {}
-        reply = RawReply(message, finish[:_MAX_FINISH] if isinstance(finish, str) else None, body)
+        finish = read.finish[:_MAX_FINISH] if isinstance(read.finish, str) else None
+        reply = RawReply(read.message, finish, read.usage, body)
         self.prompt_tokens += reply.tokens('prompt') or 0
         self.completion_tokens += reply.tokens('completion') or 0
         return reply

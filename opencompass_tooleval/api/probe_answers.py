@@ -151,7 +151,7 @@ def check_system_role(probed: Probed) -> Iterator[Finding]:
         return
     if _SYSTEM_WORD in spoken(reply.text):
         yield Finding(Level.OK, 'system role', 'taken and heeded')
-    elif probed.is_dropped(reply):
+    elif probed.is_dropped(reply, QUESTION):
         says = "taken, but the chat template leaves it out. For T-Eval set system_role='user' in the prompt template"
         yield Finding(Level.FAULT, 'system role', says)
     else:

@@ -78,8 +78,7 @@ def check_forced(probed: Probed) -> Iterator[Finding]:
         yield Finding(Level.UNKNOWN, what, f'refused: {failure.words}')
         return
     found = _found(what, reply)
-    if found and found.level is Level.OK:
-        probed.with_tool = reply
+    probed.calls_if_forced = found is not None and found.level is Level.OK
     yield found or Finding(Level.UNKNOWN, what, 'tool_choice is not kept to: no call came')
 
 
@@ -99,20 +98,17 @@ def check_auto(probed: Probed) -> Iterator[Finding]:
             yield Finding(Level.FAULT, what, f'tools are refused: {other.words}; {_PARSER}')
             return
         yield Finding(Level.UNKNOWN, 'tool_choice', "'auto' is refused; leave tool_choice out")
-    if probed.is_dropped(reply):
-        says = 'the chat template leaves tools out: take the data sets with tools in the prompt'
-        yield Finding(Level.FAULT, what, says)
-        return
     found = _found(what, reply)
     if found:
         yield found
-    elif probed.with_tool:
+    elif probed.is_dropped(reply, _QUESTION):
+        says = 'the chat template leaves tools out: take the data sets with tools in the prompt'
+        yield Finding(Level.FAULT, what, says)
+    elif probed.calls_if_forced:
         yield Finding(Level.UNKNOWN, what, 'the model chose not to call, though a forced call comes back')
     else:
         says = f'no call came, forced or not, and no text that looks like one: if the model can call, {_PARSER}'
         yield Finding(Level.FAULT, what, says)
-    if reply.functions:
-        probed.with_tool = reply
 
 
 def check_several(probed: Probed) -> Iterator[Finding]:
@@ -144,8 +140,8 @@ def check_tool_role(probed: Probed) -> Iterator[Finding]:
     result = f'{{"degrees": {_DEGREES}, "wind": "none", "rain": false}}'
     rounds: list[Message] = [
         user('What is the weather in Paris today? Reply with the degrees.'),
-        {'role': 'assistant', 'content': '', 'tool_calls': [call]},
-        {'role': 'tool', 'tool_call_id': _ID, 'name': _NAME, 'content': result},
+        {'role': 'assistant', 'content': None, 'tool_calls': [call]},
+        {'role': 'tool', 'tool_call_id': _ID, 'content': result},
     ]
     try:
         reply = _with_tool(probed, *rounds)
@@ -154,10 +150,9 @@ def check_tool_role(probed: Probed) -> Iterator[Finding]:
             raise
         yield Finding(Level.FAULT, what, f'refused: {failure.words}')
         return
-    before, after = (probed.with_tool.tokens('prompt') if probed.with_tool else None), reply.tokens('prompt')
     if _DEGREES in spoken(reply.text):
         yield Finding(Level.OK, what, 'taken, and the result is used')
-    elif probed.is_dropped(reply) or (before and after and after <= before):
+    elif probed.is_dropped(reply, rounds[0], tools=[_TOOL]):
         yield Finding(Level.FAULT, what, 'taken, but the chat template leaves calls and results out')
     else:
         yield Finding(Level.UNKNOWN, what, 'taken; the answer does not show whether the model saw the result')

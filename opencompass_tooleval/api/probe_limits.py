@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from opencompass_tooleval.api.endpoint import token_count
 from opencompass_tooleval.api.failure import Failure
 from opencompass_tooleval.api.probed import QUESTION, Probed, user
 from opencompass_tooleval.core.answer import spoken
 from opencompass_tooleval.core.finding import Finding, Level
+from opencompass_tooleval.core.usage import whole_number
 
 _NAMES = ('max_model_len', 'context_length', 'context_window', 'max_context_length', 'max_seq_len', 'n_ctx')
 """Of vLLM and SGLang; OpenRouter and Together; Groq; Mistral and LM Studio; llama.cpp (in ``meta``)."""
@@ -19,6 +19,7 @@ _HUGE = 100_000_000
 _OF_ERROR = re.compile(
     r'(?:context\s(?:length|window|size)|max_model_len|n_ctx)\D{0,40}?(\d{3,9})', re.IGNORECASE
 )  # "This model's maximum context length is 4096 tokens. However, you requested 100000012 tokens"
+_SECONDS_TO_REFUSE = 15.0
 _STOPS = ['\n', ' ', '.', ',']
 _WORD = 'PELICAN'
 _ROOM = 200
@@ -52,7 +53,7 @@ def _listed_context(row: Any) -> int | None:
         return None
     for part in (row, row.get('meta'), row.get('top_provider')):
         if isinstance(part, Mapping):
-            numbers = (token_count(part.get(name)) for name in _NAMES)
+            numbers = (whole_number(part.get(name)) for name in _NAMES)
             length = next((number for number in numbers if number), None)
             if length:
                 return length
@@ -74,8 +75,8 @@ def check_context(probed: Probed) -> Iterator[Finding]:
 
 def _refused_context(probed: Probed) -> int | None:
     try:
-        # A server that takes any limit ends at the first word.
-        probed.ask(QUESTION, tokens=_HUGE, stop=_STOPS)
+        # A server that takes any limit ends at the first word; `transformers serve` 4.57 hangs because of `stop`.
+        probed.ask(QUESTION, tokens=_HUGE, stop=_STOPS, within=_SECONDS_TO_REFUSE)
     except Failure as failure:
         match = _OF_ERROR.search(failure.words)
         return int(match[1]) if match and int(match[1]) < _HUGE else None

@@ -10,6 +10,8 @@ from opencompass_tooleval.api.endpoint import Endpoint, RawReply
 MAX_OUT_LEN = 512
 """Tokens that most data sets let a model answer with: the published setting."""
 
+_FEW_TOKENS = 8
+
 Message = dict[str, Any]
 
 
@@ -33,7 +35,7 @@ class Probed:
         settings: Sent with every question; what the server refuses is left out.
         limit: What the limit of tokens is called: ``max_tokens``.
         plain: The reply to :data:`QUESTION`.
-        with_tool: The reply to a question with a tool.
+        calls_if_forced: Whether a call came back that was demanded.
         context: Tokens of the context, once known.
     """
 
@@ -44,7 +46,7 @@ class Probed:
     settings: dict[str, Any] = field(default_factory=lambda: {'temperature': 0})
     limit: str = 'max_tokens'
     plain: RawReply | None = None
-    with_tool: RawReply | None = None
+    calls_if_forced: bool = False
     context: int | None = None
 
     def ask(self, *messages: Message, tokens: int = MAX_OUT_LEN, **settings: Any) -> RawReply:
@@ -55,10 +57,21 @@ class Probed:
         """
         return self.endpoint.ask(messages, **{**self.settings, self.limit: tokens, **settings})
 
-    def is_dropped(self, reply: RawReply) -> bool:
-        """Whether what a request had more than :data:`QUESTION`, which is the shorter, did not reach the model.
+    def is_dropped(self, reply: RawReply, *messages: Message, **settings: Any) -> bool:
+        """Whether what a request had more than another did not reach the model; the other is sent to find out.
 
         Chat templates drop what they do not know without a word; the tokens of the prompt tell.
+
+        Args:
+            reply: To the request that had more.
+            messages: Of the other.
+            settings: Of the other.
+
+        Raises:
+            Failure: No message came.
         """
-        more, less = reply.tokens('prompt'), self.plain.tokens('prompt') if self.plain else None
-        return more is not None and less is not None and 0 < more <= less
+        more = reply.tokens('prompt')
+        if not more:
+            return False
+        less = self.ask(*messages, tokens=_FEW_TOKENS, **settings).tokens('prompt')
+        return bool(less and more <= less)
