@@ -7,8 +7,23 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Protocol
 
 from opencompass_tooleval.api.failure import MAX_WAIT, Failure
+
+
+class OwnServer(Protocol):
+    """A server that this process itself started, or will."""
+
+    def prepare(self, stop: threading.Event) -> None:
+        """Called before every try, by many threads at once; returns when the server can be asked, or ``stop`` is set.
+
+        Raises:
+            Failure: It cannot be asked any more; it ends the task.
+        """
+
+    def is_lost(self) -> bool:
+        """Called after a failed connection: whether the server has ended, so that nobody need wait for it."""
 
 
 class Outage:
@@ -22,6 +37,8 @@ class Outage:
         logger: Where each pause is logged.
 
     Attributes:
+        server: As above.
+        own_server: What runs the server, if that is this process.
         tell: Takes what is waited for, for those who look at the run; '' once that is over. Its errors are
             ignored.
     """
@@ -35,7 +52,8 @@ class Outage:
         logger: logging.Logger,
     ) -> None:
         self.tell: Callable[[str], None] = lambda text: None
-        self._server = server
+        self.own_server: OwnServer | None = None
+        self.server = server
         self._limit = limit
         self._patience = patience
         self._first_pause = first_pause
@@ -60,14 +78,15 @@ class Outage:
         with self._changed:
             if self._is_on:
                 gone = time.monotonic() - self._first_failure
-                self._logger.warning(f'{self._server}: reached again after {gone:.0f} s')
-                self._tell('')
+                self._logger.warning(f'{self.server}: reached again after {gone:.0f} s')
+                self.announce('')
             self._failures = self._looks = 0
             self._looking = None
             self._changed.notify_all()
 
     def missed(self, words: str) -> bool:
         """To be called when no server was reached; returns whether it is taken for gone, so that the try is no try."""
+        is_lost = self.own_server is not None and self.own_server.is_lost()
         with self._changed:
             if not self._failures:
                 self._first_failure = time.monotonic()
@@ -76,7 +95,7 @@ class Outage:
             if self._looking == threading.get_ident():
                 self._looking = None
                 self._changed.notify_all()
-            return self._is_on
+            return self._is_on or is_lost
 
     def wait(self, stop: threading.Event) -> None:
         """Returns when a request may be tried; while the server is gone that is one at a time, after a pause.
@@ -85,8 +104,10 @@ class Outage:
             stop: Ends the waiting.
 
         Raises:
-            Failure: The patience is over; it ends the task.
+            Failure: The patience is over, or a server of this process has ended; it ends the task.
         """
+        if self.own_server is not None:
+            self.own_server.prepare(stop)
         with self._changed:
             while self._is_on and not stop.is_set():
                 if self._looking is None:
@@ -110,12 +131,13 @@ class Outage:
         growing = self._first_pause * float(1 << min(self._looks, 16))
         pause = min(MAX_WAIT, growing, max(0.0, self._patience - gone))
         self._looks += 1
-        text = f'{self._server} has not been reached for {gone:.0f} s, waiting up to {self._patience:.0f} s'
+        text = f'{self.server} has not been reached for {gone:.0f} s, waiting up to {self._patience:.0f} s'
         self._logger.warning(f'{text}, next try in {pause:.0f} s ({self._last_words})')
-        self._tell(text)
+        self.announce(text)
         return pause
 
-    def _tell(self, text: str) -> None:
+    def announce(self, text: str) -> None:
+        """Tells what is waited for; '' once that is over."""
         with suppress(OSError, ValueError):  # a full disk, or a file that is closed: what is told is for people
             self.tell(text)
 

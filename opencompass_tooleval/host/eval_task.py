@@ -47,6 +47,7 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         Raises:
             TaskFailedError: Some failed.
         """
+        self.place_engine_log()
         self._failures = Failures()
         super().run()
         self._failures.check()

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opencompass.registry import ICL_EVALUATORS, TASKS
+from opencompass.registry import ICL_EVALUATORS, MODELS, TASKS
 from opencompass.tasks import OpenICLInferTask, openicl_infer
 from opencompass.utils import (
     build_model_from_cfg,
@@ -20,6 +20,7 @@ from opencompass.utils import (
 
 from opencompass_tooleval.api.outage import Outage
 from opencompass_tooleval.host.same_answers import why_same_answers
+from opencompass_tooleval.host.served_model import ToolEvalServed
 from opencompass_tooleval.host.task import CommandOfTask, Failures
 from opencompass_tooleval.sweep.lock import exclusive, lock_path
 from opencompass_tooleval.sweep.shards import check_runs
@@ -57,6 +58,13 @@ def warn_of_same_answers(model: Any, dataset_cfg: Mapping[str, Any]) -> None:
         )
 
 
+def _is_served(model_cfg: Mapping[str, Any]) -> bool:
+    """Whether a model's server is started by its task."""
+    kind = model_cfg['type']
+    kind = kind if isinstance(kind, type) else MODELS.get(str(kind))
+    return isinstance(kind, type) and issubclass(kind, ToolEvalServed)
+
+
 @TASKS.register_module()
 class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
     """OpenCompass's :class:`OpenICLInferTask`, whose later data sets survive a failing one.
@@ -68,12 +76,34 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
     stage = 'infer'
     script = openicl_infer.__file__
 
+    def get_command(self, cfg_path: str, template: str) -> str:
+        """The command that runs this task; torchrun has no part in one whose GPUs belong to an engine."""
+        gpus = self.num_gpus
+        if _is_served(self.model_cfgs[0]):
+            self.num_gpus = 0
+        try:
+            return super().get_command(cfg_path, template)
+        finally:
+            self.num_gpus = gpus
+
     def run(self, cur_model: Any = None, cur_model_abbr: str | None = None) -> None:
         """Runs the data sets one by one, each model loaded once.
 
         Raises:
             TaskFailedError: Some data sets failed. A model that cannot be loaded ends the task at once.
         """
+        self.place_engine_log()
+        try:
+            self._run_all(cur_model, cur_model_abbr)
+        finally:
+            self._close_engine()
+
+    def _close_engine(self) -> None:
+        model = getattr(self, 'model', None)
+        if isinstance(model, ToolEvalServed):
+            model.close()  # here, not at the end of the process: its GPUs are wanted
+
+    def _run_all(self, cur_model: Any, cur_model_abbr: str | None) -> None:
         failures = Failures()
         self.model, loaded = cur_model, cur_model_abbr
         tasks = zip(self.cfg['models'], self.cfg['datasets'], strict=True)
@@ -82,6 +112,7 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         for model_cfg, dataset_cfg in pairs:
             abbr = model_abbr_from_cfg(model_cfg)
             if abbr != loaded:
+                self._close_engine()
                 self.model, loaded = build_model_from_cfg(model_cfg), abbr
             self.model_cfgs, self.dataset_cfgs = [model_cfg], [[dataset_cfg]]
             failures.attempt(partial(super().run, self.model, loaded), dataset_cfg)

@@ -21,6 +21,7 @@ MODULES = (
     'host.local_runner',
     'host.partitioner',
     'host.rounds_inferencer',
+    'host.served_model',
     'slurm.runner',
     'host.summarizer',
     'teval.adapter',
@@ -53,7 +54,7 @@ REGISTERED = {
     'PARTITIONERS': ('ToolEvalNumWorkerPartitioner',),
     'TASKS': ('ToolEvalInferTask', 'ToolEvalEvalTask'),
     'RUNNERS': ('SlurmArrayRunner', 'ToolEvalLocalRunner'),
-    'MODELS': ('ReplayModel', 'OracleModel', 'ToolEvalOpenAI'),
+    'MODELS': ('ReplayModel', 'OracleModel', 'ToolEvalOpenAI', 'ToolEvalServed'),
 }
 """Registry -> names. OpenCompass overwrites a name silently, so a test asserts that these were free."""
 

@@ -9,6 +9,7 @@ from typing import Any
 from opencompass.utils import dataset_abbr_from_cfg, get_logger
 
 from opencompass_tooleval.host.literal_keys import warn_of_literal_keys
+from opencompass_tooleval.host.served_model import ToolEvalServed
 from opencompass_tooleval.host.task_process import as_module, shell_word
 from opencompass_tooleval.sweep.lock import hold_sweep
 
@@ -53,6 +54,10 @@ class CommandOfTask:
 
     script: str
     """OpenCompass's own script for that."""
+
+    def place_engine_log(self) -> None:
+        """Has engines that this process starts, of a model or of a judge, log beside the task's log."""
+        ToolEvalServed.log = Path(self.get_log_path('engine.log'))  # type: ignore[attr-defined]
 
     def get_command(self, cfg_path: str, template: str) -> str:
         """The command that runs this task.

@@ -1,0 +1,160 @@
+"""Runs a command, and takes it down with all that it started once nobody wants it any more.
+
+``python -I -S engine_guard.py``, in a session of its own, with a pipe as its input: a line of JSON says the command
+(``words``), its whole environment (``env``) and the seconds between SIGTERM and SIGKILL (``grace``), so that no key
+stands on a command line. The command is taken down when the pipe is closed, which the kernel does for a process that is
+killed, when the process that started this one is gone, and on SIGTERM, SIGINT and SIGHUP. What it started and left
+behind, also in sessions of their own, ends with it. The exit status is that of the command, as shells say it.
+
+A program that imports nothing of the package: it starts in a moment, and outlives the process that loaded OpenCompass.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+
+NOT_STARTED = 127
+_LOOK_EVERY = 0.5
+_PAUSE = 0.05
+_SECONDS_TO_DIE = 10.0
+# <sys/prctl.h>
+_SET_PARENT_DEATH_SIGNAL = 1
+_SET_CHILD_SUBREAPER = 36
+
+
+def _prctl(option: int, value: int) -> None:
+    """Sets an attribute of this process, where there are such (Linux)."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _descendants() -> list[int]:
+    """Ids of all processes that this one started, directly or not, and that have not ended."""
+    parents: dict[int, int] = {}
+    for stat in Path('/proc').glob('[0-9]*/stat'):
+        with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
+            # A program's name may hold blanks and brackets.
+            state, parent = stat.read_text(encoding='utf-8', errors='replace').rpartition(')')[2].split()[:2]
+            if state not in 'ZX':
+                parents[int(stat.parent.name)] = int(parent)
+    found: list[int] = []
+    level = {os.getpid()}
+    while level:
+        level = {process for process, parent in parents.items() if parent in level}
+        found += level
+    return found
+
+
+class Guard:
+    """The life of one command.
+
+    Args:
+        words: The command.
+        env: Its environment.
+        grace: Seconds between SIGTERM and SIGKILL.
+    """
+
+    def __init__(self, words: list[str], env: dict[str, str], grace: float) -> None:
+        self._words = words
+        self._env = env
+        self._grace = grace
+        self._starter = os.getppid()
+        self._is_told = False
+        self._child = 0
+        self._status: int | None = None
+
+    def run(self) -> int:
+        """Returns the exit status of the command, once nothing of it is left."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._note)
+        # A handler, since a signal that is ignored would be ignored by the command, too. It ends a pause.
+        for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD):
+            signal.signal(number, lambda *_: None)
+        _prctl(_SET_CHILD_SUBREAPER, 1)
+        wakeup, written = os.pipe()
+        os.set_blocking(written, False)
+        signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+        try:
+            child = subprocess.Popen(
+                self._words, env=self._env, stdin=subprocess.DEVNULL, preexec_fn=self._end_with_guard
+            )
+        except OSError as error:
+            print(f'{self._words[0]}: {error.strerror}', flush=True)
+            return NOT_STARTED
+        self._child = child.pid
+        while self._status is None and self._is_wanted(wakeup):
+            self._bury()
+        self._end_all(self._grace if self._status is None else 0.0)
+        child.returncode = status = self._status if self._status is not None else -signal.SIGKILL
+        return status if status >= 0 else 128 - status
+
+    @staticmethod
+    def _end_with_guard() -> None:
+        _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._is_told = True
+
+    def _is_wanted(self, wakeup: int) -> bool:
+        """Waits a little; whether the command is still to run."""
+        readable, _, _ = select.select([0, wakeup], [], [], _LOOK_EVERY)
+        if wakeup in readable:
+            os.read(wakeup, 4096)
+        # Forks of the starter may hold the pipe open.
+        return not (self._is_told or (0 in readable and not os.read(0, 1)) or os.getppid() != self._starter)
+
+    def _bury(self) -> None:
+        """Takes note of what has ended: the command, and orphans of it, which fall to this process."""
+        with suppress(ChildProcessError):
+            while True:
+                process, status = os.waitpid(-1, os.WNOHANG)
+                if not process:
+                    return
+                if process == self._child:
+                    self._status = os.waitstatus_to_exitcode(status)
+
+    def _end_all(self, grace: float) -> None:
+        for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, _SECONDS_TO_DIE)):
+            end = time.monotonic() + seconds
+            self._signal(number)
+            while self._is_anything_left():
+                if time.monotonic() >= end:
+                    break
+                time.sleep(_PAUSE)
+                if number == signal.SIGKILL:
+                    self._signal(number)  # what was started meanwhile
+
+    def _is_anything_left(self) -> bool:
+        self._bury()
+        return bool(_descendants()) or self._status is None
+
+    def _signal(self, number: int) -> None:
+        if self._status is None:
+            with suppress(OSError):
+                os.kill(self._child, number)
+        for process in _descendants():
+            if process != self._child:
+                with suppress(OSError):
+                    os.kill(process, number)
+
+
+def _first_line() -> bytes:
+    """The first line of the input; no more is read of it."""
+    line = b''
+    while not line.endswith(b'\n') and (piece := os.read(0, 1 << 16)):
+        line += piece
+    return line
+
+
+if __name__ == '__main__':
+    sys.exit(Guard(**json.loads(_first_line() or sys.exit(NOT_STARTED))).run())

@@ -1,0 +1,27 @@
+# LMDeploy, which each task starts on its own GPUs, in an environment of its own: '/envs/lmdeploy/bin/lmdeploy', say.
+# It takes a key on the command line alone, where everybody on the node would see it: it listens on loopback without one.
+from opencompass_tooleval.host.served_model import ToolEvalServed
+
+models = [
+    dict(
+        type=ToolEvalServed,
+        abbr='qwen2.5-7b-instruct-served-lmdeploy',
+        path='Qwen/Qwen2.5-7B-Instruct',
+        engine=dict(
+            command=[
+                *['lmdeploy', 'serve', 'api_server', '{model}', '--model-name', '{model}'],
+                *['--server-name', '{host}', '--server-port', '{port}', '--tp', '{gpus}', '--session-len', '16384'],
+                *['--enable-prefix-caching', '--tool-call-parser', 'qwen2d5'],
+            ],
+            health='/health',
+            startup=1800,
+        ),
+        temperature=0,
+        max_seq_len=16384,
+        max_out_len=512,
+        max_workers=64,
+        query_per_second=1000,
+        batch_size=256,
+        run_cfg=dict(num_gpus=1),
+    )
+]

@@ -1,0 +1,26 @@
+# `transformers serve` of this very environment (4.57: transformers[serving]), for a model that no other engine has. It
+# reads no key, answers one request after the other, and reads tool calls for Qwen's architectures alone.
+from opencompass_tooleval.host.served_model import ToolEvalServed
+
+models = [
+    dict(
+        type=ToolEvalServed,
+        abbr='qwen2.5-0.5b-instruct-served-transformers',
+        path='Qwen/Qwen2.5-0.5B-Instruct',
+        engine=dict(
+            command=[
+                *['transformers', 'serve', '--host', '{host}', '--port', '{port}'],
+                *['--force_model', '{model}', '--model_timeout', '86400'],
+            ],
+            health='/health',
+            startup=600,
+        ),
+        temperature=0,
+        max_seq_len=16384,
+        max_out_len=512,
+        max_workers=1,
+        query_per_second=1000,
+        batch_size=16,
+        run_cfg=dict(num_gpus=1),
+    )
+]

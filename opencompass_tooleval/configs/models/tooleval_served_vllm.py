@@ -1,0 +1,28 @@
+# vLLM, which each task starts on its own GPUs. It needs an environment of its own: '/envs/vllm/bin/vllm' instead of
+# 'vllm', or a container. The tool parser is that of Qwen2.5; leave the three words out for a model without tools.
+from opencompass_tooleval.host.served_model import ToolEvalServed
+
+models = [
+    dict(
+        type=ToolEvalServed,
+        abbr='qwen2.5-7b-instruct-served-vllm',
+        path='Qwen/Qwen2.5-7B-Instruct',
+        engine=dict(
+            command=[
+                *['vllm', 'serve', '{model}', '--host', '{host}', '--port', '{port}'],
+                *['--tensor-parallel-size', '{gpus}', '--max-model-len', '16384', '--generation-config', 'vllm'],
+                *['--enable-auto-tool-choice', '--tool-call-parser', 'hermes'],
+            ],
+            key_variable='VLLM_API_KEY',
+            health='/health',
+            startup=1800,
+        ),
+        temperature=0,
+        max_seq_len=16384,
+        max_out_len=512,
+        max_workers=64,
+        query_per_second=1000,
+        batch_size=256,
+        run_cfg=dict(num_gpus=1),
+    )
+]
