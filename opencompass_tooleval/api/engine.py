@@ -87,8 +87,8 @@ class Engine:
     this process ends in whatever way.
 
     Args:
-        command: Its words. ``{model}``, ``{host}``, ``{port}`` and ``{gpus}`` (those that are visible) are filled in;
-            no other brace means anything.
+        command: Its words. ``{model}``, ``{host}``, ``{port}``, ``{gpus}`` (how many are visible) and ``{python}`` (the
+            interpreter of this process) are filled in; no other brace means anything.
         model: What stands for ``{model}``.
         health: Path that answers with status 200 once the engine can be asked.
         startup: Seconds that it may take to get there.
@@ -197,7 +197,13 @@ class Engine:
 
     def _filled(self, text: str) -> str:
         # Not str.format: a word may be JSON.
-        places = {'host': HOST, 'port': self.port, 'gpus': visible_gpus(), 'model': self._model}
+        places = {
+            'host': HOST,
+            'port': self.port,
+            'gpus': visible_gpus(),
+            'python': sys.executable,
+            'model': self._model,
+        }
         for name, value in places.items():
             text = text.replace(f'{{{name}}}', str(value))
         return text
@@ -284,7 +290,8 @@ class Engine:
     def _with_last_lines(self, what: str) -> str:
         """A sentence with the line of the log that tells most, and then the last lines of the log."""
         lines = [line for line in map(excerpt, self._log_end().splitlines()[-_LAST_LINES:]) if line]
-        telling = next((line for line in reversed(lines) if 'rror' in line), lines[-1] if lines else 'it printed nothing')
+        last = lines[-1] if lines else 'it printed nothing'
+        telling = next((line for line in reversed(lines) if 'rror' in line), last)
         return '\n'.join([f'{what}: {telling} (log: {self.log})', *(f'  | {line}' for line in lines)])
 
     def stop(self) -> None:

@@ -60,7 +60,7 @@ def warn_of_same_answers(model: Any, dataset_cfg: Mapping[str, Any]) -> None:
 
 def _is_served(model_cfg: Mapping[str, Any]) -> bool:
     """Whether a model's server is started by its task."""
-    kind = model_cfg['type']
+    kind = model_cfg.get('type')
     kind = kind if isinstance(kind, type) else MODELS.get(str(kind))
     return isinstance(kind, type) and issubclass(kind, ToolEvalServed)
 
@@ -75,6 +75,7 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
 
     stage = 'infer'
     script = openicl_infer.__file__
+    num_gpus: int
 
     def get_command(self, cfg_path: str, template: str) -> str:
         """The command that runs this task; torchrun has no part in one whose GPUs belong to an engine."""

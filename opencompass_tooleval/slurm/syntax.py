@@ -12,12 +12,18 @@ from typing import NamedTuple
 ELEMENT_SCRIPT = """#!/bin/bash
 # One element of a job array: runs its command, then leaves the exit code in a file, unless it was told to stop.
 # It stops when its command has: else Slurm could take a job for over whose command still works.
+# On SIGUSR1, which "sbatch --signal=B:USR1@SECONDS" sends before the time limit, it has itself queued again: Slurm then
+# tells it to stop. No more than a hundred times, lest what never gets anywhere goes on for ever.
 stopped=
 trap stopped=1 TERM
+trap '[ "${SLURM_RESTART_COUNT:-0}" -ge 100 ] || scontrol requeue "$SLURM_JOB_ID"' USR1
 element=$1-$SLURM_ARRAY_TASK_ID
 rm -f "$element.exit"
 echo "slurm: job ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID on $SLURMD_NODENAME, restart ${SLURM_RESTART_COUNT:-0}"
-bash "$element.sh"
+bash "$element.sh" &
+# A trap waits for the end of a command in the foreground; and it ends a wait, but not the command.
+while wait $!; kill -0 $! 2>/dev/null; do :; done
+wait $!
 code=$?
 # Slurm signals one process after the other: the word to stop may come a moment after the command died of it.
 [ "$code" -le 128 ] || [ "$stopped" ] || sleep 1

@@ -1,5 +1,6 @@
 # LMDeploy, which each task starts on its own GPUs, in an environment of its own: '/envs/lmdeploy/bin/lmdeploy', say.
-# It takes a key on the command line alone, where everybody on the node would see it: it listens on loopback without one.
+# It takes a key on the command line alone, where everybody on the node would see it: it listens without one, on
+# loopback. The tool parser is that of Qwen2.5.
 from opencompass_tooleval.host.served_model import ToolEvalServed
 
 models = [

@@ -1,5 +1,6 @@
-# SGLang, which each task starts on its own GPUs, in an environment of its own: name its interpreter instead of 'python'.
-# It takes a key on the command line alone, where everybody on the node would see it: it listens on loopback without one.
+# SGLang, which each task starts on its own GPUs, in an environment of its own: name its interpreter in place of
+# 'python'. It takes a key on the command line alone, where everybody on the node would see it: it listens without one,
+# on loopback. The tool parser is that of Qwen2.5; greedy is greedy, without the penalties that the model comes with.
 from opencompass_tooleval.host.served_model import ToolEvalServed
 
 models = [
@@ -9,9 +10,9 @@ models = [
         path='Qwen/Qwen2.5-7B-Instruct',
         engine=dict(
             command=[
-                *['python', '-m', 'sglang.launch_server', '--model-path', '{model}', '--host', '{host}', '--port', '{port}'],
-                *['--tp', '{gpus}', '--context-length', '16384', '--sampling-defaults', 'openai'],
-                *['--tool-call-parser', 'qwen25'],
+                *['python', '-m', 'sglang.launch_server', '--model-path', '{model}'],
+                *['--host', '{host}', '--port', '{port}', '--tp', '{gpus}', '--context-length', '16384'],
+                *['--sampling-defaults', 'openai', '--tool-call-parser', 'qwen25'],
             ],
             health='/health',
             startup=1800,

@@ -9,8 +9,8 @@ models = [
         path='Qwen/Qwen2.5-0.5B-Instruct',
         engine=dict(
             command=[
-                *['transformers', 'serve', '--host', '{host}', '--port', '{port}'],
-                *['--force_model', '{model}', '--model_timeout', '86400'],
+                *['{python}', '-m', 'transformers.commands.transformers_cli', 'serve'],
+                *['--host', '{host}', '--port', '{port}', '--force_model', '{model}', '--model_timeout', '86400'],
             ],
             health='/health',
             startup=600,

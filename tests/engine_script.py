@@ -1,0 +1,89 @@
+"""An engine in a page: a server of OpenAI's kind that starts in a moment, takes its key from $ENGINE_KEY, and fails.
+
+    python engine_script.py --port PORT [--fault FAULT] [--latency SECONDS] [--folder DIR]
+
+FAULT: ``loading`` (never takes a connection), ``unhealthy`` (status 503 for ever), ``crash`` (ends while it loads),
+``deaf`` (ignores SIGTERM), ``taken`` (lets someone else take its port, the first time: writes it to DIR/port and waits
+for DIR/go), ``once`` (kills itself at its third question, the first time). The questions are counted in DIR/asked. A
+helper in a session of its own stands for the processes that engines start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+DEADLY_QUESTION = 3
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers the same to everything."""
+
+    settings: argparse.Namespace
+    asked = 0
+    counting = threading.Lock()
+
+    def do_GET(self) -> None:
+        self._send(503 if self.settings.fault == 'unhealthy' else 200, {})
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers['Content-Length']))
+        if self.headers['Authorization'] != f'Bearer {os.environ["ENGINE_KEY"]}':
+            self._send(401, {'error': {'message': 'wrong key'}})
+            return
+        with self.counting:
+            Handler.asked += 1
+            mark = self.settings.folder / 'died'
+            if self.settings.fault == 'once' and Handler.asked >= DEADLY_QUESTION and not mark.exists():
+                mark.touch()
+                print('RuntimeError: out of memory, or so', flush=True)
+                os.kill(os.getpid(), signal.SIGKILL)
+            with (self.settings.folder / 'asked').open('a') as stream:
+                stream.write('x')
+        time.sleep(self.settings.latency)
+        choice = {'index': 0, 'message': {'role': 'assistant', 'content': 'Answer: A'}, 'finish_reason': 'stop'}
+        self._send(200, {'choices': [choice]})
+
+    def _send(self, status: int, value: object) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header('Content-Type', 'application/json')
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--port', type=int, required=True)
+    parser.add_argument('--fault', default='')
+    parser.add_argument('--latency', type=float, default=0.0)
+    parser.add_argument('--folder', type=Path, default=Path())
+    settings = Handler.settings = parser.parse_args()
+    helper = [sys.executable, '-c', 'import time; time.sleep(3600)']
+    subprocess.Popen(helper, start_new_session=True, stdout=subprocess.DEVNULL)
+    print('loading the weights', flush=True)
+    if settings.fault == 'crash':
+        raise RuntimeError('no such weights')
+    if settings.fault == 'deaf':
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if settings.fault == 'taken' and not (settings.folder / 'port').exists():
+        (settings.folder / 'port.new').write_text(str(settings.port))
+        (settings.folder / 'port.new').rename(settings.folder / 'port')
+        while not (settings.folder / 'go').exists():
+            time.sleep(0.02)
+    if settings.fault == 'loading':
+        time.sleep(3600)
+    ThreadingHTTPServer(('127.0.0.1', settings.port), Handler).serve_forever()
+
+
+if __name__ == '__main__':
+    main()
