@@ -13,7 +13,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / 'opencompass_tooleval'
 ROOMS = ('teval', 'ultratool', 'easytool')
 BENCHMARKS = ('teval', 'ultratool', 'easytool/restbench', 'easytool/funcqa', 'easytool/toolbench')
-REWRITING = ('easytool/adapter.py', 'easytool/instruct.py')
+REWRITING = ('easytool/adapter.py', 'easytool/instruct.py', 'easytool/sources/teval.py')
 GLUE = ('easytool/generation.py', 'easytool/summarizer.py')
 """Files of benchmarks that touch OpenCompass as ``adapter.py`` does, and register nothing.
 

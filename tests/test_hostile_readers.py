@@ -48,7 +48,6 @@ from opencompass_tooleval.easytool.restbench import scoring as restbench
 from opencompass_tooleval.easytool.restbench.choices import read_choices
 from opencompass_tooleval.easytool.shapes import load_instructions
 from opencompass_tooleval.easytool.sources.openapi import read as read_openapi
-from opencompass_tooleval.easytool.sources.teval import find_api_list
 from opencompass_tooleval.easytool.template import template_instruction
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.easytool.toolbench import success
@@ -70,6 +69,7 @@ from opencompass_tooleval.sweep.dumped_config import read_dumped
 from opencompass_tooleval.sweep.prompt_tokens import estimate_tokens
 from opencompass_tooleval.sweep.work_dir import WorkDir, last_error
 from opencompass_tooleval.teval.answers import POSTPROCESSORS
+from opencompass_tooleval.teval.api_list import find_api_list
 from opencompass_tooleval.teval.protocol import PROTOCOLS, SCORINGS, Protocol
 from opencompass_tooleval.teval.scoring import score_answers
 from opencompass_tooleval.ultratool import judge
@@ -394,7 +394,7 @@ READERS: Mapping[str, Reader] = {
     'values of an example': Reader(_example, ('easytool/value_types.py', 'easytool/rest.py')),
     'documentation, first sentence': Reader(first_sentence, ('easytool/first_sentence.py',)),
     'documentation, template': Reader(lambda text: template_instruction(_doc(text)), ('easytool/template.py',)),
-    'documentation in a prompt': Reader(find_api_list, ('easytool/sources/teval.py',)),
+    'documentation in a prompt': Reader(find_api_list, ('teval/api_list.py',)),
     'instructions': Reader(_instructions, ('easytool/shapes.py',)),
     'OpenAPI document': Reader(_openapi, ('easytool/sources/openapi.py',)),
     **{

@@ -11,6 +11,7 @@ with read_base():
     from opencompass_tooleval.configs.datasets.demo.tooleval_restbench_demo_gen import tooleval_restbench_datasets
     from opencompass_tooleval.configs.datasets.demo.tooleval_teval_demo_gen import (
         tooleval_teval_en_v2_datasets,
+        tooleval_teval_en_v2_fc_datasets,
         tooleval_teval_zh_v2_datasets,
     )
     from opencompass_tooleval.configs.datasets.demo.tooleval_toolbench_demo_gen import tooleval_toolbench_datasets
@@ -28,6 +29,7 @@ datasets = [
     *tooleval_ultratool_zh_datasets,
     *tooleval_ultratool_en_datasets,
     *tooleval_teval_en_v2_easytool_datasets,
+    *tooleval_teval_en_v2_fc_datasets,
     *tooleval_ultratool_zh_easytool_datasets,
     *tooleval_restbench_datasets,
     *tooleval_funcqa_datasets,

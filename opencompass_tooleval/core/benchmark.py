@@ -28,7 +28,10 @@ BENCHMARKS: dict[str, str] = {
 }
 """Name on the command line and in results -> where its description is. A new benchmark is a new row."""
 
-VARIANTS: dict[str, str] = {'easytool': f'{_PACKAGE}.easytool.variant_kind:EASYTOOL'}
+VARIANTS: dict[str, str] = {
+    'easytool': f'{_PACKAGE}.easytool.variant_kind:EASYTOOL',
+    'function_calling': f'{_PACKAGE}.core.variant_kinds:FUNCTION_CALLING',
+}
 """Name -> where a kind of variants is, which benchmarks are compared with."""
 
 

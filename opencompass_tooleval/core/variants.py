@@ -70,15 +70,26 @@ class VariantKind:
     Attributes:
         suffix: What the abbr of a variant ends in.
         original: What prompts of the original hold, such as ``documentation``; the name of a column.
-        variant: What those of the variant hold in its place, such as ``instructions``; also the key that a variant's
-            config has and an original's has not.
+        variant: What those of the variant hold in its place, such as ``instructions``.
+        title: What the variant is, for people, such as ``EasyTool instructions``.
+        page: The name of the page that shows them, such as ``EasyTool``.
+        question: What the comparison tells, such as ``What instructions gain``.
         groups: Names its summary groups (tables), as :class:`~opencompass_tooleval.core.benchmark.Benchmark` does.
+        methods_of: Benchmarks in which the suffix names a method, not a variant.
     """
 
     suffix: str
     original: str
     variant: str
+    title: str
+    page: str
+    question: str
     groups: tuple[str, ...] = ()
+    methods_of: tuple[str, ...] = ()
+
+    def is_variant(self, name: str) -> bool:
+        """Whether a data set or a table is a variant of this kind, by its name."""
+        return name.endswith(self.suffix) and not name.removeprefix('tooleval-').startswith(self.methods_of)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -89,7 +100,7 @@ class VariantKind:
     def pair_up(self, abbrs: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
         """Pairs of abbrs, original and variant, in their order; and the variants without a partner."""
         unique = dict.fromkeys(abbrs)
-        variants = [abbr for abbr in unique if abbr.endswith(self.suffix)]
+        variants = [abbr for abbr in unique if self.is_variant(abbr)]
         pairs = [(abbr.removesuffix(self.suffix), abbr) for abbr in variants]
         return [pair for pair in pairs if pair[0] in unique], [
             variant for first, variant in pairs if first not in unique

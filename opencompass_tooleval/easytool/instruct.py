@@ -21,8 +21,8 @@ from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.easytool.instruction import ABSENT, FunctionInstruction, Parameter, ToolInstruction
 from opencompass_tooleval.easytool.shapes import to_entry
-from opencompass_tooleval.easytool.sources.teval import ApiSpan, find_api_list
 from opencompass_tooleval.easytool.variants import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
+from opencompass_tooleval.teval.api_list import ApiSpan, find_api_list
 
 Found = tuple[ToolInstruction, FunctionInstruction | None]
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.easytool.variant_kind import EASYTOOL
-from opencompass_tooleval.host.variant_summarizer import VariantSummarizer
+from opencompass_tooleval.host.variant_summarizer import ToolEvalVariantSummarizer
 
 
-class ToolEvalEasyToolSummarizer(VariantSummarizer):
-    """:class:`VariantSummarizer` of ``X`` with documentation beside ``X-easytool`` with instructions."""
+class ToolEvalEasyToolSummarizer(ToolEvalVariantSummarizer):
+    """:class:`ToolEvalVariantSummarizer` of nothing but ``X`` with documentation beside ``X-easytool``."""
 
-    kind = EASYTOOL
+    kinds = ('easytool',)

@@ -8,7 +8,11 @@ EASYTOOL = VariantKind(
     '-easytool',
     'documentation',
     'instructions',
+    'EasyTool instructions',
+    'EasyTool',
+    'what instructions gain',
     ('opencompass_tooleval.configs.summarizers.groups.tooleval_easytool_groups:tooleval_easytool_summary_groups',),
+    methods_of=('funcqa',),
 )
 
 SUFFIX = EASYTOOL.suffix

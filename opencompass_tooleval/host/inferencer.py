@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from opencompass_tooleval.core.answer import CALLS, Answer, extras
 from opencompass_tooleval.core.tool_calls import calls_payload
-from opencompass_tooleval.host.conversation import Conversation
+from opencompass_tooleval.host.conversation import TOOLS, Conversation
 from opencompass_tooleval.host.model_calls import (
     TRUNCATED,
     AskingEndedError,
@@ -203,7 +203,9 @@ class ToolEvalGenInferencer(GenInferencer):
             **extras(answer),
         }
         if prompt.tools is not None:
+            row['origin_prompt'] = prompt.as_request()
             row[CALLS] = calls_payload(answer.calls)
+            row[TOOLS] = prompt.tools.as_request()
         if answer.recorded_shape:
             row[RECORDED_SHAPE] = answer.recorded_shape
         if self.dump_res_length:

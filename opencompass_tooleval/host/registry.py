@@ -34,6 +34,7 @@ REGISTERED = {
         'ToolEvalTEvalDataset',
         'ToolEvalUltraToolDataset',
         'ToolEvalTEvalEasyToolDataset',
+        'ToolEvalTEvalFunctionCallingDataset',
         'ToolEvalUltraToolEasyToolDataset',
         'ToolEvalRestBenchDataset',
         'ToolEvalFuncQADataset',
@@ -42,6 +43,7 @@ REGISTERED = {
     ),
     'ICL_EVALUATORS': (
         'ToolEvalTEvalEvaluator',
+        'ToolEvalTEvalFunctionCallingEvaluator',
         'ToolEvalUltraToolEvaluator',
         'ToolEvalRestBenchEvaluator',
         'ToolEvalFuncQAEvaluator',

@@ -1,4 +1,4 @@
-"""The leaderboard, and each benchmark beside a variant of it."""
+"""The leaderboard, and each data set beside the variants of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import tabulate
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
+from opencompass_tooleval.core.benchmark import VARIANTS, find_variant
 from opencompass_tooleval.core.intervals import RESAMPLES, SEED
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.paired import Result
@@ -18,11 +19,15 @@ from opencompass_tooleval.host.summarizer import ToolEvalSummarizer
 from opencompass_tooleval.sweep.prompt_tokens import Counter, choose_counter, count_prompts
 from opencompass_tooleval.sweep.shards import numbered_shards
 
+_SHOWN = 0.005
+"""A difference of so many points is shown."""
 
-class VariantSummarizer(ToolEvalSummarizer):
-    """:class:`ToolEvalSummarizer`, and then ``X`` beside its variant: per model, data set and metric, and per table.
 
-    The table has both scores, their difference with a paired bootstrap interval of 95%, the mean length of the prompts
+class ToolEvalVariantSummarizer(ToolEvalSummarizer):
+    """:class:`ToolEvalSummarizer`, and then ``X`` beside its variants: per model, data set and metric, and per table.
+
+    There is a table per kind of variants that the run has: of EasyTool's instructions, and of native function calling.
+    It has both scores, their difference with a paired bootstrap interval of 95%, the mean length of the prompts
     and how much shorter they have become. It is written as ``summary_{time}{suffix}.txt`` and ``.csv``,
     with an underscore in place of the suffix's hyphen.
 
@@ -37,8 +42,8 @@ class VariantSummarizer(ToolEvalSummarizer):
         report: As :class:`ToolEvalSummarizer`.
     """
 
-    kind: VariantKind
-    """Which variants; a subclass says it."""
+    kinds: Sequence[str] = tuple(VARIANTS)
+    """Which kinds of variants, of :data:`~opencompass_tooleval.core.benchmark.VARIANTS`."""
 
     def __init__(
         self,
@@ -52,26 +57,51 @@ class VariantSummarizer(ToolEvalSummarizer):
     ) -> None:
         super().__init__(config, dataset_abbrs, summary_groups, report)
         self.tokenizer, self.resamples, self.seed = tokenizer, resamples, seed
-        self._scores: Mapping[str, Mapping[str, Mapping[str, float]]] = {}
-        self._notes_written: list[str] = []
+        self.table_scores: Mapping[str, Mapping[str, Mapping[str, float]]] = {}
 
     def _calculate_group_metrics(self, *args: Any) -> Any:
         """Keeps the scores of the tables, which no file has."""
         picked = super()._calculate_group_metrics(*args)
-        self._scores = picked[1]
+        self.table_scores = picked[1]
         return picked
 
+    def result(self, model: Any, dataset: Any) -> Result | None:
+        """What a data set scored, with details; None if there is no result."""
+        file = self._file(model, dataset, 'results')
+        result = load_json(file.read_bytes()) if file.is_file() else {'error': ''}
+        return None if 'error' in result else result
+
+    def prompt_tokens(self, model: Any, dataset: Any, counter: Counter) -> float | None:
+        """Mean tokens of a data set's prompts, from the predictions file or the parts that several workers wrote."""
+        file = self._file(model, dataset, 'predictions')
+        return count_prompts([file] if file.is_file() else list(numbered_shards(file).values()), counter)
+
     def _more_tables(self, path: Path, verbose: bool) -> Sequence[Path]:
+        return [
+            file for name in self.kinds for file in _Comparing(self, find_variant(name)).write(path, verbose=verbose)
+        ]
+
+
+class _Comparing:
+    """One kind of variants in one run."""
+
+    def __init__(self, summarizer: ToolEvalVariantSummarizer, kind: VariantKind) -> None:
+        self.summarizer, self.kind = summarizer, kind
+        self._notes: list[str] = []
+
+    def write(self, path: Path, verbose: bool) -> Sequence[Path]:
+        """Writes the table beside that at ``path``, and prints it if asked to; nothing where there are no variants."""
         rows = list(self._rows())
-        if not rows and not self._notes_written:
+        if not rows and not self._notes:
             return ()
         path = path.with_name(f'{path.stem}{self.kind.suffix.replace("-", "_")}.txt')
         table = tabulate.tabulate(
             [list(row.values()) for row in rows], headers=self.kind.columns, disable_numparse=True
         )
+        resamples = self.summarizer.resamples
         title = f'{self.kind.original.capitalize()} against {self.kind.variant}'
-        heading = [f'{title} (delta in points, 95% interval of {self.resamples} resamples):']
-        text = '\n'.join([*heading, table, *dict.fromkeys(self._notes_written)])
+        heading = [f'{title} (delta in points, 95% interval of {resamples} resamples):']
+        text = '\n'.join([*heading, table, *dict.fromkeys(self._notes)])
         if verbose:
             print(f'\n{text}\n')
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,58 +113,46 @@ class VariantSummarizer(ToolEvalSummarizer):
         return (path,)
 
     def _rows(self) -> Iterator[dict[str, str]]:
-        datasets = {dataset_abbr_from_cfg(dataset): dataset for dataset in self.dataset_cfgs}
+        run = self.summarizer
+        datasets = {dataset_abbr_from_cfg(dataset): dataset for dataset in run.dataset_cfgs}
         pairs, alone = self.kind.pair_up(list(datasets))
-        alone = [
-            abbr for abbr in alone if self.kind.variant in datasets[abbr]
-        ]  # FuncQA's method is called easytool too
         if not pairs and not alone:
             return
-        self._notes_written += [
+        self._notes += [
             f'NOTE {abbr}: the data set without {self.kind.variant} is not part of this run' for abbr in alone
         ]
-        for model in self.model_cfgs:
+        for model in run.model_cfgs:
             name = model_abbr_from_cfg(model)
             counter = self._counter(model)
             for pair in pairs:
                 yield from self._pair(model, (datasets[pair[0]], datasets[pair[1]]), counter)
-            groups = {table: scores for table, scores in self._scores.get(name, {}).items() if table not in datasets}
-            for comparison in self.kind.compare_groups(groups):
+            scores = run.table_scores.get(name, {})
+            tables = {table: scores[table] for table in scores if table not in datasets}
+            for comparison in self.kind.compare_groups(tables):
                 yield self.kind.row(name, comparison)
 
     def _pair(self, model: Any, pair: tuple[Any, Any], counter: Counter) -> Iterator[dict[str, str]]:
+        run = self.summarizer
         name, abbrs = model_abbr_from_cfg(model), [dataset_abbr_from_cfg(dataset) for dataset in pair]
-        before, after = (self._result(model, dataset) for dataset in pair)
+        before, after = (run.result(model, dataset) for dataset in pair)
         if before is None or after is None:
             lacking = ' and '.join(abbr for abbr, result in zip(abbrs, (before, after), strict=True) if result is None)
-            self._notes_written.append(f'NOTE {name}: no result of {lacking}, so nothing to compare')
+            self._notes.append(f'NOTE {name}: no result of {lacking}, so nothing to compare')
             return
-        prompts = [self._prompts(model, dataset, counter) for dataset in pair]
-        for comparison in compare(abbrs[0], before, after, self.resamples, self.seed):
+        prompts = [run.prompt_tokens(model, dataset, counter) for dataset in pair]
+        for comparison in compare(abbrs[0], before, after, run.resamples, run.seed):
+            where = f'NOTE {name} / {abbrs[0]} / {comparison.metric}'
             if comparison.interval is None:
-                where = f'{name} / {abbrs[0]} / {comparison.metric}'
-                self._notes_written.append(
-                    f'NOTE {where}: no interval, since the scores are no means over shared records'
-                )
+                self._notes.append(f'{where}: no interval, since the scores are no means over shared records')
+            elif abs(comparison.variant - comparison.original - comparison.delta) >= _SHOWN:
+                self._notes.append(f'{where}: delta is over the {comparison.interval.pairs} samples that both have')
             yield self.kind.row(name, comparison, *prompts)
         first, second = ({detail['id'] for detail in result.get('details', ())} for result in (before, after))
         if first != second:
             both, either = len(first & second), len(first | second)
-            self._notes_written.append(
-                f'NOTE {name} / {abbrs[0]}: {both} of {either} records are in both; delta is over these'
-            )
+            self._notes.append(f'NOTE {name} / {abbrs[0]}: {both} of {either} records are in both; delta is over these')
 
     def _counter(self, model: Any) -> Counter:
-        counter = choose_counter([self.tokenizer, model.get('tokenizer_path'), model.get('path')])
-        self._notes_written.append(f'tokens of {model_abbr_from_cfg(model)}: mean per prompt, {counter.name}')
+        counter = choose_counter([self.summarizer.tokenizer, model.get('tokenizer_path'), model.get('path')])
+        self._notes.append(f'tokens of {model_abbr_from_cfg(model)}: mean per prompt, {counter.name}')
         return counter
-
-    def _result(self, model: Any, dataset: Any) -> Result | None:
-        file = self._file(model, dataset, 'results')
-        result = load_json(file.read_bytes()) if file.is_file() else {'error': ''}
-        return None if 'error' in result else result
-
-    def _prompts(self, model: Any, dataset: Any, counter: Counter) -> float | None:
-        """Of the predictions file, or of its parts where several workers wrote it."""
-        file = self._file(model, dataset, 'predictions')
-        return count_prompts([file] if file.is_file() else list(numbered_shards(file).values()), counter)

@@ -13,18 +13,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
 from opencompass_tooleval import __version__
+from opencompass_tooleval.core.benchmark import VARIANTS, find_variant
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.words import words_of_reason
 from opencompass_tooleval.report.board import Board, board_table, boards, lower_is_better, printed_table
 from opencompass_tooleval.report.charts import to_plotly
-from opencompass_tooleval.report.easytool_figures import (
-    comparisons,
-    easytool_figures,
-    easytool_published,
-    easytool_table,
-    retrieval_figure,
-)
+from opencompass_tooleval.report.easytool_figures import SECTION as EASYTOOL
+from opencompass_tooleval.report.easytool_figures import easytool_published, retrieval_figure, selection_figure
 from opencompass_tooleval.report.figure import Figure, Table, as_table, shown
 from opencompass_tooleval.report.files import save_table
 from opencompass_tooleval.report.names import title_of
@@ -37,6 +33,7 @@ from opencompass_tooleval.report.samples import SampleFiles
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.teval_figures import teval_figures
 from opencompass_tooleval.report.ultratool_figures import ultratool_figures
+from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
 from opencompass_tooleval.sweep.published_columns import published_columns
 from opencompass_tooleval.sweep.whole_file import naming
 
@@ -131,20 +128,21 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     spent = samples.write_all(material)
     tokens = {key: cost.prompts for key, cost in spent.items() if cost.prompts is not None}
     tables = tuple(boards(material, published_columns()))
-    compared = list(comparisons(material))
+    compared = {name: list(comparisons(find_variant(name), material)) for name in VARIANTS}
     figures = [
         *teval_figures(list(tables)),
         *ultratool_figures(list(tables), material),
-        *easytool_figures(compared, tokens, material),
+        *(figure for name, its in compared.items() for figure in variant_figures(name, its, tokens)),
+        selection_figure(material),
         *([retrieval_figure(retrievals)] if retrievals else []),
         *reason_figures(material),
     ]
     figures = [figure for figure in figures if not figure.is_empty()]
-    easytool = [easytool_table(compared, tokens)] if compared else []
-    if any(figure.section == 'easytool' for figure in figures):
-        easytool += easytool_published()
+    of_variants = {name: [variant_table(name, its, tokens)] if its else [] for name, its in compared.items()}
+    if any(figure.section == EASYTOOL for figure in figures):
+        of_variants[EASYTOOL] += easytool_published()
     first = overview(tables, samples.digest, spent)
-    pages = pages_of(material, tables, figures, easytool)
+    pages = pages_of(material, tables, figures, of_variants)
     report = Report(material, tables, tuple(figures), first, pages)
     about_runs = (runs_table(material), provenance_table(material, spent), missing_table(material, samples.damaged))
     _write_files(report, about_runs, out / 'files', formats)

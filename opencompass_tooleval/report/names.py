@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.core.benchmark import BENCHMARKS, find_benchmark, find_variant
+from opencompass_tooleval.core.benchmark import BENCHMARKS, VARIANTS, find_benchmark, find_variant
+from opencompass_tooleval.core.variants import VariantKind
 
 OTHERS = 'others'
 """What belongs to no benchmark of ours: nobody here knows whether more of a metric is better."""
@@ -10,8 +11,7 @@ OTHERS = 'others'
 FAMILIES = {**{name: find_benchmark(name).title for name in BENCHMARKS}, OTHERS: 'Other data sets'}
 """Benchmark -> its name; each has a page."""
 
-INSTRUCTIONS = find_variant('easytool').suffix
-"""What the abbr of a data set with EasyTool's instructions ends in. FuncQA's method of that name is no variant."""
+_KINDS = [find_variant(name) for name in VARIANTS]
 
 _WORDS = {
     'zh': 'Chinese',
@@ -36,9 +36,13 @@ def family_of(name: str) -> str:
     return family if family in FAMILIES else OTHERS
 
 
+def _kind_of(name: str) -> VariantKind | None:
+    return next((kind for kind in _KINDS if kind.is_variant(name)), None)
+
+
 def is_variant(name: str) -> bool:
-    """Whether a table or a data set is one with EasyTool's instructions in place of the documentation."""
-    return name.endswith(INSTRUCTIONS) and family_of(name) != 'funcqa'
+    """Whether a table or a data set is a variant of another, such as one with EasyTool's instructions."""
+    return _kind_of(name) is not None
 
 
 def title_of(name: str) -> str:
@@ -47,6 +51,7 @@ def title_of(name: str) -> str:
     if family == OTHERS:
         return FAMILIES.get(name, name)
     text = name.removeprefix('tooleval-').removeprefix(family)
-    ending = ', EasyTool instructions' if is_variant(name) else ''
-    rest = (text.removesuffix(INSTRUCTIONS) if ending else text).replace('-', '_').strip('_').split('_')
+    kind = _kind_of(name)
+    ending = f', {kind.title}' if kind else ''
+    rest = text.removesuffix(kind.suffix if kind else '').replace('-', '_').strip('_').split('_')
     return ' '.join([FAMILIES[family], *(_WORDS.get(word, word) for word in rest if word)]) + ending

@@ -192,7 +192,7 @@ def _measure(names: Sequence[str], columns: Mapping[str, Shares]) -> tuple[str, 
         return ''.join(names), ''
     titles = [FAMILIES[family] for family in dict.fromkeys(_family(columns[name]) for name in names)]
     variants = any(is_variant(dataset) for name in names for dataset, _ in columns[name])
-    which = 'all with instructions' if variants else 'without those with instructions'
+    which = 'all of them variants' if variants else 'variants (EasyTool instructions, function calling) aside'
     note = f'rows below that all ranked models have, {which}. It is reckoned here, no paper has it.'
     if len(titles) == 1:
         return f'Mean of {titles[0]}', f'Mean of the {note}'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from opencompass_tooleval.core.benchmark import find_variant
 from opencompass_tooleval.core.paired import metrics_of
 from opencompass_tooleval.core.words import words_of_metric
 from opencompass_tooleval.report.board import OVERVIEW, Board
@@ -13,7 +14,6 @@ from opencompass_tooleval.report.names import FAMILIES, family_of, title_of
 from opencompass_tooleval.report.read import Material, Scored
 from opencompass_tooleval.report.trials_table import trials_tables
 
-EASYTOOL = 'easytool'
 _TOLD = 3
 """Values of a setting that are named; of more only how many there are."""
 _NOT_SETTINGS = {'benchmark', 'subset', 'language', 'judgements', 'judge_calls'}
@@ -43,9 +43,16 @@ class Page:
 
 
 def pages_of(
-    material: Material, boards: Sequence[Board], figures: Sequence[Figure], easytool: Sequence[Table]
+    material: Material, boards: Sequence[Board], figures: Sequence[Figure], of_variants: Mapping[str, Sequence[Table]]
 ) -> tuple[Page, ...]:
-    """The pages of all benchmarks that there are results of, and one of what instructions gain."""
+    """The pages of all benchmarks that there are results of, and of all kinds of variants that were compared.
+
+    Args:
+        material: What was read.
+        boards: All tables of scores.
+        figures: All charts.
+        of_variants: Name of a kind of variants -> its tables.
+    """
     pages = []
     for family, title in FAMILIES.items():
         entries = [entry for entry in material.scored if family_of(entry.dataset) == family]
@@ -64,9 +71,11 @@ def pages_of(
                 _settings(entries),
             )
         )
-    charts = tuple(figure for figure in figures if figure.section == EASYTOOL)
-    if charts or easytool:
-        pages.append(Page(EASYTOOL, 'EasyTool: what instructions gain', figures=charts, tables=tuple(easytool)))
+    for name, tables in of_variants.items():
+        charts = tuple(figure for figure in figures if figure.section == name)
+        if charts or tables:
+            kind = find_variant(name)
+            pages.append(Page(name, f'{kind.page}: {kind.question}', figures=charts, tables=tuple(tables)))
     return tuple(pages)
 
 

@@ -51,16 +51,30 @@ def as_text(value: Any) -> str:
 
 
 def messages_of(prompt: Any) -> tuple[Message, ...]:
-    """Role and text of every turn, from a prompt as OpenCompass keeps it."""
+    """Role and text of every turn, from a prompt as OpenCompass keeps it; calls in it are a turn of their own."""
     if prompt is None:
         return ()
     turns = prompt if isinstance(prompt, list) else [prompt]
-    return tuple(
-        (str(turn.get('role', '')), as_text(turn.get('prompt', turn.get('content', ''))))
-        if isinstance(turn, dict)
-        else ('', as_text(turn))
-        for turn in turns
-    )
+    return tuple(message for turn in turns for message in _messages_of_turn(turn))
+
+
+def _messages_of_turn(turn: Any) -> Iterator[Message]:
+    if not isinstance(turn, dict):
+        yield '', as_text(turn)
+        return
+    role, text = str(turn.get('role', '')), turn.get('prompt', turn.get('content', ''))
+    calls = turn.get('tool_calls')
+    if text or not calls:
+        yield role, as_text(text)
+    if calls:
+        yield f'{role}, calls', as_text(calls)
+
+
+def asked_of(prediction: Mapping[str, Any]) -> tuple[Message, ...]:
+    """What a prediction answers: its prompt, and the tools that were offered, which come first."""
+    tools = prediction.get('tools')
+    offered = (('tools', as_text(tools)),) if tools else ()
+    return (*offered, *messages_of(prediction.get('origin_prompt')))
 
 
 def first_words(text: str) -> str:
@@ -220,7 +234,7 @@ class SampleFiles:
             return None
         predictions = dict(_keyed(self._predictions(entry), 'record_id'))
         keyed = list(_keyed(details, 'id'))
-        asked = [messages_of(predictions.get(key, {}).get('origin_prompt')) for key, _ in keyed]
+        asked = [asked_of(predictions.get(key, {})) for key, _ in keyed]
         shared, own = self._share(entry.dataset, asked)
         judged = _judgements(entry)
         are_dialogues = _holds_dialogues(entry)
@@ -302,6 +316,8 @@ def _row(
     if are_dialogues and (trace := trace_of(str(raw))):  # of all of it, though what is shown be cut
         row['trace'] = trace
     more = {key: value for key, value in detail.items() if key not in _SHOWN and value not in (None, [], {})}
+    if prediction.get('calls'):
+        more['calls'] = prediction['calls']
     if judged:
         more['judgements'] = list(judged)
     return {**row, 'more': more} if more else row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -66,7 +67,8 @@ def _texts(prompt: Any) -> list[str]:
     if not isinstance(prompt, list):
         return []
     turns = (turn.get('prompt', turn.get('content')) if isinstance(turn, dict) else turn for turn in prompt)
-    return [turn for turn in turns if isinstance(turn, str)]
+    calls = (json.dumps(turn['tool_calls']) for turn in prompt if isinstance(turn, dict) and turn.get('tool_calls'))
+    return [*(turn for turn in turns if isinstance(turn, str)), *calls]
 
 
 def _prompts(files: Iterable[Path]) -> Iterator[list[str]]:
@@ -74,14 +76,14 @@ def _prompts(files: Iterable[Path]) -> Iterator[list[str]]:
         for row in load_json(file.read_bytes()).values():
             texts = _texts(row.get('origin_prompt'))
             if texts:
-                yield texts
+                yield [*texts, *map(json.dumps, row.get('tools') or ())]
 
 
 def count_prompts(files: Iterable[Path], counter: Counter) -> float | None:
     """Mean number of tokens of the prompts in predictions files; None if they hold no prompts.
 
-    The texts of all turns are counted, the marks that a chat template puts around them are not. A text that many
-    prompts share, such as a system prompt, is counted once.
+    The texts of all turns are counted, and as JSON the tools that are offered; the marks that a chat template puts
+    around them are not. A text that many prompts share, such as a system prompt, is counted once.
     """
     prompts = list(_prompts(files))
     if not prompts:

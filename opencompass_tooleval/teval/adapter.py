@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
@@ -13,16 +14,26 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.messages import messages_text
 from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.core.variant_kinds import FUNCTION_CALLING
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import EncoderFiles, choose_encoder, locate_encoder
+from opencompass_tooleval.host.conversation import TOOLS
 from opencompass_tooleval.host.data_path import instructions_provenance, resolve_data_path
-from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
+from opencompass_tooleval.host.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator
 from opencompass_tooleval.teval import VERSION
 from opencompass_tooleval.teval.answers import postprocess_clean, postprocess_v1, postprocess_v2
+from opencompass_tooleval.teval.function_calling import (
+    METHOD,
+    native_samples,
+    native_subset,
+    parse_native_payload,
+    score_native_answers,
+)
 from opencompass_tooleval.teval.prompts import gold_answer
 from opencompass_tooleval.teval.protocol import Protocol, protocol_of_version
-from opencompass_tooleval.teval.records import MEND, find_subset, load_samples, parse_payload, split_stem
+from opencompass_tooleval.teval.records import MEND, Sample, find_subset, load_samples, parse_payload, split_stem
 from opencompass_tooleval.teval.scoring import score_answers
 
 
@@ -32,6 +43,20 @@ def _rules(name: str, protocol: str | None, scoring: str, encoder: str | None) -
     rules = Protocol(protocol or protocol_of_version(version), scoring)
     needed = rules.needs_encoder(find_subset(subset))
     return rules, locate_encoder(choose_encoder(encoder, language)) if needed else None
+
+
+def _samples(
+    path: str, name: str, encoder: str | None, protocol: str | None, check_encoder: bool
+) -> tuple[Path, list[Sample]]:
+    """A data file and its samples, once it is known that they can be scored."""
+    subset, version, _ = split_stem(name)
+    if check_encoder:
+        _rules(name, protocol, 'official', encoder)
+    file = resolve_data_path(path, MEND) / f'{name}.json'
+    samples = load_samples(file, subset, version)
+    published = find_subset(subset).counts.get(version, 'none')
+    get_logger().info(f'data: {file.resolve()}: {len(samples)} records (published: {published})')
+    return file, samples
 
 
 @LOAD_DATASET.register_module()
@@ -55,13 +80,7 @@ class ToolEvalTEvalDataset(BaseDataset):
             DataError: The data is missing or damaged.
             EncoderMissingError: The evaluator will need an encoder that is not on this machine.
         """
-        subset, version, _ = split_stem(name)
-        if check_encoder:
-            _rules(name, protocol, 'official', encoder)
-        file = resolve_data_path(path, MEND) / f'{name}.json'
-        samples = load_samples(file, subset, version)
-        published = find_subset(subset).counts.get(version, 'none')
-        get_logger().info(f'data: {file.resolve()}: {len(samples)} records (published: {published})')
+        _, samples = _samples(path, name, encoder, protocol, check_encoder)
         return Dataset.from_list(
             [
                 {
@@ -124,8 +143,61 @@ class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
     def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         records = [parse_payload(reference, self.subset.name) for reference in references]
-        similarity = shared_encoder(self.encoder, default_cache()) if self.encoder else None
-        return score_answers(records, answers, self.rules, similarity)
+        return score_answers(records, answers, self.rules, self._similarity())
+
+    def _similarity(self) -> Similarity | None:
+        return shared_encoder(self.encoder, default_cache()) if self.encoder else None
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalTEvalFunctionCallingDataset(BaseDataset):
+    """A subset of T-Eval that asks for calls, with native function calling."""
+
+    @staticmethod
+    def load(
+        path: str, name: str, encoder: str | None = None, protocol: str | None = None, check_encoder: bool = True
+    ) -> Dataset:
+        """Loads it; see :meth:`ToolEvalTEvalDataset.load`.
+
+        Raises:
+            DataError: As there; or a record's prompt describes no APIs.
+            EncoderMissingError: As there.
+            ValueError: The subset asks for no calls.
+        """
+        subset, _, language = split_stem(name)
+        native_subset(subset)
+        file, samples = _samples(path, name, encoder, protocol, check_encoder)
+        return Dataset.from_list(
+            [
+                {
+                    'record_id': sample.record.id,
+                    'messages': messages_text(native.messages),
+                    TOOLS: native.tools.to_text(),
+                    'record': native.payload,
+                    'gold_answer': native.gold_answer,
+                    'source': name + FUNCTION_CALLING.suffix,
+                }
+                for sample, native in zip(samples, native_samples(samples, language, file), strict=True)
+            ]
+        )
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalTEvalFunctionCallingEvaluator(ToolEvalCallsEvaluator, ToolEvalTEvalEvaluator):
+    """Scores native calls of one subset of T-Eval; arguments as :class:`ToolEvalTEvalEvaluator`."""
+
+    def __init__(self, name: str, **kwargs: Any) -> None:
+        super().__init__(name, **kwargs)
+        self.subset = native_subset(self.subset.name)
+
+    def provenance(self) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        return {**super().provenance(), 'method': METHOD}
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """See :class:`ToolEvalEvaluator`."""
+        records = [parse_native_payload(reference, self.subset.name) for reference in references]
+        return score_native_answers(records, answers, self.rules, self._similarity())
 
 
 @TEXT_POSTPROCESSORS.register_module('tooleval_teval_v1')

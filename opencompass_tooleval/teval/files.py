@@ -8,6 +8,7 @@ from pathlib import Path
 
 from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.teval.function_calling import METHOD, native_subset
 from opencompass_tooleval.teval.protocol import protocol_of_version
 from opencompass_tooleval.teval.records import SUFFIXES, TABLE, file_stem, load_samples, split_stem
 from opencompass_tooleval.teval.subsets import VERSIONS
@@ -44,12 +45,13 @@ def configured(
     version: str | None = None,
     data: str | None = None,
     instructions: str | None = None,
+    method: str | None = None,
 ) -> ConfiguredDataset:
     """Where our configs have a subset; a data file's name says version and language.
 
     Raises:
         DataError: ``data`` is another subset's, by its name.
-        ValueError: No such subset, version or language.
+        ValueError: No such subset, version, language or method.
     """
     if data and data.endswith('.json'):
         own, own_version, own_language = split_stem(Path(data).stem)
@@ -60,6 +62,13 @@ def configured(
     stem = file_stem(subset, version, language)
     name = f'tooleval_teval_{language.lower()}_{version}'
     config = f'easytool/{name}_easytool_gen' if instructions else f'teval/{name}_gen'
+    if method:
+        if method != METHOD:
+            raise ValueError(f'T-Eval has no method {method!r} but {METHOD}')
+        if instructions:
+            raise ValueError(f'{method} offers tools with their documentation; instructions do not go with it')
+        native_subset(subset)
+        config = f'teval/{name}_fc_gen'
     settings = {'path': f'{DATA_PATH}/{language}', 'check_encoder': False}
     return ConfiguredDataset([config], stem, Path(f'{stem}.json'), settings=settings)
 

@@ -7,6 +7,20 @@ from typing import cast
 
 from opencompass_tooleval.teval.records import CallGold, InstructGold, Record, ReviewGold, Step
 
+INSTRUCT_SYSTEM = {
+    'EN': 'Call the tool just as the user says, with exactly the arguments that the user gives.',
+    'ZH': '请按照用户的要求调用工具，参数必须与用户给出的完全一致。',
+}
+NEXT_CALL_SYSTEM = {
+    'EN': 'You fulfil a request by calling tools, one at a time. Each time, first write down in a sentence or two what '
+    'you think and why you make the next call, then make exactly one call. Once the request is fulfilled, call '
+    'FinishAction.',
+    'ZH': '你通过调用工具来完成用户的请求，每次只调用一个工具。每次请先用一两句话写下你的思考以及为什么进行下一次调用，'
+    '然后只进行一次调用。请求完成之后，请调用 FinishAction。',
+}
+FINISH_DESCRIPTION = {'EN': 'Ends the work: the request is fulfilled.', 'ZH': '请求已经完成，结束任务。'}
+"""With native function calling, where the data's own system prompt would ask for calls to be written."""
+
 PLAN_LINE = 'Use {name} with {args}'
 
 

@@ -20,6 +20,12 @@ from opencompass_tooleval.sweep.recorded import load_recorded
 from opencompass_tooleval.sweep.right_subset import check_name, check_prompts
 from opencompass_tooleval.teval import VERSION
 from opencompass_tooleval.teval.answers import POSTPROCESSORS
+from opencompass_tooleval.teval.function_calling import (
+    native_samples,
+    native_subset,
+    parse_native_payload,
+    score_native_answers,
+)
 from opencompass_tooleval.teval.protocol import Protocol, protocol_of_version
 from opencompass_tooleval.teval.records import TABLE, find_subset, load_samples, split_stem
 from opencompass_tooleval.teval.scoring import score_answers
@@ -60,6 +66,9 @@ def score(
     encoder: Annotated[
         str | None, "'offline', a folder or a hub id; by default $TOOLEVAL_ENCODER or the official one."
     ] = None,
+    method: Annotated[
+        Literal['function_calling'] | None, 'Where the answers are native calls, in `calls` of their rows.'
+    ] = None,
 ) -> ScoredAnswers:
     """Scores recorded answers: a file, or a folder of one file per record.
 
@@ -76,16 +85,23 @@ def score(
     recorded = load_recorded(predictions)
     recorded.check_complete([sample.record.id for sample in samples])
     is_named = check_name(predictions, subset, [other.name for other in TABLE], recorded=recorded)
-    check_prompts(recorded, subset, {sample.record.id: sample.messages for sample in samples}, is_named)
-    postprocess = POSTPROCESSORS[postprocessor_name]
-    answers = [postprocess(recorded.answer(sample.record.id, position)) for position, sample in enumerate(samples)]
+    answers: list[str] = [recorded.answer(sample.record.id, position) for position, sample in enumerate(samples)]
     files = locate_encoder(choose_encoder(encoder, language)) if rules.needs_encoder(row) else None
     similarity = EncoderSimilarity(files, default_cache()) if files else None
-    scores = score_answers([sample.record for sample in samples], answers, rules, similarity, _progress)
+    metrics = row.metrics
+    if method:
+        metrics = native_subset(subset).metrics
+        natives = native_samples(samples, language, data)
+        natively = [parse_native_payload(native.payload, subset) for native in natives]
+        scores = score_native_answers(natively, answers, rules, similarity, _progress)
+    else:
+        check_prompts(recorded, subset, {sample.record.id: sample.messages for sample in samples}, is_named)
+        answers = [*map(POSTPROCESSORS[postprocessor_name], answers)]
+        scores = score_answers([sample.record for sample in samples], answers, rules, similarity, _progress)
     foreign = files is not None and not is_official(files.name, language)
     return ScoredAnswers(
         scores,
-        aggregate(scores, row.metrics),
+        aggregate(scores, metrics),
         f'{subset} {language}, {rules.name}',
         {
             'language': language,
@@ -93,6 +109,7 @@ def score(
             'scoring': rules.scoring,
             'encoder': files.name if files else None,
             'version': VERSION,
+            **({'method': method} if method else {}),
         },
         {'data_version': version, 'postprocessor': postprocessor_name},
         notes=[f'the encoder is {files.name!r}: not comparable with the leaderboard'] if files and foreign else [],

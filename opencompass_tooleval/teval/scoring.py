@@ -50,10 +50,10 @@ def read_answer(record: Record, answer: str, protocol: Protocol) -> Parsed:
     return _SCORERS[record.subset.kind].read(record, text, protocol)
 
 
-def _score(record: Record, answer: str, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> SampleScore:
+def _score(record: Record, why: str, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> SampleScore:
     values, reason = _SCORERS[record.subset.kind].score(record, parsed, protocol, similarity)
     if reason != OK:
-        reason = why_unread(answer) or reason
+        reason = why or reason
     values = {metric: values[metric] for metric in record.subset.metrics}
     shown, gold = _SCORERS[record.subset.kind].show(record, parsed.value)
     return SampleScore(record.id, values, reason, shown, parsed.rung, gold)
@@ -89,12 +89,33 @@ def score_answers(
     """
     if len(records) != len(answers):
         raise ValueError(f'{len(records)} records, but {len(answers)} answers')
+    readings = [read_answer(record, answer, protocol) for record, answer in zip(records, answers, strict=True)]
+    return score_readings(records, [*map(why_unread, answers)], readings, protocol, similarity, progress)
+
+
+def score_readings(
+    records: Sequence[Record],
+    whys: Sequence[str],
+    readings: Sequence[Parsed],
+    protocol: Protocol,
+    similarity: Similarity | None = None,
+    progress: Callable[[Sequence[Parsed]], Iterable[Parsed]] = iter,
+) -> list[SampleScore]:
+    """The same for answers that are read already, in the shape that :func:`read_answer` gives.
+
+    Args:
+        records: As there.
+        whys: Why there was nothing to read, per answer, or '': the reason of a sample that is not right.
+        readings: Theirs.
+        protocol: As there.
+        similarity: As there.
+        progress: As there.
+    """
     if similarity is None:
         subset = next((record.subset for record in records if protocol.needs_encoder(record.subset)), None)
         if subset is not None:
             raise ValueError(f'{subset.name} under protocol {protocol.name} needs a sentence encoder')
         similarity = ExactSimilarity()
-    readings = [read_answer(record, answer, protocol) for record, answer in zip(records, answers, strict=True)]
     similarity.prepare(
         text
         for record, parsed in zip(records, readings, strict=True)
@@ -112,6 +133,6 @@ def score_answers(
     )
     batchwise = Batchwise(similarity)
     return [
-        _score(record, answer, parsed, protocol, batchwise if tie else similarity)
-        for record, answer, parsed, tie in zip(records, answers, progress(readings), tied, strict=True)
+        _score(record, why, parsed, protocol, batchwise if tie else similarity)
+        for record, why, parsed, tie in zip(records, whys, progress(readings), tied, strict=True)
     ]

@@ -6,6 +6,8 @@ a sample to be right as a whole, where that can be said, ``encoder`` the protoco
 needed, ``counts`` the records of a file of each data version. The paper (arXiv 2312.14033, App. A) counts both formats
 of an ability together: its 6,426 are reason_str, or retrieve_str, and the json file, 3,213 each; its 6,753 are
 understand_str (3,540) and the json file. Of v2 and v2_subset no counts are published.
+
+:data:`FUNCTION_CALLING` has what of a row is other for native calls, for the subsets that ask for calls.
 """
 
 VERSIONS = ('v1', 'v2', 'v2_subset')
@@ -80,5 +82,19 @@ SUBSETS = (
         'right_or_wrong': ('parse_rate', 'review_quality'),
         'encoder': (),
         'counts': {'v1': 487},
+    },
+)
+
+FUNCTION_CALLING = (
+    {
+        'name': 'instruct',
+        'metrics': ('json_format_metric', 'json_args_em_metric'),
+        'right_or_wrong': ('json_format_metric',),
+        'success': ('json_format_metric', 'json_args_em_metric'),
+    },
+    {
+        'name': 'reason_retrieve_understand_json',
+        'metrics': ('thought', 'name', 'args', 'parse_rate'),
+        'right_or_wrong': ('name', 'parse_rate'),
     },
 )

@@ -201,7 +201,8 @@ def test_to_be_read_and_a_limit(tooleval: Command, tmp_path: Path) -> None:
         pytest.param('teval', 'plan_json', ('--language', 'fr'), "no language 'fr'", id='language'),
         pytest.param('teval', 'plan_json', ('--version', 'v3'), 'T-Eval has versions v1, v2', id='version'),
         pytest.param('funcqa', 'one_hop', ('--method', 'magic'), 'no one_hop with method magic', id='method'),
-        pytest.param('teval', 'plan_json', ('--method', 'x'), 'teval has no methods', id='methods'),
+        pytest.param('teval', 'plan_json', ('--method', 'x'), "T-Eval has no method 'x'", id='methods'),
+        pytest.param('teval', 'plan_json', ('--method', 'function_calling'), "no subset 'plan_json'", id='no calls'),
         pytest.param('toolbench', 'calls_g2', ('--method', 'easytool'), 'no calls_g2 with method easytool', id='calls'),
         pytest.param('toolbench', 'selection_5', ('--method', 'x'), "no method 'x' beside easytool", id='selection'),
         pytest.param(

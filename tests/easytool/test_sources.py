@@ -13,7 +13,7 @@ import pytest
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.easytool.instruction import ABSENT
 from opencompass_tooleval.easytool.sources import KINDS, load_docs
-from opencompass_tooleval.easytool.sources.teval import find_api_list
+from opencompass_tooleval.teval.api_list import find_api_list
 from tests.easytool.shared_data import DEMO, real
 
 API: dict[str, Any] = {

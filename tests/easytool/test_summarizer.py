@@ -17,8 +17,8 @@ from opencompass_tooleval.cli.main import app
 from opencompass_tooleval.core.intervals import RESAMPLES
 from opencompass_tooleval.easytool.summarizer import ToolEvalEasyToolSummarizer
 from opencompass_tooleval.easytool.variant_kind import EASYTOOL
-from opencompass_tooleval.report.easytool_figures import comparisons, easytool_table
 from opencompass_tooleval.report.read import read
+from opencompass_tooleval.report.variant_figures import comparisons, variant_table
 
 TIME = '20250101_000000'
 
@@ -118,7 +118,7 @@ def test_a_pair_has_one_interval_on_every_screen(tmp_path: Path) -> None:
     summarized = [{name: row[name] for name in ('metric', 'delta', 'low', 'high', 'records')} for row in run.rows]
     assert [row['metric'] for row in summarized] == ['name', 'slow'] and summarized[0]['low'] != summarized[1]['low']
 
-    table = easytool_table(list(comparisons(read([folder]))), {})
+    table = variant_table('easytool', list(comparisons(EASYTOOL, read([folder]))), {})
     reported = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     assert [{name: row[name] for name in summarized[0]} for row in reported] == summarized
 

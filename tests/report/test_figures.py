@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.core.benchmark import find_variant
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, printed_table
 from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.charts import to_plotly
-from opencompass_tooleval.report.easytool_figures import comparisons, easytool_figures, easytool_table, retrieval_figure
+from opencompass_tooleval.report.easytool_figures import retrieval_figure, selection_figure
 from opencompass_tooleval.report.figure import (
     CUT,
     FORMATS,
@@ -36,6 +37,7 @@ from opencompass_tooleval.report.samples import index_of, messages_of
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.teval_figures import TWO_FORMATS, teval_figures
 from opencompass_tooleval.report.ultratool_figures import ultratool_figures
+from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
 from opencompass_tooleval.sweep.published_columns import published_columns
 from opencompass_tooleval.sweep.work_dir import WorkDir
 from tests.report.support import HOSTILE, add, arguments_of, detail, plain_run, result_of, write
@@ -239,12 +241,14 @@ def test_easytool_golden(tmp_path: Path) -> None:
     ):
         add(tmp_path, 'm', name, {**result, 'accuracy': result['review_quality']})
     found = read([tmp_path])
-    compared = list(comparisons(found))
+    compared = list(comparisons(find_variant('easytool'), found))
     tokens = {('m', 'tooleval-toolbench-selection_5'): 100.0, ('m', 'tooleval-toolbench-selection_5-easytool'): 25.0}
-    row = dict(zip(easytool_table(compared, tokens).columns, easytool_table(compared, tokens).rows[1], strict=True))
+    table = variant_table('easytool', compared, tokens)
+    row = dict(zip(table.columns, table.rows[1], strict=True))
     assert (row['metric'], row['delta'], row['records'], row['reduction']) == ('review_quality', '50.00', '40', '75.00')
     assert 25 < float(row['low']) < 50 < float(row['high']) < 75
-    figures = {figure.name: figure for figure in easytool_figures(compared, tokens, found)}
+    drawn = [*variant_figures('easytool', compared, tokens), selection_figure(found)]
+    figures = {figure.name: figure for figure in drawn}
     lines = figures['toolbench-selection'].series
     assert [(one.name, one.x, one.values) for one in lines] == [
         ('m, documentation', (5,), (50.0,)),
@@ -253,7 +257,7 @@ def test_easytool_golden(tmp_path: Path) -> None:
     assert [one.values for one in figures['easytool-tokens-0'].series] == [(100.0,), (25.0,)]
     half = {('other', 'tooleval-toolbench-selection_5'): 90.0, **tokens}
     del half['m', 'tooleval-toolbench-selection_5']
-    figures = {figure.name: figure for figure in easytool_figures(compared, half, found)}
+    figures = {figure.name: figure for figure in variant_figures('easytool', compared, half)}
     assert figures['easytool-tokens-0'].is_empty(), "one model's documentation is not set beside another's instructions"
 
 

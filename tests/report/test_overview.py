@@ -133,7 +133,7 @@ def test_a_table_of_variants_alone_says_so(tmp_path: Path) -> None:
     for name in ('tmdb', 'spotify'):
         add(run, 'a', f'tooleval-restbench-{name}-easytool', answers(5, 10, 'correct_path_rate'))
     page = first_page(run, tmp_path / 'samples')
-    assert page.measure == 'Mean of RestBench' and 'all with instructions' in page.note
+    assert page.measure == 'Mean of RestBench' and 'all of them variants' in page.note
 
 
 def test_data_sets_of_others_alone_rank_nobody(tmp_path: Path) -> None:

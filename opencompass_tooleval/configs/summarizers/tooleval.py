@@ -1,11 +1,12 @@
-# Every benchmark of this package, and side by side those that ran with instructions too; rows that no model has are
-# left out.
+# Every benchmark of this package, and side by side those that ran with instructions or with native function calling
+# too; rows that no model has are left out.
 from mmengine.config import read_base
 
-from opencompass_tooleval.easytool.summarizer import ToolEvalEasyToolSummarizer
+from opencompass_tooleval.host.variant_summarizer import ToolEvalVariantSummarizer
 
 with read_base():
     from .groups.tooleval_easytool_groups import tooleval_easytool_rows, tooleval_easytool_summary_groups
+    from .groups.tooleval_fc_groups import tooleval_teval_fc_rows
     from .groups.tooleval_funcqa_groups import tooleval_funcqa_rows, tooleval_funcqa_summary_groups
     from .groups.tooleval_restbench_groups import tooleval_restbench_rows
     from .groups.tooleval_teval_groups import tooleval_teval_rows, tooleval_teval_summary_groups
@@ -13,9 +14,10 @@ with read_base():
     from .groups.tooleval_ultratool_groups import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
 
 summarizer = dict(
-    type=ToolEvalEasyToolSummarizer,
+    type=ToolEvalVariantSummarizer,
     dataset_abbrs=[
         *tooleval_teval_rows,
+        *tooleval_teval_fc_rows,
         *tooleval_ultratool_rows,
         *tooleval_restbench_rows,
         *tooleval_funcqa_rows,

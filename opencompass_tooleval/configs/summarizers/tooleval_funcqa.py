@@ -1,12 +1,12 @@
 from mmengine.config import read_base
 
-from opencompass_tooleval.host.summarizer import ToolEvalSummarizer
+from opencompass_tooleval.host.variant_summarizer import ToolEvalVariantSummarizer
 
 with read_base():
     from .groups.tooleval_funcqa_groups import tooleval_funcqa_rows, tooleval_funcqa_summary_groups
 
 summarizer = dict(
-    type=ToolEvalSummarizer,
+    type=ToolEvalVariantSummarizer,
     dataset_abbrs=tooleval_funcqa_rows,
     summary_groups=tooleval_funcqa_summary_groups,
 )

@@ -1,12 +1,13 @@
 from mmengine.config import read_base
 
-from opencompass_tooleval.host.summarizer import ToolEvalSummarizer
+from opencompass_tooleval.host.variant_summarizer import ToolEvalVariantSummarizer
 
 with read_base():
+    from .groups.tooleval_fc_groups import tooleval_teval_fc_rows
     from .groups.tooleval_teval_groups import tooleval_teval_rows, tooleval_teval_summary_groups
 
 summarizer = dict(
-    type=ToolEvalSummarizer,
-    dataset_abbrs=tooleval_teval_rows,
+    type=ToolEvalVariantSummarizer,
+    dataset_abbrs=[*tooleval_teval_rows, *tooleval_teval_fc_rows],
     summary_groups=tooleval_teval_summary_groups,
 )

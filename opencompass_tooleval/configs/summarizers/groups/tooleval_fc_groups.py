@@ -1,0 +1,12 @@
+# The metrics of data sets with native function calling, which belong to no table.
+from mmengine.config import read_base
+
+with read_base():
+    from opencompass_tooleval.teval.subsets import FUNCTION_CALLING
+
+tooleval_teval_fc_rows = [
+    [f'tooleval-teval-{_subset["name"]}_{_version}-fc', _metric]
+    for _version in ['v1', 'v1_zh', 'v2', 'v2_zh', 'v2_subset', 'v2_subset_zh']
+    for _subset in FUNCTION_CALLING
+    for _metric in _subset['metrics']
+]
