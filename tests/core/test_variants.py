@@ -10,7 +10,15 @@ import pytest
 from opencompass_tooleval.core.paired import metrics_of
 from opencompass_tooleval.core.variants import Comparison, VariantKind, compare
 
-KIND = VariantKind('-easytool', 'documentation', 'instructions')
+KIND = VariantKind(
+    '-easytool',
+    'documentation',
+    'instructions',
+    'EasyTool instructions',
+    'EasyTool',
+    'what instructions gain',
+    methods_of=('funcqa',),
+)
 
 
 def result(values: Sequence[float | None], metric: str = 'name', **changes: Any) -> dict[str, Any]:
@@ -142,3 +150,8 @@ def test_lines_of_the_table() -> None:
     ]
     assert KIND.row('m', comparison, 0.0, 0.0)['reduction'] == ''
     assert KIND.row('m', Comparison('t', 'x', 0.0, -0.0, None))['instructions'] == '0.00'
+
+
+def test_a_suffix_may_name_a_method_of_a_benchmark() -> None:
+    names = ('tooleval-teval-instruct_v2-easytool', 'tooleval-funcqa-one_hop-easytool', 'tooleval-teval-instruct_v2')
+    assert [KIND.is_variant(name) for name in names] == [True, False, False]
