@@ -6,7 +6,6 @@ import asyncio
 import random
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.tool_set import ToolSet
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.host.model_calls import AskingEndedError
+from opencompass_tooleval.host.pipe import ConcurrentPipe
 
 _SECONDS_TO_CONNECT = 60.0
 _CONNECTIONS = 4096
@@ -132,27 +132,50 @@ class ToolEvalOpenAI(OpenAISDK):
         Raises:
             AskingEndedError: The server refuses every request, or is gone; ``answers`` holds what came before.
         """
-        temperature = temperature if self.temperature is None else self.temperature
         answers: list[str | None] = [None] * len(inputs)
-        stop = threading.Event()
 
-        def answer(index: int) -> None:
-            try:
-                answers[index] = self._answer(inputs[index], max_out_len, temperature, stop)
-            except BaseException:
-                stop.set()
-                raise
+        def answer(prompt: Any, stop: threading.Event) -> Answer | None:
+            return self.answer(prompt, max_out_len, temperature, stop)
 
-        with ThreadPoolExecutor(max_workers=self.max_workers) as executor:
+        with ConcurrentPipe[int](answer, self.max_workers) as pipe:
+            for index, prompt in enumerate(inputs):
+                pipe.put(index, prompt)
             try:
-                # Ctrl-C: leaving the block waits for the threads, and these try on until stop is set.
-                list(executor.map(answer, range(len(inputs))))
-            except BaseException:
-                stop.set()
-                raise
-        if stop.is_set():
-            raise AskingEndedError(self._end, answers)
+                while arrived := pipe.take():
+                    for index, text in arrived:
+                        answers[index] = text
+            except AskingEndedError as error:
+                raise AskingEndedError(str(error), answers) from None
         return [text for text in answers if text is not None]
+
+    def answer(
+        self,
+        prompt: Any,
+        max_out_len: int = 512,
+        temperature: float = 0.0,
+        stop: threading.Event | None = None,
+        **kwargs: Any,
+    ) -> Answer | None:
+        """Answers one prompt, in the thread that calls: a pipe asks ``max_workers`` beside one another.
+
+        Args:
+            prompt: As one of the ``inputs`` of :meth:`generate`.
+            max_out_len: Tokens at most.
+            temperature: As there.
+            stop: Ends the trying; is set where nothing more can be asked.
+            kwargs: More arguments of :meth:`generate`, which has no use for them either.
+
+        Returns:
+            The answer, or one with its reason; None after ``stop``.
+
+        Raises:
+            AskingEndedError: The server refuses every request, or is gone.
+        """
+        temperature = temperature if self.temperature is None else self.temperature
+        answer = self._answer(prompt, max_out_len, temperature, stop or threading.Event())
+        if answer is None and self._end:
+            raise AskingEndedError(self._end)
+        return answer
 
     def _generate(self, input: Any, max_out_len: int, temperature: float) -> str:
         return self.generate([input], max_out_len, temperature)[0]

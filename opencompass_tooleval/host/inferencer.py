@@ -1,11 +1,11 @@
-"""Batched, resumable generation that knows which record each answer belongs to."""
+"""Resumable generation that knows which record each answer belongs to."""
 
 from __future__ import annotations
 
 import inspect
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,11 @@ from opencompass_tooleval.core.tool_calls import calls_payload
 from opencompass_tooleval.host.conversation import TOOLS, Conversation
 from opencompass_tooleval.host.model_calls import (
     TRUNCATED,
-    AskingEndedError,
-    ask,
     keep_conversations,
     prompt_length,
     sampling_options,
 )
+from opencompass_tooleval.host.pipe import open_pipe
 from opencompass_tooleval.sweep.journal import Journal, Row, write_json
 from opencompass_tooleval.sweep.recorded import RECORDED_SHAPE
 
@@ -142,16 +141,22 @@ class ToolEvalGenInferencer(GenInferencer):
 
     def _answer(self, questions: Questions, journal: Journal) -> dict[int, Row]:
         """Returns the row of every question, by index; answers that the journal holds are not asked for again."""
-        rows = self._reusable(journal, questions.prompts)
-        for batch in self._batches(questions.prompts, rows):
-            new: dict[int, Row] = {}
-            try:
-                self._ask({index: questions.prompts[index] for index in batch}, questions.golds, new)
-            finally:
-                # Also where the server ends the task in the middle of a batch: what it has answered is kept.
+        prompts, rows = questions.prompts, self._reusable(journal, questions.prompts)
+        left = _prefix_order(prompts, [index for index in range(len(prompts)) if index not in rows])
+        bar = tqdm(total=len(prompts), initial=len(rows), disable=not self.is_main_process, unit='sample')
+        with bar, open_pipe(self.model, self.max_out_len, self.batch_size or 1, self._extra_kwargs()) as pipe:
+            for index in left:
+                pipe.put(index, prompts[index])
+            while arrived := pipe.take():
+                parsed = self.model.parse_template([prompts[index] for index, _ in arrived], mode='gen')
+                new = {
+                    index: self._row(as_sent, prompts[index], answer, questions.golds[index])
+                    for as_sent, (index, answer) in zip(parsed, arrived, strict=True)
+                }
                 rows.update(new)
-                if self.is_main_process and new:
+                if self.is_main_process:
                     journal.append(new)
+                bar.update(len(new))
         return rows
 
     def _reusable(self, journal: Journal, prompts: Sequence[Conversation]) -> dict[int, Row]:
@@ -164,31 +169,6 @@ class ToolEvalGenInferencer(GenInferencer):
         if kept:
             get_logger().info(f'{journal.path}: {len(kept)} of {len(prompts)} samples are answered already')
         return kept
-
-    def _batches(self, prompts: Sequence[Conversation], done: dict[int, Row]) -> Iterator[list[int]]:
-        order = _prefix_order(prompts, [index for index in range(len(prompts)) if index not in done])
-        size = self.batch_size or 1
-        with tqdm(total=len(prompts), initial=len(done), disable=not self.is_main_process, unit='sample') as bar:
-            for start in range(0, len(order), size):
-                batch = order[start : start + size]
-                yield batch
-                bar.update(len(batch))
-
-    def _ask(self, prompts: dict[int, Conversation], golds: Sequence[str | None], rows: dict[int, Row]) -> None:
-        """Adds the rows of those that are answered, also if then nothing more can be asked."""
-        asked = list(prompts.values())
-        ended = None
-        answers: Sequence[Answer | None]
-        try:
-            answers = ask(self.model, asked, self.max_out_len, self._extra_kwargs())
-        except AskingEndedError as error:
-            answers, ended = error.answers, error
-        parsed = self.model.parse_template(asked, mode='gen')
-        for index, as_sent, answer in zip(prompts, parsed, answers, strict=True):
-            if answer is not None:
-                rows[index] = self._row(as_sent, prompts[index], answer, golds[index])
-        if ended:
-            raise ended
 
     def _row(self, as_sent: Any, prompt: Conversation, answer: Answer, gold: str | None) -> Row:
         row = {

@@ -1,4 +1,4 @@
-"""Asking a judge model: batched, resumable, and never twice for the same prompt."""
+"""Asking a judge model: many questions at once, resumable, and never twice for the same prompt."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import re
 import socket
 import uuid
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +17,13 @@ from typing import Any, Generic, TypeVar
 from opencompass.utils import build_model_from_cfg, get_logger
 from tqdm import tqdm
 
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.verdicts import Unread
 from opencompass_tooleval.host.conversation import Conversation
-from opencompass_tooleval.host.model_calls import AskingEndedError
+from opencompass_tooleval.host.pipe import open_pipe
 from opencompass_tooleval.sweep.journal import Journal
 
 Verdict = TypeVar('Verdict')
@@ -148,7 +150,7 @@ class Judge(Generic[Verdict]):
     """A judge model with a memory.
 
     Replies that could be read are kept in a folder per judge and settings, one file per process, so that any number of
-    evaluations may share it: a second one costs no call, and after a kill only the batch in flight is asked again.
+    evaluations may share it: a second one costs no call, and after a kill only what was in flight is asked again.
     Beside them lie the first of those that could not be read, with ``fault``, cut, for people to look at.
 
     Args:
@@ -188,9 +190,7 @@ class Judge(Generic[Verdict]):
         for position, item in enumerate(items):
             if item.key not in kept:
                 asked.setdefault(item.key, _Asked(item, position))
-        faults: dict[str, str] = {}
-        for _ in range(TRIES):
-            faults |= self._ask([question for key, question in asked.items() if key not in kept], kept)
+        faults = self._ask(list(asked.values()), kept) if asked else {}
         self.faults = {item.id: faults[item.key] for item in items if item.key not in kept}
         return {item.id: kept[item.key] for item in items if item.key in kept}
 
@@ -211,45 +211,50 @@ class Judge(Generic[Verdict]):
         return Unread(reason) if reason.startswith(INFRA) else self._read(str(reply))
 
     def _ask(self, asked: Sequence[_Asked], kept: dict[str, Verdict]) -> dict[str, str]:
-        """Asks once for each, adds the verdicts to ``kept``, and returns key -> fault of the others."""
-        faults: dict[str, str] = {}
-        if not asked:
-            return faults
+        """Asks for each until it has a verdict, ``TRIES`` times at most; returns key -> fault of the last reply.
+
+        Verdicts are added to ``kept``.
+        """
         if self._model is None:
             cfg = {name: value for name, value in self._cfg.items() if name not in {'max_out_len', 'batch_size'}}
             self._model = build_model_from_cfg(cfg)
             self.folder.mkdir(parents=True, exist_ok=True)
-        size = self._cfg.get('batch_size') or _DEFAULT_BATCH
-        for start in tqdm(range(0, len(asked), size), desc=f'judging by {self.name}', unit='batch'):
-            batch = asked[start : start + size]
-            prompts = [self._conversation(question) for question in batch]
-            max_out_len = self._cfg.get('max_out_len') or _DEFAULT_OUT_LEN
-            ended = None
-            replies: Sequence[Any]
-            try:
-                replies = self._model.generate_from_template(prompts, max_out_len=max_out_len)
-            except AskingEndedError as error:
-                replies, ended = error.answers, error
-            self.calls += len(batch)
-            rows: dict[int, dict[str, str]] = {}
-            for question, reply in zip(batch, replies, strict=True):
-                if reply is None:  # not asked any more
-                    continue
-                row = {'key': question.item.key, 'id': question.item.id}
-                verdict = self._verdict(reply)
-                if not isinstance(verdict, Unread):
-                    kept[question.item.key] = verdict
-                    rows[question.position] = {**row, 'reply': str(reply)}
-                    continue
-                faults[question.item.key] = verdict.why
-                if reply and not verdict.why.startswith(INFRA) and self._unread < MAX_UNREAD:
-                    self._unread += 1
-                    rows[question.position] = {**row, 'fault': verdict.why, 'reply': bounded_text(reply, _UNREAD_CHARS)}
-            if rows:
-                self._journal.append(rows)
-            if ended:
-                raise ended
+        faults: dict[str, str] = {}
+        tries: Counter[str] = Counter()
+        max_out_len = self._cfg.get('max_out_len') or _DEFAULT_OUT_LEN
+        bar = tqdm(total=len(asked), desc=f'judging by {self.name}', unit='judgement')
+        with bar, open_pipe(self._model, max_out_len, self._cfg.get('batch_size') or _DEFAULT_BATCH) as pipe:
+            for question in asked:
+                pipe.put(question, self._conversation(question))
+            while arrived := pipe.take():
+                rows = {}
+                for question, reply in arrived:
+                    self.calls += 1
+                    key = question.item.key
+                    verdict = self._verdict(reply)
+                    if row := self._row(question, reply, verdict):
+                        rows[question.position] = row
+                    if not isinstance(verdict, Unread):
+                        kept[key] = verdict
+                    else:
+                        faults[key] = verdict.why
+                        tries[key] += 1
+                        if tries[key] < TRIES:
+                            pipe.put(question, self._conversation(question))
+                if rows:
+                    self._journal.append(rows)
+                bar.update(sum(question.item.key in kept for question, _ in arrived))
         return faults
+
+    def _row(self, question: _Asked, reply: Answer, verdict: Verdict | Unread) -> dict[str, str] | None:
+        """What is kept of a reply; None if nothing is."""
+        row = {'key': question.item.key, 'id': question.item.id}
+        if not isinstance(verdict, Unread):
+            return {**row, 'reply': str(reply)}
+        if not reply or verdict.why.startswith(INFRA) or self._unread >= MAX_UNREAD:
+            return None
+        self._unread += 1
+        return {**row, 'fault': verdict.why, 'reply': bounded_text(reply, _UNREAD_CHARS)}
 
     def _conversation(self, question: _Asked) -> Conversation:
         prompt = question.item.prompt.encode('utf-8', 'replace').decode('utf-8')  # half a surrogate pair cannot be sent

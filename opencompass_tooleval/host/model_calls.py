@@ -190,6 +190,18 @@ def keep_conversations(model: Any) -> None:
         model.template_parser = _ConversationParser(parser.meta_template)
 
 
+def check_tools(model: Any, prompts: Sequence[Conversation]) -> None:
+    """Checks that a model can be asked these prompts.
+
+    Raises:
+        ValueError: A prompt offers tools, and the model's class cannot.
+    """
+    if any(prompt.tools is not None for prompt in prompts) and not getattr(model, 'takes_tools', False):
+        raise ValueError(
+            f'{type(model).__name__} cannot offer tools natively: take ToolEvalOpenAI, or the data set without -fc'
+        )
+
+
 def ask(
     model: Any, prompts: Sequence[Conversation], max_out_len: int, options: Mapping[str, Any] | None = None
 ) -> list[Answer]:
@@ -211,10 +223,7 @@ def ask(
         ValueError: A prompt offers tools, and the model's class cannot.
     """
     keep_conversations(model)
-    if any(prompt.tools is not None for prompt in prompts) and not getattr(model, 'takes_tools', False):
-        raise ValueError(
-            f'{type(model).__name__} cannot offer tools natively: take ToolEvalOpenAI, or the data set without -fc'
-        )
+    check_tools(model, prompts)
     answers = {index: Answer('', TRUNCATED) for index, prompt in enumerate(prompts) if exceeds_context(model, prompt)}
     fitting = [index for index in range(len(prompts)) if index not in answers]
     if not fitting:
@@ -224,14 +233,15 @@ def ask(
             generated = model.generate_from_template(list(given), max_out_len=max_out_len, **(options or {}))
     except AskingEndedError as error:
         kept = zip(fitting, error.answers, strict=False)
-        answers.update((i, _answer(model, prompts[i], text, max_out_len)) for i, text in kept if text is not None)
+        answers.update((i, answer_of(model, prompts[i], text, max_out_len)) for i, text in kept if text is not None)
         raise AskingEndedError(str(error), [answers.get(index) for index in range(len(prompts))]) from None
     generated_of = zip(fitting, generated, strict=True)
-    answers.update((i, _answer(model, prompts[i], text, max_out_len)) for i, text in generated_of)
+    answers.update((i, answer_of(model, prompts[i], text, max_out_len)) for i, text in generated_of)
     return [answers[index] for index in range(len(prompts))]
 
 
-def _answer(model: Any, prompt: Conversation, text: str, max_out_len: int) -> Answer:
+def answer_of(model: Any, prompt: Conversation, text: str, max_out_len: int) -> Answer:
+    """What a model's ``generate`` returned for a prompt, as :func:`ask` returns it."""
     answer = as_answer(text)
     finish = answer.finish or (None if answer.reason else _finish_by_count(model, text, max_out_len))
     return prompt.own_calls(answer.changed(finish=finish))

@@ -1,4 +1,4 @@
-"""Many dialogues of several rounds at once: each round is a batch, and a killed run asks nothing twice."""
+"""Many dialogues of several rounds at once, each going on by itself, and a killed run asks nothing twice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.core.tool_calls import calls_payload
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.host.conversation import Conversation
-from opencompass_tooleval.host.model_calls import AskingEndedError, ask, token_length
+from opencompass_tooleval.host.model_calls import token_length
+from opencompass_tooleval.host.pipe import Pipe, open_pipe
 from opencompass_tooleval.sweep.journal import Journal
 
 T = TypeVar('T')
@@ -91,15 +92,15 @@ def _digest(turn: Turn) -> str:
 class RoundsRunner:
     """Runs dialogues on one model.
 
-    All dialogues advance together: a round asks every dialogue that is still going, in batches. Each answer is on disk
-    before its dialogue goes on; after a kill only the batch in flight is asked again. An answer is reused only for the
-    very same question.
+    A dialogue goes on as soon as it is answered, whatever the others wait for; of a model that is asked in batches, all
+    advance together, a round of all that still go on after the other. Each answer is on disk before its dialogue goes
+    on; after a kill only what was in flight is asked again. An answer is reused only for the very same question.
 
     Args:
         model: Any model of OpenCompass.
         journal: Where answers are kept while the run lasts; removing it is the caller's to do. None keeps none.
         max_out_len: Tokens per answer at most.
-        batch_size: Dialogues per batch.
+        batch_size: Dialogues per batch, of a model that is asked in batches.
         source: Names the data set in each :class:`Conversation`, for recorded answers.
         options: More arguments for the model's ``generate``.
         description: Of the progress bar, which counts dialogues and shows the tokens spent; None shows none.
@@ -128,19 +129,27 @@ class RoundsRunner:
 
     def run(self, dialogues: Mapping[str, Rounds[T]]) -> dict[str, Outcome[T]]:
         """Returns the outcome of every dialogue, under the same keys and in the same order."""
-        going = [_Dialogue(key, position, rounds) for position, (key, rounds) in enumerate(dialogues.items())]
-        everyone = list(going)
-        with tqdm(total=len(everyone), desc=self.description, disable=self.description is None) as bar:
-            for dialogue in going:
+        everyone = [_Dialogue(key, position, rounds) for position, (key, rounds) in enumerate(dialogues.items())]
+        bar = tqdm(total=len(everyone), desc=self.description, disable=self.description is None)
+        with bar, open_pipe(self.model, self.max_out_len, self.batch_size, self.options) as pipe:
+            for dialogue in everyone:
                 dialogue.start()
-            self._restore(going)
-            while going := [dialogue for dialogue in going if dialogue.turn]:
-                bar.update(len(everyone) - len(going) - bar.n)
-                for start in range(0, len(going), self.batch_size):
-                    self._ask(going[start : start + self.batch_size])
-                    bar.set_postfix(calls=self.calls, tokens=self.tokens)
-            bar.update(len(everyone) - bar.n)
+            self._restore(everyone)
+            for dialogue in everyone:
+                self._put(pipe, dialogue)
+            bar.update(sum(dialogue.turn is None for dialogue in everyone))
+            while arrived := pipe.take():
+                self._keep(arrived)
+                for dialogue, answer in arrived:
+                    self._advance(dialogue, answer)
+                    self._put(pipe, dialogue)
+                bar.set_postfix(calls=self.calls, tokens=self.tokens, refresh=False)
+                bar.update(sum(dialogue.turn is None for dialogue, _ in arrived))
         return {dialogue.key: dialogue.outcome for dialogue in everyone}
+
+    def _put(self, pipe: Pipe[_Dialogue[Any]], dialogue: _Dialogue[Any]) -> None:
+        if dialogue.turn:
+            pipe.put(dialogue, self._conversation(dialogue))
 
     def _restore(self, dialogues: Sequence[_Dialogue[Any]]) -> None:
         if self.journal is None:
@@ -167,24 +176,15 @@ class RoundsRunner:
         record_id = f'{dialogue.key}/{number}' if number else dialogue.key
         return conversation_of(dialogue.turn, record_id, self.source, dialogue.position)
 
-    def _ask(self, batch: Sequence[_Dialogue[Any]]) -> None:
-        prompts = [self._conversation(dialogue) for dialogue in batch]
-        try:
-            answers = ask(self.model, prompts, self.max_out_len, self.options)
-        except AskingEndedError as error:
-            answered = zip(batch, error.answers, strict=False)
-            self._keep([(dialogue, answer) for dialogue, answer in answered if answer is not None])
-            raise
-        self.calls += len(batch)
+    def _advance(self, dialogue: _Dialogue[Any], answer: Answer) -> None:
+        self.calls += 1
         if self.description is not None:
-            self.tokens += sum(token_length(self.model, prompt) for prompt in prompts)
-            self.tokens += sum(int(self.model.get_token_len(str(answer))) for answer in answers)
-        self._keep(list(zip(batch, answers, strict=True)))
-        for dialogue, answer in zip(batch, answers, strict=True):
-            if _is_failure(answer):
-                dialogue.fail(str(answer.reason))
-            else:
-                dialogue.receive(answer)
+            self.tokens += token_length(self.model, self._conversation(dialogue))
+            self.tokens += int(self.model.get_token_len(str(answer)))
+        if _is_failure(answer):
+            dialogue.fail(str(answer.reason))
+        else:
+            dialogue.receive(answer)
 
     def _keep(self, answered: Sequence[tuple[_Dialogue[Any], Answer]]) -> None:
         """Writes answers into the journal, before their dialogues go on."""
