@@ -86,8 +86,8 @@ def _limit(model: Any, max_out_len: int) -> Limit:
 def generate(docs: Sequence[ToolDoc], cfg: Mapping[str, Any], journal: Journal, variant: str) -> Generation:
     """Makes the instructions of all tools: descriptions of all first, then examples for all functions.
 
-    Each stage is asked in batches and shows a progress bar with the tokens spent. Answers are in the journal before
-    they are worked on; after a kill only the batch in flight is asked again.
+    Each stage is asked as :class:`RoundsRunner` does and shows a progress bar with the tokens spent. Answers are in the
+    journal before they are worked on; after a kill only what was in flight is asked again.
 
     Args:
         docs: The documentation.

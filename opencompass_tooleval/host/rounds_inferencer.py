@@ -1,4 +1,4 @@
-"""Dialogues of several rounds as an OpenCompass inferencer: all questions advance together, over any model."""
+"""Dialogues of several rounds as an OpenCompass inferencer: many at the same time, over any model."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _ReadOnly(Journal):
 
 @ICL_INFERENCERS.register_module()
 class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
-    """Runs one dialogue per row; each round of all of them is asked in batches.
+    """Runs one dialogue per row, as :class:`~opencompass_tooleval.host.rounds_runner.RoundsRunner` does.
 
     The prediction of a row is what its dialogue returns. A row whose dialogue got no answer in some round has none, and
     a reason in ``infra``; it counts as in :class:`ToolEvalGenInferencer`. The journal keeps every answer of every

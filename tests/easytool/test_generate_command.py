@@ -206,7 +206,7 @@ def test_failures_are_no_instructions_and_are_asked_again(
 
 
 def test_after_a_kill_nothing_is_asked_twice(right: ModelServer, docs: Path, tmp_path: Path) -> None:
-    out, cfg = tmp_path / 'out.json', config(tmp_path / 'cfg.py', right.url, batch_size=2)
+    out, cfg = tmp_path / 'out.json', config(tmp_path / 'cfg.py', right.url, max_workers=2)
     right.reset(latency=0.5)
     command = ['easytool', 'generate', '--source', 'toolbench', '--input', docs, '--model', cfg, '--out', out]
     process = start_python('-c', 'from opencompass_tooleval.cli.main import main; main()', *command)
@@ -223,7 +223,7 @@ def test_after_a_kill_nothing_is_asked_twice(right: ModelServer, docs: Path, tmp
     status, report = run(docs, cfg, out)
     second = [asked['digest'] for asked in right.stats()['asked']]
     assert status == 0 and report['examples'] == FUNCTIONS and report['calls'] == len(second)
-    assert len(set(first) & set(second)) <= 2  # the batch in flight
+    assert len(set(first) & set(second)) <= 2 * 2  # what was in flight, or on its way to the disk
     assert len({*first, *second}) == TOOLS + FUNCTIONS and report['kept'] + report['calls'] == TOOLS + FUNCTIONS
     assert not leftovers(tmp_path)
 

@@ -12,7 +12,6 @@ models = [
         max_out_len=512,
         max_workers=16,
         query_per_second=64,
-        batch_size=64,
         run_cfg=dict(num_gpus=0),
     )
 ]
