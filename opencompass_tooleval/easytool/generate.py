@@ -1,7 +1,7 @@
 """Making an instruction with a model: the tool's description, then an example for each function (Section 4, Table 2).
 
-The two stages are dialogues of their own, so that all tools, and then all functions of all tools, are asked about at the
-same time.
+The two stages are dialogues of their own, so that all tools, and then all functions of all tools, are asked about at
+the same time.
 What cannot be used is asked for again with the fault named, up to three times. After that a description is the
 documentation's own, shortened by rule, and a function stays without example; both are listed. Parameters are the
 documentation's, as :mod:`opencompass_tooleval.easytool.template` shortens them.

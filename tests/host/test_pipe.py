@@ -140,7 +140,8 @@ def test_ctrl_c_waits_for_no_answer() -> None:
         pipe.put(1, 1)
         assert asked.wait(300)
         raise KeyboardInterrupt
-    (thread,) = (thread for thread in set(threading.enumerate()) - before if thread.name == 'pipe')  # it is still at it, and holds up no exit
+    left = set(threading.enumerate()) - before  # still at it, and holding up no exit
+    (thread,) = (thread for thread in left if thread.name == 'pipe')
     assert thread.daemon and told[0].is_set()
     let_go.set()
     thread.join(300)
