@@ -34,6 +34,7 @@ from opencompass_tooleval.core.reading import parse_enclosed, parse_literal
 from opencompass_tooleval.core.refusal import is_refusal
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.similarity import ExactSimilarity
+from opencompass_tooleval.core.tool_parsers import PARSERS, read_written_calls
 from opencompass_tooleval.core.verdicts import unread_reply
 from opencompass_tooleval.easytool.first_sentence import first_sentence
 from opencompass_tooleval.easytool.funcqa import reading as funcqa_reading
@@ -379,6 +380,14 @@ READERS: Mapping[str, Reader] = {
     },
     'FuncQA, check': Reader(replies.read_check),
     'FuncQA, any number': Reader(lambda text: funcqa_scoring.find_right(text, 7)),
+    'calls as text': Reader(
+        lambda text: [
+            read_written_calls(f'{mark}{text}'[:MAX_CHARS], parser)
+            for parser in PARSERS
+            for mark in ('', '<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '[f(a=', '[f(', '{"name": ')
+        ],
+        ('core/tool_parsers.py',),
+    ),
     'server that is looked at': Reader(_probed, ('api/probe_server.py', 'api/probe_answers.py', 'api/probe_limits.py')),
     'reply of a server': Reader(_server, ('api/reply.py', 'api/failure.py', 'api/redaction.py')),
     'description against the documentation': Reader(
