@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from mmengine.config import Config
-from opencompass.utils import build_model_from_cfg
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.easytool.generate import Generated, Options, assemble, describe, exemplify, merge
@@ -17,6 +16,7 @@ from opencompass_tooleval.easytool.reply import Description
 from opencompass_tooleval.easytool.split import Limit, split
 from opencompass_tooleval.easytool.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.host.judging import settings_hash
+from opencompass_tooleval.host.model_config import build_model
 from opencompass_tooleval.host.rounds_runner import Outcome, RoundsRunner
 from opencompass_tooleval.sweep.journal import Journal
 
@@ -95,7 +95,7 @@ def generate(docs: Sequence[ToolDoc], cfg: Mapping[str, Any], journal: Journal, 
         journal: Where answers are kept; removing it is the caller's to do.
         variant: Wording of the prompts.
     """
-    model = build_model_from_cfg({name: value for name, value in cfg.items() if name not in _NOT_BUILT})
+    model = build_model({name: value for name, value in cfg.items() if name not in _NOT_BUILT})
     max_out_len = int(cfg.get('max_out_len') or DEFAULT_OUT_LEN)
     batch_size = int(cfg.get('batch_size') or DEFAULT_BATCH)
     options = Options(variant, _limit(model, max_out_len))

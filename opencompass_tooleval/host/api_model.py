@@ -6,6 +6,7 @@ import asyncio
 import random
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from opencompass_tooleval.api.redaction import excerpt, redact, remember_headers
 from opencompass_tooleval.api.reply import read_reply
 from opencompass_tooleval.api.transport import BoundedClient, UnreadableReplyError, run_within
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.prices import read_prices
 from opencompass_tooleval.core.tool_set import ToolSet
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.host.model_calls import AskingEndedError
@@ -55,6 +57,7 @@ class ToolEvalOpenAI(OpenAISDK):
         tool_choice: Whether tools that are offered may or must be called: ``auto`` or ``required``.
         parallel_tool_calls: Whether the server is told if a data set wants one call per answer or several; some refuse
             the word.
+        prices: What a million tokens cost, as ``dict(input=..., output=...)``; nothing is asked otherwise for it.
         kwargs: As :class:`OpenAISDK`.
     """
 
@@ -73,8 +76,10 @@ class ToolEvalOpenAI(OpenAISDK):
         patience: float = 1800.0,
         tool_choice: str = 'auto',
         parallel_tool_calls: bool = True,
+        prices: Mapping[str, float] | None = None,
         **kwargs: Any,
     ) -> None:
+        read_prices(prices)  # tasks of OpenCompass's own hand them over
         self._local_tokenizer = tokenizer_path if tokenizer_path and Path(tokenizer_path).is_dir() else None
         super().__init__(
             path=path,

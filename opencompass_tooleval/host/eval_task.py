@@ -13,8 +13,12 @@ from opencompass.registry import ICL_PROMPT_TEMPLATES, TASKS
 from opencompass.tasks import OpenICLEvalTask, openicl_eval
 from opencompass.utils import get_infer_output_path
 
-from opencompass_tooleval.core.answer import CUT
+from opencompass_tooleval.core.answer import CUT, USAGE
+from opencompass_tooleval.core.prices import read_prices
+from opencompass_tooleval.core.usage import read_usage
+from opencompass_tooleval.core.usage_summary import summary_of
 from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
+from opencompass_tooleval.host.model_config import PRICES
 from opencompass_tooleval.host.task import CommandOfTask, Failures
 from opencompass_tooleval.sweep.shards import check_shards, read_predictions, shard_files
 from opencompass_tooleval.sweep.whole_file import write_whole
@@ -78,6 +82,11 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         finishes = [row.get('finish') for row in pred_dicts]
         if any(finishes) and isinstance(result.get('samples'), dict):
             result['samples']['cut'] = finishes.count(CUT)
+        usage = summary_of((read_usage(row.get(USAGE)) for row in pred_dicts), read_prices(self.model_cfg.get(PRICES)))
+        if usage and 'reasons' in result:  # of our evaluators
+            result[USAGE] = usage
+            if 'details' in result:
+                result['details'] = result.pop('details')  # stays last
         return result
 
     def _check_asked(self, test_set: Any, rows: Sequence[Mapping[str, Any]]) -> bool:

@@ -11,7 +11,6 @@ from typing import Any
 from opencompass.registry import ICL_EVALUATORS, MODELS, TASKS
 from opencompass.tasks import OpenICLInferTask, openicl_infer
 from opencompass.utils import (
-    build_model_from_cfg,
     dataset_abbr_from_cfg,
     get_infer_output_path,
     get_logger,
@@ -19,6 +18,7 @@ from opencompass.utils import (
 )
 
 from opencompass_tooleval.api.outage import Outage
+from opencompass_tooleval.host.model_config import build_model
 from opencompass_tooleval.host.same_answers import why_same_answers
 from opencompass_tooleval.host.served_model import ToolEvalServed
 from opencompass_tooleval.host.task import CommandOfTask, Failures
@@ -114,7 +114,7 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
             abbr = model_abbr_from_cfg(model_cfg)
             if abbr != loaded:
                 self._close_engine()
-                self.model, loaded = build_model_from_cfg(model_cfg), abbr
+                self.model, loaded = build_model(model_cfg), abbr
             self.model_cfgs, self.dataset_cfgs = [model_cfg], [[dataset_cfg]]
             failures.attempt(partial(super().run, self.model, loaded), dataset_cfg)
         failures.check()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from opencompass.utils import build_model_from_cfg, get_logger
+from opencompass.utils import get_logger
 from tqdm import tqdm
 
 from opencompass_tooleval.core.answer import Answer
@@ -23,6 +23,7 @@ from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.verdicts import Unread
 from opencompass_tooleval.host.conversation import Conversation
+from opencompass_tooleval.host.model_config import PRICES, build_model
 from opencompass_tooleval.host.pipe import open_pipe
 from opencompass_tooleval.sweep.journal import Journal
 
@@ -44,7 +45,7 @@ _SPEED = {
     'rpm_verbose',
 }  # fmt: skip
 _SECRET = re.compile(r'(api_?key|secret|password|authori[sz]ation|headers?$|cookie|credential|(auth|access)_?token$)')
-_UNUSED = {'abbr', 'summarizer_abbr', 'pred_postprocessor', 'min_out_len'}
+_UNUSED = {'abbr', 'summarizer_abbr', 'pred_postprocessor', 'min_out_len', PRICES}
 _NOT_SETTINGS = _KEYS | _ADDRESSES | _SPEED | _UNUSED
 
 _NAME_LENGTH = 80
@@ -217,7 +218,7 @@ class Judge(Generic[Verdict]):
         """
         if self._model is None:
             cfg = {name: value for name, value in self._cfg.items() if name not in {'max_out_len', 'batch_size'}}
-            self._model = build_model_from_cfg(cfg)
+            self._model = build_model(cfg)
             self.folder.mkdir(parents=True, exist_ok=True)
         faults: dict[str, str] = {}
         tries: Counter[str] = Counter()

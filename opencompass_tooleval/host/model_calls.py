@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import replace
 from itertools import pairwise
 from secrets import token_hex
 from typing import Any
@@ -20,6 +21,7 @@ from opencompass.models import (
 )
 
 from opencompass_tooleval.core.answer import CUT, Answer, as_answer
+from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.host.conversation import Conversation
 
 _MARK = token_hex(16)
@@ -244,21 +246,43 @@ def answer_of(model: Any, prompt: Conversation, text: str, max_out_len: int) -> 
     """What a model's ``generate`` returned for a prompt, as :func:`ask` returns it."""
     answer = as_answer(text)
     finish = answer.finish or (None if answer.reason else _finish_by_count(model, text, max_out_len))
-    return prompt.own_calls(answer.changed(finish=finish))
+    return prompt.own_calls(_with_counts(model, prompt, answer.changed(finish=finish)))
+
+
+def _with_counts(model: Any, prompt: Conversation, answer: Answer) -> Answer:
+    """The answer, with tokens of prompt and answer: what nobody said is counted, and marked.
+
+    Of a local model its tokenizer counts, chat template included; of a server's the tokenizer in ``tokenizer_path``, or
+    else OpenCompass's estimate from words and Chinese characters. A model with neither, such as recorded answers, stays
+    as it is, and so does what was not answered.
+    """
+    usage = answer.usage or Usage()
+    if answer.reason or (usage.prompt is not None and usage.completion is not None):
+        return answer
+    completion = _encoded_length(model, answer)
+    if completion is None and isinstance(model, base_api.BaseAPIModel):
+        completion = int(model.get_token_len(str(answer)))
+    if completion is None:
+        return answer
+    counts = {'prompt': prompt_length(model, prompt), 'completion': completion}
+    known = {name: value for name in counts if (value := getattr(usage, name)) is not None}
+    return answer.changed(usage=replace(usage, **{**counts, **known}, counted=True))
+
+
+def _encoded_length(model: Any, text: str) -> int | None:
+    """Tokens of a text alone; None where there is no tokenizer. ``get_token_len`` counts the chat template too."""
+    encode = getattr(getattr(model, 'tokenizer', None), 'encode', None)
+    if encode is None:
+        return None
+    try:
+        return len(encode(str(text), add_special_tokens=False))
+    except TypeError:  # a tokenizer that is none of HF's
+        return len(encode(str(text)))
 
 
 def _finish_by_count(model: Any, text: str, max_out_len: int) -> str | None:
-    """How a local model's answer ended; None for API models and where there is no tokenizer to count with.
-
-    ``get_token_len`` of chat wrappers counts the chat template too.
-    """
-    encode = getattr(getattr(model, 'tokenizer', None), 'encode', None)
-    if getattr(model, 'is_api', True) or encode is None:
+    """How a local model's answer ended; None for API models and where there is no tokenizer to count with."""
+    count = None if getattr(model, 'is_api', True) else _encoded_length(model, text)
+    if count is None:
         return None
-    if len(text.encode('utf-8', 'replace')) < max_out_len:  # no tokenizer makes more tokens than bytes
-        return STOP
-    try:
-        count = len(encode(text, add_special_tokens=False))
-    except TypeError:  # a tokenizer that is none of HF's
-        count = len(encode(text))
     return CUT if count >= max_out_len else STOP
