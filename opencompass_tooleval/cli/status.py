@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import reduce
 
 from rich.console import Console
 from rich.markup import escape
@@ -12,7 +13,9 @@ from rich.table import Table
 
 from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, progress, write_outputs
-from opencompass_tooleval.sweep.progress import Cell, State, abbrs, look
+from opencompass_tooleval.core.usage_summary import Spending
+from opencompass_tooleval.sweep.dumped_config import read_dumped
+from opencompass_tooleval.sweep.progress import Cell, State, abbrs_of, look, prices_of
 from opencompass_tooleval.sweep.work_dir import WorkDir
 
 
@@ -37,6 +40,22 @@ def _summary(models: Sequence[str], cells: Sequence[Cell]) -> Table:
     return table
 
 
+def _spent(models: Sequence[str], cells: Sequence[Cell]) -> Iterator[str]:
+    """A line per model whose answers say what they cost."""
+    for model in models:
+        own_cells = [cell for cell in cells if cell.model == model]
+        parts = [cell.spent for cell in own_cells if cell.spent]
+        if not parts:
+            continue
+        spent = reduce(Spending.__add__, parts)
+        unknown = spent.unknown + sum(cell.answered for cell in own_cells if cell.spent is None)
+        cost = '' if spent.cost is None else f', cost {spent.cost:,.2f}'
+        counted = f', {spent.counted:,} answers counted here' if spent.counted else ''
+        missing = f', {unknown:,} answers not known' if unknown else ''
+        tokens = f'{spent.prompt:,} of prompts, {spent.completion:,} of answers'
+        yield f'tokens   {model}: {tokens}{cost}{counted}{missing}'
+
+
 def _running(cells: Sequence[Cell], console: Console) -> None:
     for cell in cells:
         if cell.state is State.RUNNING:
@@ -57,10 +76,11 @@ def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     """
     check_outputs(json_out, None)
     work = WorkDir.find(work_dir)
-    models, datasets = abbrs(work.config())
+    content = read_dumped(work.config())
+    (models, datasets), prices = abbrs_of(content, work.config()), prices_of(content)
     pairs = [(model, dataset) for model in models for dataset in datasets]
     looking = progress('looking', pairs)
-    cells = [look(work, model, dataset) for model, dataset in looking]
+    cells = [look(work, model, dataset, prices.get(model)) for model, dataset in looking]
     failed = [cell for cell in cells if cell.state is State.FAILED]
     rows = [{**asdict(cell), 'log': str(cell.log or ''), 'seconds_left': cell.seconds_left} for cell in cells]
     write_outputs(rows, (), json_out, None)
@@ -69,6 +89,8 @@ def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     console = Console(soft_wrap=True)
     console.print(str(work.path), markup=False)
     console.print(_summary(models, cells))
+    for line in _spent(models, cells):
+        console.print(line, markup=False)
     _running(cells, console)
     for cell in failed:
         why = cell.error.removeprefix(f'{cell.dataset}: ')

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.core.prices import Prices
-from opencompass_tooleval.core.usage import TOKENS, Usage
+from opencompass_tooleval.core.usage import TOKENS, Usage, read_usage
 
 _PERCENTILES = {'p50': 0.5, 'p95': 0.95}
 
@@ -57,6 +57,11 @@ def summary_of(usages: Iterable[Usage | None], prices: Prices | None = None) -> 
     if prices and costs:
         summary['cost'] = {**_numbers(costs), 'prices': prices.to_payload()}
     return summary
+
+
+def spending_so_far(rows: Iterable[Mapping[str, Any]], prices: Prices | None = None) -> Spending | None:
+    """What rows of predictions, or of their journal, cost together; see :func:`spending_of`."""
+    return spending_of(summary_of((read_usage(row.get('usage')) for row in rows), prices), prices)
 
 
 @dataclass(frozen=True)

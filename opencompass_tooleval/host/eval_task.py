@@ -82,12 +82,17 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         finishes = [row.get('finish') for row in pred_dicts]
         if any(finishes) and isinstance(result.get('samples'), dict):
             result['samples']['cut'] = finishes.count(CUT)
-        usage = summary_of((read_usage(row.get(USAGE)) for row in pred_dicts), read_prices(self.model_cfg.get(PRICES)))
-        if usage and 'reasons' in result:  # of our evaluators
+        if 'reasons' in result:  # of our evaluators
+            self._add_usage(result, pred_dicts)
+        return result
+
+    def _add_usage(self, result: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
+        """Says what the answers cost, where their rows do."""
+        usage = summary_of((read_usage(row.get(USAGE)) for row in rows), read_prices(self.model_cfg.get(PRICES)))
+        if usage:
             result[USAGE] = usage
             if 'details' in result:
                 result['details'] = result.pop('details')  # stays last
-        return result
 
     def _check_asked(self, test_set: Any, rows: Sequence[Mapping[str, Any]]) -> bool:
         """Whether all rows say what was asked.

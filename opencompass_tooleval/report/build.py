@@ -31,6 +31,7 @@ from opencompass_tooleval.report.read import Material, read, run_names
 from opencompass_tooleval.report.reasons import reason_figures
 from opencompass_tooleval.report.samples import SampleFiles
 from opencompass_tooleval.report.script import to_script
+from opencompass_tooleval.report.spending import spending_figures, spent_of
 from opencompass_tooleval.report.teval_figures import teval_figures
 from opencompass_tooleval.report.ultratool_figures import ultratool_figures
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
@@ -125,7 +126,7 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     retrievals = list(_retrievals(material))
     out.mkdir()
     samples = SampleFiles(out / 'samples')
-    spent = samples.write_all(material)
+    spent = spent_of(material, samples.write_all(material))
     tokens = {key: cost.prompts for key, cost in spent.items() if cost.prompts is not None}
     tables = tuple(boards(material, published_columns()))
     compared = {name: list(comparisons(find_variant(name), material)) for name in VARIANTS}
@@ -135,6 +136,7 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
         *(figure for name, its in compared.items() for figure in variant_figures(name, its, tokens)),
         selection_figure(material),
         *([retrieval_figure(retrievals)] if retrievals else []),
+        *spending_figures(tables, spent),
         *reason_figures(material),
     ]
     figures = [figure for figure in figures if not figure.is_empty()]

@@ -14,6 +14,7 @@ from opencompass_tooleval.report.figure import mean, shown
 from opencompass_tooleval.report.names import FAMILIES, OTHERS, family_of, is_variant, title_of
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.reasons import fragment
+from opencompass_tooleval.report.spending import total_cost
 from opencompass_tooleval.report.standing import Digest, Shares, Standing, standings
 
 MEAN = ''
@@ -35,8 +36,9 @@ class Place:
         score: 0-100.
         behind: Its difference from the first with its interval, as text; '' for the first.
         verdict: Whether that is more than noise.
-        prompts: Estimated tokens of a prompt, the mean of the data sets' means; None if not known.
+        prompts: Tokens of a prompt, the mean of the data sets' means; None if not known.
         answers: The same of an answer.
+        cost: What all of its answers cost; None if not known.
     """
 
     model: str
@@ -45,6 +47,7 @@ class Place:
     verdict: str
     prompts: float | None
     answers: float | None
+    cost: float | None
 
 
 @dataclass(frozen=True)
@@ -248,6 +251,7 @@ def _place(ranking: Standing, model: str, spent: Mapping[tuple[str, str], Spent]
         'first' if model == ranking.leader else verdict,
         mean(cost.prompts for cost in costs),
         mean(cost.answers for cost in costs),
+        total_cost(costs),
     )
 
 

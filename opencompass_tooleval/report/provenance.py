@@ -20,25 +20,44 @@ class Spent:
     """What a model and a data set took.
 
     Attributes:
-        prompts: Mean estimated tokens of a prompt; None if the predictions hold none.
-        answers: Mean estimated tokens of an answer; None without predictions.
+        prompts: Mean tokens of a prompt, estimated unless ``known``; None if the predictions hold none.
+        answers: Mean tokens of an answer; None without predictions.
         calls: How often the model was asked, every round of a dialogue for itself; None without predictions.
+        cost: Mean cost of an answer by the prices of the model; None where it is not known.
+        known: Of how many answers a server said the tokens, or a tokenizer counted them; 0 where they are estimated.
     """
 
     prompts: Number
     answers: Number
     calls: int | None
+    cost: Number = None
+    known: int = 0
 
 
 def provenance_table(material: Material, spent: Mapping[tuple[str, str], Spent]) -> Table:
     """A row per result: every key of its provenance, samples, tokens, calls and failures."""
     keys = dict.fromkeys([*_FIRST, *(key for entry in material.scored for key in entry.part('provenance'))])
     used = [key for key in keys if any(key in entry.part('provenance') for entry in material.scored)]
-    columns = ('model', 'data set', 'run', 'samples', 'infra', 'cut', 'prompt tokens', 'answer tokens', 'calls', *used)
+    columns = (
+        'model',
+        'data set',
+        'run',
+        'samples',
+        'infra',
+        'cut',
+        'prompt tokens',
+        'answer tokens',
+        'calls',
+        'cost',
+        *used,
+    )
     rows, names = [], run_names([*material.runs, *(entry.run for entry in material.scored)])
     for entry in material.scored:
         cost, samples = spent.get((entry.model, entry.dataset)), entry.part('samples')
-        numbers = [shown(number, 0) for number in (cost.prompts, cost.answers, cost.calls)] if cost else ['', '', '']
+        numbers = [''] * 4
+        if cost:
+            numbers = [shown(number, 0) for number in (cost.prompts, cost.answers, cost.calls)]
+            numbers.append(shown(None if cost.cost is None else cost.cost * cost.known, 4))
         counts = tuple(str(samples.get(name, '')) for name in ('all', 'infra', 'cut'))
         details = (_text(entry.part('provenance').get(key)) for key in used)
         rows.append((entry.model, entry.dataset, names[entry.run], *counts, *numbers, *details))

@@ -6,12 +6,14 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import reduce
 from math import isfinite
 from pathlib import Path
 from typing import Any, cast
 
 from opencompass_tooleval.core.errors import DataError, shorten
-from opencompass_tooleval.sweep.dumped_config import read_dumped
+from opencompass_tooleval.core.prices import Prices, read_prices
+from opencompass_tooleval.core.usage_summary import Spending, spending_of, spending_so_far
 from opencompass_tooleval.sweep.journal import Journal
 from opencompass_tooleval.sweep.lock import holder_of, is_held, lock_path, sweep_lock
 from opencompass_tooleval.sweep.shards import numbered_shards, read_predictions, whole_of
@@ -46,6 +48,8 @@ class Cell:
         error: The last line of the log that speaks of an error, for ``failed``.
         log: That log.
         waiting: What a job waits for that is at it now, such as a server; '' if for nothing.
+        spent: What its answers cost so far, every round of a dialogue for itself while it is asked; None where nothing
+            says it.
     """
 
     model: str
@@ -57,6 +61,7 @@ class Cell:
     error: str = ''
     log: Path | None = None
     waiting: str = ''
+    spent: Spending | None = None
 
     @property
     def seconds_left(self) -> float | None:
@@ -76,6 +81,7 @@ class _Work:
         running: Whether its lock is held.
         rate: Samples per second.
         waiting: What its holder waits for.
+        spent: What its answers cost.
     """
 
     answered: int
@@ -83,9 +89,10 @@ class _Work:
     running: bool
     rate: float | None
     waiting: str = ''
+    spent: Spending | None = None
 
 
-def _work(predictions: Path) -> _Work:
+def _work(predictions: Path, prices: Prices | None) -> _Work:
     journal = Journal(predictions.with_name(f'tmp_{predictions.stem}.jsonl'))
     rows = list(journal.rows()) if journal.path.exists() else []
     last = {row['idx']: row for row in rows}.values()  # what is asked again has a later row
@@ -100,7 +107,8 @@ def _work(predictions: Path) -> _Work:
     samples = holder.samples if holder else None
     answered = len(whole) + len(dialogues)
     waiting = holder.waiting if holder and running else ''
-    return _Work(min(answered, samples) if samples else answered, samples, running, rate, waiting)
+    spent = spending_so_far(last, prices)
+    return _Work(min(answered, samples) if samples else answered, samples, running, rate, waiting, spent)
 
 
 def _failure(work: WorkDir, model: str, dataset: str, stage: str) -> tuple[str, Path]:
@@ -122,8 +130,14 @@ def _unfinished(whole: Path) -> Iterator[Path]:
                 yield whole.with_name(f'{stem}{whole.suffix}')
 
 
-def look(work: WorkDir, model: str, dataset: str) -> Cell:
+def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) -> Cell:
     """Looks at one model x data set.
+
+    Args:
+        work: The run.
+        model: Its abbr.
+        dataset: Its abbr.
+        prices: What the model's tokens cost, as far as no result says it.
 
     Raises:
         DataError: A file is damaged.
@@ -133,25 +147,32 @@ def look(work: WorkDir, model: str, dataset: str) -> Cell:
         counts = result.get('samples')
         samples = counts.get('all') if isinstance(counts, dict) else 0
         samples = samples if type(samples) is int else 0
-        return Cell(model, dataset, State.DONE, samples, samples)
+        return Cell(model, dataset, State.DONE, samples, samples, spent=spending_of(result.get('usage'), prices))
     whole = work.predictions(model, dataset)
     if whole.is_file():
         error, log = _failure(work, model, dataset, 'eval')
-        count = len(read_predictions(whole))
-        return Cell(model, dataset, State.FAILED if error else State.ANSWERED, count, count, None, error, log)
-    finished = sum(len(read_predictions(file)) for file in numbered_shards(whole).values())
-    works = [_work(file) for file in sorted(set(_unfinished(whole)))]
+        rows = read_predictions(whole)
+        state, spent = State.FAILED if error else State.ANSWERED, spending_so_far(rows, prices)
+        return Cell(model, dataset, state, len(rows), len(rows), None, error, log, spent=spent)
+    shards = [row for file in numbered_shards(whole).values() for row in read_predictions(file)]
+    finished = len(shards)
+    works = [_work(file, prices) for file in sorted(set(_unfinished(whole)))]
+    parts = [part for part in (spending_so_far(shards, prices), *(file.spent for file in works)) if part]
+    spent = reduce(Spending.__add__, parts) if parts else None
     answered = finished + sum(file.answered for file in works)
     sample_counts = [file.samples for file in works]
     samples_all = finished + sum(filter(None, sample_counts)) if works and all(sample_counts) else None
     if any(file.running for file in works):
         rates = [file.rate for file in works if file.rate]
         waiting = next((shorten(file.waiting) for file in works if file.waiting), '')
-        return Cell(model, dataset, State.RUNNING, answered, samples_all, sum(rates) or None, waiting=waiting)
+        return Cell(
+            model, dataset, State.RUNNING, answered, samples_all, sum(rates) or None, waiting=waiting, spent=spent
+        )
     error, log = _failure(work, model, dataset, 'eval' if finished and not works else 'infer')
     if error:
-        return Cell(model, dataset, State.FAILED, answered, samples_all, None, error, log)
-    return Cell(model, dataset, State.ANSWERED if finished and not works else State.WAITING, answered, samples_all)
+        return Cell(model, dataset, State.FAILED, answered, samples_all, None, error, log, spent=spent)
+    state = State.ANSWERED if finished and not works else State.WAITING
+    return Cell(model, dataset, state, answered, samples_all, spent=spent)
 
 
 def model_abbr(model: Mapping[str, Any] | list[Any] | tuple[Any, ...]) -> str:
@@ -171,13 +192,17 @@ def dataset_abbr(dataset: Mapping[str, Any]) -> str:
     return f'{dataset["path"]}{name}'.replace('/', '_')
 
 
-def abbrs(config: Path) -> tuple[list[str], list[str]]:
-    """Abbrs of the models and of the data sets of a config that OpenCompass keeps in a run; it is not executed.
-
-    Raises:
-        DataError: It cannot be read.
-    """
-    return abbrs_of(read_dumped(config), config)
+def prices_of(content: Mapping[str, Any]) -> dict[str, Prices]:
+    """Abbr of a model -> what its tokens cost, for those models of a config's values that say it."""
+    prices = {}
+    for model in content.get('models') or ():
+        try:
+            own = read_prices(model.get('prices'))
+            if own:
+                prices[model_abbr(model)] = own
+        except (LookupError, TypeError, ValueError, AttributeError):
+            continue  # a run may be anybody's; what it costs is then not known
+    return prices
 
 
 def abbrs_of(content: Mapping[str, Any], config: Path) -> tuple[list[str], list[str]]:

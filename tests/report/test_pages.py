@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.prices import Prices
+from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.usage_summary import summary_of
 from opencompass_tooleval.easytool.funcqa.trajectory import Trajectory
 from opencompass_tooleval.report import build
 from opencompass_tooleval.report.build import write_report
@@ -252,3 +255,47 @@ def test_several_trials_have_a_table(tmp_path: Path) -> None:
     assert [row[5:] for row in rows[:2]] == [['61.23 ±2.50'] * 4, [''] * 4]
     assert 'pass^4' in Tags(tmp_path / 'out' / 'teval.html').text
     assert 'trials-funcqa' not in {file.stem for file in (tmp_path / 'out' / 'files').iterdir()}
+
+
+def spending_run(folder: Path, **prices: object) -> Path:
+    """Two models on review: one that thinks long and costs more, and one whose tokens were counted."""
+    run = plain_run(folder)
+    configured = ', '.join(f'{name}={value}' for name, value in prices.items())
+    for model, prompt, completion in (('thinks', 200, 900), ('quick', 100, 50)):
+        details = [detail(f'r{i}') for i in range(4)]
+        usage = summary_of([Usage(prompt, completion, counted=model == 'quick')] * 4)
+        add(run, model, 'tooleval-teval-review_str_v2', result_of(details, usage=usage))
+    models = ''.join(f"dict(abbr='{model}', prices=dict({configured})), " for model in ('thinks', 'quick'))
+    (run / 'configs' / 'run.py').write_text(f'models = [{models if prices else ""}]\n', encoding='utf-8')
+    return run
+
+
+def test_scores_stand_against_cost(tmp_path: Path) -> None:
+    out = tmp_path / 'out'
+    write_report([spending_run(tmp_path / 'run', input=1.0, output=10.0)], out)
+    (file,) = (out / 'files').glob('*-spending.csv')
+    rows = list(csv.reader(file.open(encoding='utf-8', newline='')))
+    assert rows == [['', 'cost of 1,000 answers', 'Review'], ['quick', '0.60', '100.00'], ['thinks', '9.20', '100.00']]
+    assert 'Not known of better, worse.' in Tags(out / 'teval.html').text
+    with (out / 'files' / 'provenance.csv').open(encoding='utf-8', newline='') as stream:
+        table = {row['model']: row for row in csv.DictReader(stream) if 'review' in row['data set']}
+    assert (table['thinks']['prompt tokens'], table['thinks']['answer tokens']) == ('200', '900')
+    assert (table['thinks']['cost'], table['better']['cost']) == ('0.0368', '')
+
+
+def test_scores_stand_against_tokens_where_there_are_no_prices(tmp_path: Path) -> None:
+    out = tmp_path / 'out'
+    write_report([spending_run(tmp_path / 'run')], out)
+    (file,) = (out / 'files').glob('*-spending.csv')
+    rows = list(csv.reader(file.open(encoding='utf-8', newline='')))
+    assert rows[0][1] == 'tokens of an answer, thoughts included'
+    assert [row[:2] for row in rows[1:]] == [['quick', '50.00'], ['thinks', '900.00']]
+
+
+def test_the_first_page_has_the_cost(tmp_path: Path) -> None:
+    usage = summary_of([Usage(10, 10)] * 4, Prices(1e6, 0))
+    for model in ('one', 'other'):
+        answers = result_of([detail(f'r{i}') for i in range(4)], usage=usage)
+        add(tmp_path / 'run', model, 'tooleval-teval-review_str_v2', answers)
+    shown = Tags(write_report([tmp_path / 'run'], tmp_path / 'out')).text
+    assert 'cost' in shown and '40.00' in shown and '10 → 10' in shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,9 +12,13 @@ import pytest
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from opencompass_tooleval.cli.status import show_status
+from opencompass_tooleval.core.prices import Prices
+from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.usage_summary import Spending, summary_of
+from opencompass_tooleval.sweep.dumped_config import read_dumped
 from opencompass_tooleval.sweep.journal import Journal
 from opencompass_tooleval.sweep.lock import exclusive, lock_path, sweep_lock
-from opencompass_tooleval.sweep.progress import Cell, State, dataset_abbr, look, model_abbr
+from opencompass_tooleval.sweep.progress import Cell, State, dataset_abbr, look, model_abbr, prices_of
 from opencompass_tooleval.sweep.work_dir import WorkDir, last_error
 
 PREFIX = '11/21 12:17:33 - OpenCompass - '
@@ -185,3 +190,48 @@ def test_models_are_named_as_opencompass_names_them(model: Any) -> None:
 )
 def test_data_sets_are_named_as_opencompass_names_them(dataset: dict[str, str]) -> None:
     assert dataset_abbr(dataset) == dataset_abbr_from_cfg(dataset)
+
+
+CONFIG = """models = [
+    dict(abbr='m', type='x', prices=dict(input=2.0, output=8.0)), dict(abbr='free'), dict(abbr='bad', prices=[1])
+]
+datasets = [dict(abbr='plan_v2'), dict(abbr='dialogues')]
+"""
+
+
+def usage_of(prompt: int, completion: int, **more: Any) -> dict[str, Any]:
+    return {'usage': {'prompt': prompt, 'completion': completion, 'tries': 1, **more}}
+
+
+def test_what_is_spent_so_far(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    """Answers in a journal, rounds of dialogues, whole predictions, a result: of each what it says."""
+    run.config().write_text(CONFIG)
+    prices = prices_of(read_dumped(run.config()))
+    assert prices == {'m': Prices(2.0, 8.0)}
+    run.journal(
+        {'prediction': 'a', **usage_of(100, 10)},
+        {'prediction': 'b', 'infra': 'infra:timeout', **usage_of(7, 7)},
+        {'prediction': 'b', 'idx': 1, **usage_of(200, 20, counted=True)},
+        {'prediction': 'old'},
+    )
+    cell = look(run, 'm', 'plan_v2', prices['m'])
+    assert cell.spent == Spending(3, 300, 30, pytest.approx((600 + 240) / 1e6), 1, 1)
+    assert look(run, 'm', 'plan_v2').spent == Spending(3, 300, 30, None, 1, 1)
+    journal = Journal(run.path / 'predictions' / 'm' / 'tmp_dialogues.jsonl')
+    for number in range(3):
+        journal.append({number: {'key': 'r0', 'round': number, 'asked': 'x', 'answer': 'y', **usage_of(10, 1)}})
+    assert look(run, 'm', 'dialogues', prices['m']).spent == Spending(3, 30, 3, pytest.approx(84 / 1e6), 0, 0)
+    assert show_status(run.path) == 0
+    shown = capsys.readouterr().out
+    assert (
+        'tokens   m: 330 of prompts, 33 of answers, cost 0.00, 1 answers counted here, 1 answers not known\n' in shown
+    )
+    assert 'tokens   free' not in shown
+    whole = {str(i): {'prediction': 'a', 'record_id': str(i), **usage_of(1000, 100)} for i in range(2)}
+    run.predictions('m', 'plan_v2').write_text(json.dumps(whole))
+    assert look(run, 'm', 'plan_v2', prices['m']).spent == Spending(2, 2000, 200, pytest.approx(5600 / 1e6), 0, 0)
+    summary = summary_of([Usage(5, 6), Usage(7, 8)], prices['m'])
+    result = run.path / 'results' / 'm' / 'plan_v2.json'
+    result.parent.mkdir(parents=True)
+    result.write_text(json.dumps({'f1': 1.0, 'samples': {'all': 2}, 'usage': summary}))
+    assert look(run, 'm', 'plan_v2').spent == Spending(2, 12, 14, pytest.approx(136 / 1e6), 0, 0)

@@ -1,0 +1,110 @@
+"""What results cost, and scores against it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.prices import Prices
+from opencompass_tooleval.core.usage_summary import spending_of
+from opencompass_tooleval.report.board import OVERVIEW, Board, lower_is_better
+from opencompass_tooleval.report.figure import Figure, Number, Series
+from opencompass_tooleval.report.names import OTHERS, family_of
+from opencompass_tooleval.report.provenance import Spent
+from opencompass_tooleval.report.read import Material, Scored
+from opencompass_tooleval.sweep.dumped_config import read_dumped
+from opencompass_tooleval.sweep.progress import prices_of
+from opencompass_tooleval.sweep.work_dir import WorkDir
+
+Key = tuple[str, str]
+_ANSWERS = 1000
+"""Of so many the cost is shown: that of one is too small a number."""
+_FEWEST = 2
+"""Models without which there is nothing to set side by side."""
+
+
+def spent_of(material: Material, estimated: Mapping[Key, Spent]) -> dict[Key, Spent]:
+    """Model and data set -> what it took: as the results say it, and what they do not say as it was estimated."""
+    prices = {run: _prices(run) for run in {entry.run for entry in material.scored}}
+    return {
+        (entry.model, entry.dataset): _known(
+            entry, estimated.get((entry.model, entry.dataset)), prices[entry.run].get(entry.folder)
+        )
+        for entry in material.scored
+    }
+
+
+def _prices(run: WorkDir) -> dict[str, Prices]:
+    """What the models of a run cost by its config; nothing where that cannot be read."""
+    try:
+        return prices_of(read_dumped(run.config()))
+    except (DataError, OSError):
+        return {}
+
+
+def _known(entry: Scored, estimated: Spent | None, prices: Prices | None) -> Spent:
+    base = estimated or Spent(None, None, None)
+    spending = spending_of(entry.part('usage'), prices)
+    known = spending.answers - spending.unknown if spending else 0
+    if spending is None or known <= 0:
+        return base
+    cost = None if spending.cost is None else spending.cost / known
+    return replace(base, prompts=spending.prompt / known, answers=spending.completion / known, cost=cost, known=known)
+
+
+def spending_figures(boards: Sequence[Board], spent: Mapping[Key, Spent]) -> Iterator[Figure]:
+    """The main score of every table against what an answer costs, or else against its tokens.
+
+    Only what servers said or a tokenizer counted is shown, and at least two models.
+    """
+    for board in boards:
+        if board.name == OVERVIEW or family_of(board.name) == OTHERS:
+            continue
+        columns = (column for column in board.columns if not lower_is_better(column))
+        figures = (figure for column in columns if (figure := _figure(board, column, spent)))
+        yield from islice(figures, 1)
+
+
+def _figure(board: Board, column: str, spent: Mapping[Key, Spent]) -> Figure | None:
+    """That of one column; None where fewer than two models have score and cost, or tokens."""
+    at = board.columns.index(column)
+    cells = {row.model: row.cells[at] for row in board.rows if not row.source}
+    scores = {model: cell.value for model, cell in cells.items() if cell.value is not None}
+    datasets = list(dict.fromkeys(dataset for dataset, _ in board.shares[column]))
+    costs = _over(scores, datasets, {key: own.cost for key, own in spent.items()})
+    tokens = _over(scores, datasets, {key: own.answers for key, own in spent.items() if own.known})
+    if len(costs) >= _FEWEST:
+        what, x_title = 'cost', f'cost of {_ANSWERS:,} answers'
+        across = {model: _ANSWERS * cost for model, cost in costs.items()}
+    else:
+        across, what, x_title = tokens, 'tokens', 'tokens of an answer, thoughts included'
+    if len(across) < _FEWEST:
+        return None
+    left_out = [model for model in scores if model not in across]
+    return Figure(
+        f'{board.name}-spending',
+        family_of(board.name),
+        f'{board.title}: score and {what}',
+        'points',
+        (),
+        tuple(Series(model, (scores[model],), x=(x,)) for model, x in across.items()),
+        x_title=x_title,
+        y_title=board.words(column).name,
+        note=f'Not known of {", ".join(left_out)}.' if left_out else '',
+        board=board.name,
+    )
+
+
+def _over(models: Mapping[str, Number], datasets: Sequence[str], numbers: Mapping[Key, Number]) -> dict[str, float]:
+    """Model -> the mean over the data sets, for those models of which all of them have a number."""
+    values = {model: [numbers.get((model, dataset)) for dataset in datasets] for model in models}
+    return {model: math.fsum(filter(None, own)) / len(own) for model, own in values.items() if None not in own}
+
+
+def total_cost(costs: Sequence[Spent]) -> Number:
+    """What all answers of a model cost; None where that is not known of all."""
+    parts = [own.cost * own.known if own.cost is not None else None for own in costs]
+    return math.fsum(filter(None, parts)) if parts and None not in parts else None
