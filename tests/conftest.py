@@ -38,15 +38,18 @@ hear_signals()
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = (
     'test_end_to_end.py',
+    'slurm/test_engines.py',
     'slurm/test_client.py',
     'test_kill.py',
     'host/test_local_runner.py',
+    'host/test_served_model.py',
     'slurm/test_runner.py',
     'test_packaging.py',
     'easytool/funcqa/test_pipeline.py',
     'cli/test_sweep.py',
     'host/test_tasks.py',
     'host/test_dead_server.py',
+    'api/test_engine.py',
     'cli/test_copied_configs.py',
     'easytool/test_variants_pipeline.py',
     'ultratool/test_pipeline.py',

@@ -148,6 +148,15 @@ def test_over_the_time_limit(testbed: Testbed, tmp_path: Path, said: pytest.LogC
     assert any('TIMEOUT' in message for message in said.messages)
 
 
+@pytest.mark.long
+def test_a_signal_before_the_time_limit_queues_it_again(testbed: Testbed, tmp_path: Path) -> None:
+    """With no retry: what is queued again has not failed."""
+    command = f'echo ran >>{tmp_path}/runs; [ $SLURM_RESTART_COUNT ] || sleep 300'
+    settings = dict(time=2, extra_command=['--signal=B:USR1@60'])
+    assert codes(runner(**settings).launch(shell_tasks(tmp_path, [command]))) == [0]
+    assert (tmp_path / 'runs').read_text() == 'ran\n' * 2
+
+
 def test_a_requeue_is_no_failure(testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path) -> None:
     command = f'trap "exit 9" TERM; echo ran >>{tmp_path}/runs; [ $SLURM_RESTART_COUNT ] || {{ sleep 60 & wait; }}'
     future, job = started(testbed, aside, tmp_path, [command])

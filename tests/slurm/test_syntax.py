@@ -224,3 +224,19 @@ def test_what_slurm_said_of_another_job_is_not_passed_on(monkeypatch: pytest.Mon
 def test_the_users_own_options_of_the_commands_are_not_passed_on(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, '1')
     assert name not in slurm_environment()
+
+
+def test_an_element_whose_time_is_short_has_itself_queued_again(tmp_path: Path) -> None:
+    """While its command runs; and no more often than may be."""
+    scontrol = tmp_path / 'scontrol'
+    scontrol.write_text(f'#!/bin/bash\necho "$@" >>{tmp_path}/told\n')
+    scontrol.chmod(0o755)
+    (tmp_path / '0-7.sh').write_text(f'kill -USR1 $PPID; until [ -e {tmp_path}/told ]; do sleep 0.05; done; exit 4')
+    (tmp_path / 'element.sh').write_text(ELEMENT_SCRIPT)
+    environment = {'SLURM_ARRAY_TASK_ID': '7', 'SLURM_JOB_ID': '12', 'PATH': f'{tmp_path}:/usr/bin:/bin'}
+    done = subprocess.run(['bash', tmp_path / 'element.sh', f'{tmp_path}/0'], env=environment)
+    assert done.returncode == 4 and (tmp_path / 'told').read_text() == 'requeue 12\n'
+    (tmp_path / '0-7.sh').write_text('kill -USR1 $PPID; sleep 0.2; exit 5')
+    environment['SLURM_RESTART_COUNT'] = '100'
+    done = subprocess.run(['bash', tmp_path / 'element.sh', f'{tmp_path}/0'], env=environment)
+    assert done.returncode == 5 and (tmp_path / 'told').read_text() == 'requeue 12\n'
