@@ -10,11 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+    from transformers import LlamaForCausalLM, PreTrainedTokenizerFast, Qwen2ForCausalLM
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / 'opencompass_tooleval' / 'demo'
@@ -29,6 +30,16 @@ CHAT_TEMPLATE = (
     "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
+
+QWEN_TEMPLATE = (
+    "{% if not tools %}{{ raise_exception('no tools were sent') }}{% endif %}<|im_start|>system\n# Tools\n\n"
+    'You are provided with function signatures within <tools></tools> XML tags:\n<tools>'
+    "{% for tool in tools %}{{ '\n' + tool | tojson }}{% endfor %}\n</tools>\n\nFor each function call, return a json "
+    'object with function name and arguments within <tool_call></tool_call> XML tags.<|im_end|>\n'
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+"""Tools as Qwen2.5's own template shows them; it refuses a conversation without any."""
 
 END_SCALE = 4.0
 """How much louder the end token is than the others. At 1 an answer never ends; here most do within 30 tokens."""
@@ -108,6 +119,62 @@ def make_tiny_model(folder: Path, seed: int = 0) -> Path:
     tokenizer = make_tokenizer()
     tokenizer.save_pretrained(folder)
     make_model(tokenizer, seed).save_pretrained(folder)
+    return folder
+
+
+def _add_call(tokenizer: PreTrainedTokenizerFast, name: str, arguments: dict[str, Any]) -> list[int]:
+    """Makes a call, as Qwen writes it, tokens of their own, none of which comes twice; returns them."""
+    from tokenizers import AddedToken
+
+    # `transformers serve` looks for the name before it passes on what stands behind "arguments": as single tokens.
+    values = json.dumps(arguments, ensure_ascii=False)
+    pieces = ['<tool_call>\n', '{"name": ', f'"{name}", ', '"arguments": ', f'{values}}}\n', '</tool_call>']
+    tokenizer.add_tokens([AddedToken(piece, normalized=False, special=False) for piece in pieces])
+    return [tokenizer.convert_tokens_to_ids(piece) for piece in pieces]
+
+
+def make_calling_model(folder: Path, name: str, arguments: dict[str, Any]) -> Path:
+    """Writes a model of Qwen2's architecture that answers every question with one call, and returns its folder.
+
+    Args:
+        folder: Made if it is not there.
+        name: Of the function.
+        arguments: Of the call.
+    """
+    import torch
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    tokenizer = make_tokenizer()
+    tokenizer.chat_template = QWEN_TEMPLATE
+    call = _add_call(tokenizer, name, arguments)
+    question = [{'role': 'user', 'content': 'question'}]
+    before: int = tokenizer.apply_chat_template(question, tools=[{}], add_generation_prompt=True)[-1]
+    config = Qwen2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        intermediate_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=CONTEXT,
+        tie_word_embeddings=False,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        dtype=torch.float32,
+    )
+    model: Qwen2ForCausalLM = Qwen2ForCausalLM(config).eval()
+    with torch.no_grad():
+        # Nothing but the last token counts: each of the chain has a direction, which its successor listens to.
+        for weight in (model.model.layers[0].self_attn.o_proj.weight, model.model.layers[0].mlp.down_proj.weight):
+            weight.zero_()
+        model.model.embed_tokens.weight.zero_()
+        model.lm_head.weight.zero_()
+        for place, (token, successor) in enumerate(pairwise([before, *call, tokenizer.eos_token_id])):
+            model.model.embed_tokens.weight[token, place] = 1.0
+            model.lm_head.weight[successor, place] = 1.0
+    tokenizer.save_pretrained(folder)
+    model.save_pretrained(folder)
     return folder
 
 

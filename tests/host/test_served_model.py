@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from opencompass_tooleval.host.infer_task import ToolEvalInferTask
 from opencompass_tooleval.host.model_calls import AskingEndedError
 from opencompass_tooleval.host.planned_jobs import make_plan
 from opencompass_tooleval.host.served_model import ToolEvalServed
-from tests.conftest import ROOT
+from tests.conftest import ROOT, load_tool
 from tests.engines import none_left, processes, scripted_engine, serve_engine, until, until_gone
 from tests.forked import Fork, start_opencompass
 
@@ -32,7 +32,7 @@ with read_base():
 
 datasets = [row for row in datasets if row['abbr'] in ABBRS]
 models = [dict(type=ToolEvalServed, abbr='served', path='PATH', engine=ENGINE, timeout=600, max_workers=WORKERS,
-               batch_size=2, max_out_len=8, max_seq_len=100000, query_per_second=1000, patience=100000,
+               batch_size=2, max_out_len=OUT_LEN, max_seq_len=100000, query_per_second=1000, patience=100000,
                run_cfg=dict(num_gpus=0))]
 """
 REVIEW, PLAN = 'tooleval-teval-review_str_v2', 'tooleval-teval-plan_json_v2'
@@ -152,9 +152,16 @@ def test_ready_configs(engine: str) -> None:
 # Through OpenCompass
 
 
-def write_config(folder: Path, engine: dict[str, Any], path: str = 'tiny', abbrs: Any = (REVIEW,), workers: int = 1):
+def write_config(
+    folder: Path,
+    engine: dict[str, Any],
+    path: str = 'tiny',
+    abbrs: Sequence[str] = (REVIEW,),
+    workers: int = 1,
+    out_len: int = 8,
+) -> None:
     text = CONFIG.replace('PATH', path).replace('ENGINE', repr(engine)).replace('ABBRS', repr(tuple(abbrs)))
-    (folder / 'mine.py').write_text(text.replace('WORKERS', str(workers)))
+    (folder / 'mine.py').write_text(text.replace('WORKERS', str(workers)).replace('OUT_LEN', str(out_len)))
 
 
 def start(folder: Path, *more: str) -> Fork:
@@ -280,3 +287,20 @@ def test_transformers_serve_through_opencompass(real: None, tmp_path: Path, tiny
         assert rows and all(row['prediction'] and row['infra'] is None for row in rows)
     said = log_of(tmp_path, 'engine.log')
     assert said.count('Uvicorn running') == 2 and '/v1/chat/completions' in said
+
+
+def test_tool_calls_of_qwen_through_opencompass(real: None, tmp_path: Path) -> None:
+    """The tools of a data set reach the engine's template, and its calls are scored."""
+    dataset = 'tooleval-teval-instruct_v2-fc'
+    arguments = {'city': 'Ghent', 'date': '2025-04-12', 'limit': 3}  # what the first record asks for
+    folder = load_tool('make_tiny_model').make_calling_model(tmp_path / 'qwen', 'MuseumGuide_list_open', arguments)
+    write_config(tmp_path, serve_engine(tmp_path), str(folder), [dataset], out_len=32)
+    assert start(tmp_path).wait() == 0, (tmp_path / 'said.txt').read_text() + log_of(tmp_path)
+    assert not processes(tmp_path)
+    first, *others = rows_of(tmp_path, dataset)
+    for row in (first, *others):
+        assert row['infra'] is None
+        assert [call['arguments'] for call in row['calls']] == [arguments]
+    (result,) = tmp_path.glob(f'out/*/results/served/{dataset}.json')
+    reasons = [detail['reason'] for detail in json.loads(result.read_text())['details']]
+    assert reasons[0] == 'ok' and reasons.count('ok') < len(reasons)
