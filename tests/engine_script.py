@@ -70,7 +70,7 @@ def main() -> None:
     settings = Handler.settings = parser.parse_args()
     helper = [sys.executable, '-c', 'import time; time.sleep(3600)']
     subprocess.Popen(helper, start_new_session=True, stdout=subprocess.DEVNULL)
-    print('loading the weights', flush=True)
+    print(f'loading the weights, GPUs {os.environ.get("CUDA_VISIBLE_DEVICES")} ', flush=True)
     if settings.fault == 'crash':
         raise RuntimeError('no such weights')
     if settings.fault == 'deaf':

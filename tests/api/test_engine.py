@@ -94,7 +94,7 @@ def test_a_crash_while_it_loads_ends_the_waiting_at_once(tmp_path: Path, never: 
         engine.start(tmp_path / 'log', never)
     first, *lines = str(caught.value).splitlines()
     assert first.startswith('ended with exit status 1 before it was ready: RuntimeError: no such weights (log: ')
-    assert '  | loading the weights' in lines and lines[-1] == '  | RuntimeError: no such weights'
+    assert lines[0].startswith('  | loading the weights') and lines[-1] == '  | RuntimeError: no such weights'
     assert not processes(tmp_path)
 
 

@@ -19,6 +19,7 @@ from opencompass_tooleval.host.infer_task import ToolEvalInferTask
 from opencompass_tooleval.host.model_calls import AskingEndedError
 from opencompass_tooleval.host.planned_jobs import make_plan
 from opencompass_tooleval.host.served_model import ToolEvalServed
+from opencompass_tooleval.sweep.work_dir import last_error
 from tests.conftest import ROOT, load_tool
 from tests.engines import none_left, processes, scripted_engine, serve_engine, until, until_gone
 from tests.forked import Fork, start_opencompass
@@ -189,6 +190,9 @@ def test_a_sweep_whose_engine_is_killed_and_that_goes_on(tmp_path: Path) -> None
     assert 'AskingEndedError: the engine of served' not in said  # it is named by its model
     assert 'AskingEndedError: the engine of tiny: ended by SIGKILL: RuntimeError: out of memory, or so (log: ' in said
     assert '  | loading the weights' in said
+    (log,) = tmp_path.glob('out/*/logs/infer/served/*.out')
+    for dataset in (REVIEW, PLAN):
+        assert 'ended by SIGKILL: RuntimeError: out of memory, or so (log: ' in last_error(log, dataset)
     assert not processes(tmp_path)
     asked = questions(tmp_path)
     assert asked == 2 and not list(tmp_path.glob('out/*/predictions/served/*.json'))
@@ -222,6 +226,25 @@ def test_a_sweep_that_is_killed_leaves_no_engine(tmp_path: Path, whom: str, load
     os.kill(task if whom == 'task' else sweep.pid, signal.SIGKILL)
     sweep.wait()
     until_gone(tmp_path)
+
+
+def test_shards_have_an_engine_each_on_gpus_of_their_own(tmp_path: Path) -> None:
+    write_config(tmp_path, scripted_engine(tmp_path, '--latency', '0.2'), abbrs=(REVIEW, PLAN))
+    with (tmp_path / 'mine.py').open('a') as config:
+        config.write(
+            'from opencompass_tooleval.host.partitioner import ToolEvalNumWorkerPartitioner\n'
+            "models[0]['run_cfg']['num_gpus'] = 1\n"
+            "infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker=2, min_task_size=1)\n"
+            "infer['runner']['max_num_workers'] = 2\n"
+        )
+    output = tmp_path / 'said.txt'
+    environment = {**os.environ, 'CUDA_VISIBLE_DEVICES': '3,5'}
+    assert start_opencompass('mine.py', '-w', 'out', cwd=tmp_path, env=environment, output=output).wait() == 0
+    logs = [file.read_text() for file in tmp_path.glob('out/*/logs/infer/served/*.engine.log')]
+    assert len(logs) == 2 and len({log.partition('--port ')[2].split()[0] for log in logs}) == 2
+    assert {log.partition('GPUs ')[2].split()[0] for log in logs} == {'3', '5'}
+    assert len(list(tmp_path.glob('out/*/results/served/*.json'))) == 2
+    assert not processes(tmp_path)
 
 
 def test_the_key_is_nowhere(tmp_path: Path) -> None:
