@@ -31,7 +31,12 @@ def _print(plan: Plan) -> None:
     at_once = f', at most {plan.workers} at a time' if plan.workers else ''
     console.print(f'{jobs} inference jobs{at_once}; the largest takes {largest} GPUs', markup=False)
     for counter in sorted({row.counter for row in plan.models}):
-        console.print(f'prompt tokens by {counter}; dialogues of several rounds are not counted', markup=False)
+        console.print(f'prompt tokens by {counter}; dialogues only as far as earlier answers tell', markup=False)
+    for row in plan.models:
+        if row.answers_by:
+            cost = '' if row.cost is None else f', cost {row.bound} {row.cost:,.2f}'
+            console.print(f'{row.model}: answers of {row.bound} {row.answer_tokens:,} tokens{cost}', markup=False)
+            console.print(f'  {row.answers_by}', markup=False)
 
 
 def show_plan(

@@ -19,7 +19,10 @@ from opencompass.utils import (
     model_abbr_from_cfg,
 )
 
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.errors import DataError, first_of
+from opencompass_tooleval.core.prices import read_prices
+from opencompass_tooleval.host.model_config import PRICES
+from opencompass_tooleval.sweep.earlier_usage import EarlierUsage, earlier_usage
 from opencompass_tooleval.sweep.prompt_tokens import choose_counter
 from opencompass_tooleval.sweep.shards import whole_name
 
@@ -38,9 +41,15 @@ class ModelPlan:
         datasets: Data sets that are still to be asked.
         done: Data sets of which nothing is to be asked any more.
         samples: Samples to ask, those of a begun data set included.
-        prompt_tokens: Tokens of their prompts, estimated; of dialogues of several rounds, none.
+        prompt_tokens: Tokens of their prompts, estimated; of dialogues of several rounds, only where earlier answers
+            say how many there are.
         counter: What they were counted with.
         evaluations: Evaluation jobs.
+        answer_tokens: Tokens of the answers: as many as an earlier model's in the same run had on average, or else as
+            ``max_out_len`` lets them be.
+        answers_by: How many data sets are reckoned which way, as text.
+        bound: What stands before ``answer_tokens`` and ``cost``: ``about``, ``at most``, ``at least``.
+        cost: By the prices of the model's config; None without any.
     """
 
     model: str
@@ -52,6 +61,10 @@ class ModelPlan:
     prompt_tokens: int
     counter: str
     evaluations: int
+    answer_tokens: int = 0
+    answers_by: str = ''
+    bound: str = 'about'
+    cost: float | None = None
 
 
 @dataclass(frozen=True)
@@ -155,10 +168,12 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
             todo[model_abbr_from_cfg(model)] += datasets
             for dataset in datasets:
                 sizes.of(dataset)
+    abbrs = {dataset_abbr_from_cfg(dataset) for dataset in cfg['datasets']}
+    earlier = earlier_usage(run or work_dir.parent, abbrs)
     scored = [model_abbr_from_cfg(model) for task in evaluations for model in task['models']]
     runner = cfg['infer']['runner']
     return Plan(
-        [_model_plan(cfg, model, todo, jobs, scored, sizes) for model in cfg['models']],
+        [_model_plan(cfg, model, todo, jobs, scored, sizes, earlier) for model in cfg['models']],
         runner.get('max_num_workers'),
         str(getattr(runner['type'], '__name__', runner['type'])).rpartition('.')[2],
     )
@@ -171,15 +186,25 @@ def _model_plan(
     jobs: Mapping[str, int],
     scored: Sequence[str],
     sizes: _Sizes,
+    earlier: Mapping[str, EarlierUsage],
 ) -> ModelPlan:
     abbr = model_abbr_from_cfg(model)
     counter = choose_counter([model.get('tokenizer_path'), model.get('path')])
-    tokens = 0.0
-    for dataset in todo[abbr]:
-        size, texts = sizes.of(dataset)
-        tokens += size * sum(counter.count(texts)) / max(1, len(texts))
     abbrs = _datasets_of(cfg, abbr)
     left = {whole_name(dataset_abbr_from_cfg(part), abbrs) for part in todo[abbr]}
+    tokens, answers = 0.0, _AnswerTokens()
+    for dataset in todo[abbr]:
+        size, texts = sizes.of(dataset)
+        name = whole_name(dataset_abbr_from_cfg(dataset), abbrs)
+        inferencer = dataset['infer_cfg']['inferencer']
+        is_dialogue = 'dialogues' in inferencer or not texts
+        if is_dialogue and name in earlier:
+            tokens += size * earlier[name].prompt
+        else:
+            tokens += size * sum(counter.count(texts)) / max(1, len(texts))
+        most = None if is_dialogue else inferencer.get('max_out_len') or model.get('max_out_len')
+        answers.add(name, size, earlier.get(name), most)
+    prices = read_prices(model.get(PRICES))
     return ModelPlan(
         model=abbr,
         jobs=jobs[abbr],
@@ -190,4 +215,53 @@ def _model_plan(
         prompt_tokens=round(tokens),
         counter=counter.name,
         evaluations=scored.count(abbr),
+        answer_tokens=round(answers.total),
+        answers_by=str(answers),
+        bound=answers.bound,
+        cost=prices.cost(round(tokens), round(answers.total)) if prices else None,
     )
+
+
+class _AnswerTokens:
+    """Adds up how long the answers to several data sets will be.
+
+    Attributes:
+        total: Tokens.
+    """
+
+    def __init__(self) -> None:
+        self.total = 0.0
+        self._bounded: set[str] = set()
+        self._as_earlier: set[str] = set()
+        self._models: dict[str, None] = {}
+        self._unknown: set[str] = set()
+
+    def add(self, dataset: str, samples: int, earlier: EarlierUsage | None, most: int | None) -> None:
+        """Adds a data set, or a part of one; ``most`` are the tokens that an answer may have."""
+        if earlier:
+            self.total += samples * earlier.completion
+            self._as_earlier.add(dataset)
+            self._models |= dict.fromkeys(earlier.models)
+        elif most:
+            self.total += samples * most
+            self._bounded.add(dataset)
+        else:
+            self._unknown.add(dataset)
+
+    @property
+    def bound(self) -> str:
+        """``at most`` where answers are counted by what they may have, ``at least`` where some are not counted."""
+        if bool(self._bounded) == bool(self._unknown):
+            return 'about'
+        return 'at most' if self._bounded else 'at least'
+
+    def __str__(self) -> str:
+        """``data sets: 2 as long as those of m1; 1 by max_out_len, the most that they can have``."""
+        parts = []
+        if self._as_earlier:
+            parts.append(f'{len(self._as_earlier)} as long as those of {first_of(list(self._models), most=3)}')
+        if self._bounded:
+            parts.append(f'{len(self._bounded)} by max_out_len, the most that they can have')
+        if self._unknown:
+            parts.append(f'{len(self._unknown)} of dialogues not counted')
+        return f'data sets: {"; ".join(parts)}' if parts else ''

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,11 @@ def test_status(tooleval: Command, tmp_path: Path) -> None:
 
 def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
     model = ModelPlan(MODEL, 12, 8, 34, 21, 1234567, 987654321, 'tokenizer x', 35)
-    _print(Plan([model], 8, 'SlurmArrayRunner'))
+    by = 'data sets: 2 as long as those of m1, m2; 3 by max_out_len'
+    priced = replace(model, model='priced', answer_tokens=54321, answers_by=by, bound='at most', cost=1234.5)
+    _print(Plan([model, priced], 8, 'SlurmArrayRunner'))
     said = capsys.readouterr().out
     assert all(len(line) <= 80 for line in said.splitlines())
     words = said.split()
     assert all(word in words for word in ('samples', 'tokens', 'evaluation', '1,234,567', '987,654,321', '35'))
+    assert 'priced: answers of at most 54,321 tokens, cost at most 1,234.50\n' in said

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from mmengine.config import Config
 from opencompass.registry import PARTITIONERS
 
+from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.usage_summary import summary_of
 from opencompass_tooleval.host.planned_jobs import ModelPlan, make_plan
 
 CONFIG = """
@@ -28,6 +31,33 @@ infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker=2, min
 def plan_of(config: Path, run: Path) -> ModelPlan:
     (model,) = make_plan(config, run).models
     return model
+
+
+def test_what_answers_will_cost(tmp_path: Path) -> None:
+    """By the most that they may have; once a model has answered, by what its answers had; dialogues only then."""
+    config, run = tmp_path / 'mine.py', tmp_path / 'run'
+    text = CONFIG.replace("'tooleval-teval-retrieve_str_v2'", "'tooleval-funcqa-one_hop-cot'")
+    config.write_text(text.replace("path='x'", "path='x', prices=dict(input=2.0, output=8.0)"))
+    first = plan_of(config, run)
+    reviews = 6
+    most = 512 * reviews
+    assert (first.answer_tokens, first.bound) == (most, 'about')
+    assert first.answers_by == ('data sets: 1 by max_out_len, the most that they can have; 1 of dialogues not counted')
+    assert first.cost == pytest.approx((2 * first.prompt_tokens + 8 * most) / 1e6)
+    (run / 'configs').mkdir(parents=True, exist_ok=True)
+    for model, completion in (('slow', 300), ('quick', 100)):
+        for dataset in ('tooleval-teval-review_str_v2', 'tooleval-funcqa-one_hop-cot'):
+            file = run / 'results' / model / f'{dataset}.json'
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps({'usage': summary_of([Usage(1000, completion), None])}))
+    (run / 'results' / 'quick' / 'other.json').write_text('{')
+    (run / 'results' / 'slow' / 'tooleval-teval-review_str_v2.json').write_text('{')
+    later = plan_of(config, run)
+    questions = later.samples - reviews
+    assert later.answer_tokens == reviews * 100 + questions * 200 and later.bound == 'about'
+    assert later.answers_by == 'data sets: 2 as long as those of quick, slow'
+    assert questions * 1000 < later.prompt_tokens < questions * 1000 + first.prompt_tokens
+    assert later.cost == pytest.approx((2 * later.prompt_tokens + 8 * later.answer_tokens) / 1e6)
 
 
 def test_a_data_set_is_done_when_all_its_parts_are(tmp_path: Path) -> None:
