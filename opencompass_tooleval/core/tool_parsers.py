@@ -14,7 +14,7 @@ from typing import Any
 
 from opencompass_tooleval.core.bounds import MAX_CHARS, beyond_bounds
 from opencompass_tooleval.core.jsonable import clean_text
-from opencompass_tooleval.core.reading import BUDGET, READ_ERRORS, cost, literal
+from opencompass_tooleval.core.reading import BUDGET, READ_ERRORS, cost, parse_literal
 from opencompass_tooleval.core.tool_calls import MAX_ARGUMENT_CHARS, MAX_CALLS, MAX_NAME_CHARS, ToolCall, make_call
 
 AUTO, NONE = 'auto', 'none'
@@ -25,12 +25,11 @@ _SEARCHED = 2_000
 """Characters of a broken call that are searched for its name."""
 
 _HERMES, _HERMES_END = '<tool_call>', '</tool_call>'
-_PYTHON_TAG = '<|python_tag|>'
+_PYTHON_TAG, _LLAMA_HOW = '<|python_tag|>', '{"name": function name, "parameters"'
 _MISTRAL, _MISTRAL_ARGUMENTS, _MISTRAL_ID = '[TOOL_CALLS]', '[ARGS]', '[CALL_ID]'
 _PYTHON_START, _PYTHON_END = '<|python_start|>', '<|python_end|>'
 _FUNCTION = re.compile(r'\s{0,100}([^\W\d][\w.-]{0,255})\(')
 _ARGUMENT = re.compile(r'\s{0,100}([^\W\d]\w{0,255})\s{0,20}=(?!=)')
-_CONSTANTS = {'true': True, 'false': False, 'null': None}
 
 Parser = Callable[[str], tuple[str, list[ToolCall]]]
 
@@ -74,7 +73,7 @@ def choose_parser(template: str) -> str:
         return NONE if '<function=' in template or '<arg_key>' in template else 'hermes'
     if _PYTHON_START in template or 'func_name1(' in template:
         return 'pythonic'
-    return 'llama3_json' if _PYTHON_TAG in template or '"parameters": ' in template else NONE
+    return 'llama3_json' if _PYTHON_TAG in template or _LLAMA_HOW in template else NONE
 
 
 def _broken(text: str, name: str | None = None) -> ToolCall:
@@ -259,13 +258,10 @@ def _keywords(parts: list[str]) -> dict[str, Any] | None:
         if not name or name[1] in given:
             return None
         written = part[name.end() :].strip()
-        try:
-            value = _CONSTANTS[written] if written in _CONSTANTS else literal(written)
-        except READ_ERRORS:
+        read = parse_literal(written)
+        if not read.ok:
             return None
-        if beyond_bounds(value):
-            return None
-        given[name[1]] = value
+        given[name[1]] = read.value
     return given
 
 

@@ -23,6 +23,7 @@ from opencompass.models import (
 from opencompass_tooleval.core.answer import CUT, Answer, as_answer
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.host.conversation import Conversation
+from opencompass_tooleval.host.rendered_tools import render as render_with_tools
 
 _MARK = token_hex(16)
 """Begins a turn that the wrapper will merge into the one before; drawn anew in each process, so that no data has it."""
@@ -53,16 +54,26 @@ def _split(messages: Sequence[dict[str, str]]) -> list[dict[str, str]]:
     return [{**message, 'content': text} for message in messages for text in message['content'].split(f'\n{_MARK}')]
 
 
+def _standing_in(prompt: Conversation, place: int) -> Conversation:
+    """One turn that stands for a conversation with tools, which the wrapper knows no roles for."""
+    mark = f'{_MARK}{place}'
+    stand_in = Conversation([{'role': 'HUMAN', 'prompt': mark, 'content': mark}])
+    stand_in.tools = prompt.tools
+    return stand_in
+
+
 @contextmanager
 def turns_apart(model: Any, prompts: Sequence[Conversation]) -> Iterator[Sequence[Conversation]]:
     """Gives prompts as this model has to get them while the block runs, for their turns to stay apart.
 
-    Wrappers for servers leave turns as they are, and a base model has none.
+    Conversations with tools are rendered here, with their tools. Wrappers for servers leave turns as they are, and a
+    base model has none.
 
     Raises:
-        ValueError: The model's chat template takes no two turns of one role.
+        ValueError: The model's chat template takes no two turns of one role, or no such call or answer of a tool.
     """
-    if not _merges(model) or not any(map(_has_neighbours, prompts)):
+    offering = {f'{_MARK}{place}': prompt for place, prompt in enumerate(prompts) if prompt.tools is not None}
+    if not _merges(model) or not (offering or any(map(_has_neighbours, prompts))):
         yield prompts
         return
     tokenizer = model.tokenizer
@@ -71,17 +82,25 @@ def turns_apart(model: Any, prompts: Sequence[Conversation]) -> Iterator[Sequenc
     def render_apart(messages: Sequence[dict[str, str]], *args: Any, **kwargs: Any) -> Any:
         from jinja2 import TemplateError
 
+        prompt = offering.get(messages[0]['content']) if messages else None
         try:
+            if prompt is not None:
+                return render_with_tools(render, prompt, *args, **kwargs)
             return render(_split(messages), *args, **kwargs)
         except TemplateError as error:
-            raise ValueError(
-                f'the chat template of {model.path} takes no two turns of one role ({error}): '
-                "leave out system_role='user'"
-            ) from error
+            template = f'the chat template of {model.path}'
+            if prompt is not None:
+                fault = f'{template} takes no such round of tools ({error}): take the data set without -fc'
+            else:
+                fault = f"{template} takes no two turns of one role ({error}): leave out system_role='user'"
+            raise ValueError(fault) from error
 
     setattr(tokenizer, _RENDER, render_apart)
     try:
-        yield [_marked(prompt) for prompt in prompts]
+        yield [
+            _marked(prompt) if prompt.tools is None else _standing_in(prompt, place)
+            for place, prompt in enumerate(prompts)
+        ]
     finally:
         if earlier is None:
             delattr(tokenizer, _RENDER)
@@ -173,7 +192,7 @@ def exceeds_context(model: Any, prompt: Conversation) -> bool:
         return False
     # No tokenizer makes more tokens than bytes, so that most prompts need not be counted, which is slow.
     most = len(str(prompt).encode('utf-8', 'replace')) + _TOKENS_PER_MESSAGE * len(prompt)
-    return bool(most > limit and token_length(model, prompt) > limit)
+    return bool((prompt.tools is not None or most > limit) and token_length(model, prompt) > limit)
 
 
 class _ConversationParser(base_api.APITemplateParser):
@@ -196,12 +215,18 @@ def check_tools(model: Any, prompts: Sequence[Conversation]) -> None:
     """Checks that a model can be asked these prompts.
 
     Raises:
-        ValueError: A prompt offers tools, and the model's class cannot.
+        ValueError: A prompt offers tools, and the model's class cannot, or its chat template.
     """
-    if any(prompt.tools is not None for prompt in prompts) and not getattr(model, 'takes_tools', False):
+    offering = [prompt for prompt in prompts if prompt.tools is not None]
+    if not offering:
+        return
+    if not getattr(model, 'takes_tools', False):
         raise ValueError(
-            f'{type(model).__name__} cannot offer tools natively: take ToolEvalOpenAI, or the data set without -fc'
+            f'{type(model).__name__} cannot offer tools natively: take ToolEvalOpenAI, ToolEvalHFChat or '
+            'ToolEvalVLLMChat, or the data set without -fc'
         )
+    if hasattr(model, 'check_offered'):  # local models, whose chat templates differ
+        model.check_offered(offering)
 
 
 def ask(
@@ -246,7 +271,10 @@ def answer_of(model: Any, prompt: Conversation, text: str, max_out_len: int) -> 
     """What a model's ``generate`` returned for a prompt, as :func:`ask` returns it."""
     answer = as_answer(text)
     finish = answer.finish or (None if answer.reason else _finish_by_count(model, text, max_out_len))
-    return prompt.own_calls(_with_counts(model, prompt, answer.changed(finish=finish)))
+    answer = _with_counts(model, prompt, answer.changed(finish=finish))
+    if prompt.tools is not None and not answer.reason and hasattr(model, 'read_calls'):
+        answer = model.read_calls(answer)  # counted before: calls cost tokens, too
+    return prompt.own_calls(answer)
 
 
 def _with_counts(model: Any, prompt: Conversation, answer: Answer) -> Answer:

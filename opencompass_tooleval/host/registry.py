@@ -18,6 +18,7 @@ MODULES = (
     'host.fixed_models',
     'host.infer_task',
     'host.inferencer',
+    'host.local_chat',
     'host.local_runner',
     'host.partitioner',
     'host.rounds_inferencer',
@@ -56,7 +57,7 @@ REGISTERED = {
     'PARTITIONERS': ('ToolEvalNumWorkerPartitioner',),
     'TASKS': ('ToolEvalInferTask', 'ToolEvalEvalTask'),
     'RUNNERS': ('SlurmArrayRunner', 'ToolEvalLocalRunner'),
-    'MODELS': ('ReplayModel', 'OracleModel', 'ToolEvalOpenAI', 'ToolEvalServed'),
+    'MODELS': ('ReplayModel', 'OracleModel', 'ToolEvalOpenAI', 'ToolEvalServed', 'ToolEvalHFChat', 'ToolEvalVLLMChat'),
 }
 """Registry -> names. OpenCompass overwrites a name silently, so a test asserts that these were free."""
 

@@ -143,7 +143,7 @@ def test_calls_are_read_and_taken_out(parser: str, text: str, content: str | Non
         ("{{ '<tool_call>' + name + '<arg_key>' }}", NONE),
         ("{{ '[TOOL_CALLS]' }}", 'mistral'),
         ("{{ '<|python_tag|>' }}", 'llama3_json'),
-        ('{{ \'{"name": "\' + name + \'", "parameters": \' }}', 'llama3_json'),
+        ('Respond in the format {"name": function name, "parameters": dictionary}', 'llama3_json'),
         ("{{ '<|python_start|>' }}", 'pythonic'),
         ('[func_name1(params_name1=params_value1)]', 'pythonic'),
         ('{{ message.content }}', NONE),
