@@ -1,8 +1,8 @@
-from opencompass.models import HuggingFacewithChatTemplate
+from opencompass_tooleval.host.local_chat import ToolEvalHFChat
 
 models = [
     dict(
-        type=HuggingFacewithChatTemplate,
+        type=ToolEvalHFChat,
         abbr='qwen2.5-7b-instruct-hf',
         path='Qwen/Qwen2.5-7B-Instruct',
         max_seq_len=16384,

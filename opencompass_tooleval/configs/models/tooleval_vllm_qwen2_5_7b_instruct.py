@@ -1,8 +1,8 @@
-from opencompass.models import VLLMwithChatTemplate
+from opencompass_tooleval.host.local_chat import ToolEvalVLLMChat
 
 models = [
     dict(
-        type=VLLMwithChatTemplate,
+        type=ToolEvalVLLMChat,
         abbr='qwen2.5-7b-instruct-vllm',
         path='Qwen/Qwen2.5-7B-Instruct',
         model_kwargs=dict(tensor_parallel_size=1, enable_prefix_caching=True),
