@@ -1,6 +1,6 @@
 """Times this package against what OpenCompass has built in: same data, same encoder, same machine, one run.
 
-    python tools/benchmark.py [--only teval|ultratool|funcqa|runner|slurm|sweep|report] [--data DIR] [--plans 553]
+    python tools/benchmark.py [--only teval|ultratool|funcqa|runner|pipe|slurm|sweep|report] [--data DIR] [--plans 553]
                               [--requests 200] [--ultratool-predictions FILE] [--json OUT]
 
 T-Eval, three ratios:
@@ -16,6 +16,9 @@ UltraTool, seconds: 1,000 usage answers of GPT-4, read and scored.
 FuncQA, one ratio: EasyTool's method on all questions at 50 ms per call, 16 in flight, against one question at a time.
 
 Runner, one ratio: a sweep of 16 tasks on this machine against OpenCompass's LocalRunner (see benchmark_runner.py).
+
+Pipe, ratios: questions to a server with long-tailed latencies against the best that can be (minutes; see
+benchmark_pipe.py).
 
 Slurm, ratios: stages of 16 tasks against OpenCompass's runners (minutes; see benchmark_slurm.py).
 
@@ -363,6 +366,13 @@ def measure_runner(arguments: argparse.Namespace) -> dict[str, Any]:
     return measure()
 
 
+def measure_pipe(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measures and prints questions to a server."""
+    from benchmark_pipe import measure
+
+    return measure()
+
+
 def measure_slurm(arguments: argparse.Namespace) -> dict[str, Any]:
     """Measures and prints Slurm."""
     from benchmark_slurm import measure
@@ -389,6 +399,7 @@ MEASURES = {
     'funcqa': measure_funcqa,
     'teval': measure_teval,
     'runner': measure_runner,
+    'pipe': measure_pipe,
     'slurm': measure_slurm,
     'sweep': measure_sweep,
     'report': measure_report,
