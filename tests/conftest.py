@@ -48,6 +48,7 @@ LONGEST = (
     'easytool/funcqa/test_pipeline.py',
     'cli/test_sweep.py',
     'host/test_tasks.py',
+    'host/test_local_chat_pipeline.py',
     'host/test_dead_server.py',
     'api/test_engine.py',
     'cli/test_copied_configs.py',

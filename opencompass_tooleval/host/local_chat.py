@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
+from jinja2 import TemplateError
 from opencompass.models import HuggingFacewithChatTemplate, VLLMwithChatTemplate
 from opencompass.registry import MODELS
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.tool_parsers import AUTO, NONE, PARSERS, choose_parser, read_written_calls
 from opencompass_tooleval.host.conversation import Conversation
-from opencompass_tooleval.host.rendered_tools import why_not_rendered
+from opencompass_tooleval.host.rendered_tools import left_out, render
 
 _WAY_OUT = 'take the data set without -fc, which has the tools in the prompt'
 
@@ -28,6 +30,7 @@ class _OffersTools:
     path: str
     tokenizer: Any
     fastchat_template: str | None
+    logger: logging.Logger
 
     def __init__(self, *args: Any, tool_parser: str = AUTO, **kwargs: Any) -> None:
         if tool_parser != AUTO and tool_parser not in PARSERS:
@@ -42,21 +45,31 @@ class _OffersTools:
         Raises:
             ValueError: It has none, or says nothing of how calls are written.
         """
-        from jinja2 import TemplateError
-
-        has_answers = any(message.call_id for prompt in prompts for message in prompt.messages())
-        if has_answers in self._checked:
+        offering = [prompt for prompt in prompts if prompt.tools and prompt.tools.tools]
+        has_answers = any(message.call_id for prompt in offering for message in prompt.messages())
+        if not offering or has_answers in self._checked:
             return
         if self.fastchat_template:
             raise ValueError(f'{self.path}: fastchat_template has no place for tools: leave it out, or {_WAY_OUT}')
+        tools = offering[0].tools
+        assert tools is not None
         try:
-            left_out = why_not_rendered(self.tokenizer.apply_chat_template, prompts)
+            lost = left_out(self.tokenizer.apply_chat_template, tools, has_answers)
         except TemplateError as error:
             raise ValueError(f'the chat template of {self.path} refuses tools ({error}): {_WAY_OUT}') from error
-        if left_out:
-            raise ValueError(f'the chat template of {self.path} leaves {left_out} out: {_WAY_OUT}')
+        if lost:
+            raise ValueError(f'the chat template of {self.path} leaves {lost} out: {_WAY_OUT}')
         self._tool_parser = self._parser_of_template() if self._tool_parser == AUTO else self._tool_parser
         self._checked.add(has_answers)
+
+    def takes(self, prompt: Conversation) -> bool:
+        """Whether the chat template can write this conversation: some take one call per answer, models make two."""
+        try:
+            render(self.tokenizer.apply_chat_template, prompt, tokenize=False)
+        except TemplateError as error:
+            self.logger.error(f'the chat template of {self.path} refuses a round: {error}')
+            return False
+        return True
 
     def _parser_of_template(self) -> str:
         parser = choose_parser(str(self.tokenizer.get_chat_template(tools=[{}])))

@@ -148,7 +148,7 @@ def sampling_options(model: Any, temperature: float | None) -> dict[str, Any]:
     return {}
 
 
-TRUNCATED = 'infra:truncated'
+TRUNCATED, REFUSED = 'infra:truncated', 'infra:bad_request'
 STOP = 'stop'
 
 _PARSER_KEEPS_CONVERSATIONS = hasattr(base_api, 'CHATML_ROLE')  # from OpenCompass 0.5.3 on
@@ -229,6 +229,13 @@ def check_tools(model: Any, prompts: Sequence[Conversation]) -> None:
         model.check_offered(offering)
 
 
+def _why_unasked(model: Any, prompt: Conversation) -> str:
+    """Why a local model cannot be asked; ''. What a server's template refuses is ``infra:bad_request``, too."""
+    if prompt.tools is not None and hasattr(model, 'takes') and not model.takes(prompt):
+        return REFUSED
+    return TRUNCATED if exceeds_context(model, prompt) else ''
+
+
 def ask(
     model: Any, prompts: Sequence[Conversation], max_out_len: int, options: Mapping[str, Any] | None = None
 ) -> list[Answer]:
@@ -242,7 +249,8 @@ def ask(
 
     Returns:
         Answers with ``reason`` None, or why there is none: ``infra:truncated`` for a prompt over a local model's
-        limit, which is not asked; for API models what they say. ``finish`` is what the model says; of a local model
+        limit, which is not asked; ``infra:bad_request`` for rounds of tools that its chat template refuses; for API
+        models what they say. ``finish`` is what the model says; of a local model
         that says nothing, ``length`` if the answer has ``max_out_len`` tokens or more.
 
     Raises:
@@ -251,7 +259,8 @@ def ask(
     """
     keep_conversations(model)
     check_tools(model, prompts)
-    answers = {index: Answer('', TRUNCATED) for index, prompt in enumerate(prompts) if exceeds_context(model, prompt)}
+    unasked = ((index, _why_unasked(model, prompt)) for index, prompt in enumerate(prompts))
+    answers = {index: Answer('', reason) for index, reason in unasked if reason}
     fitting = [index for index in range(len(prompts)) if index not in answers]
     if not fitting:
         return [answers[index] for index in range(len(prompts))]

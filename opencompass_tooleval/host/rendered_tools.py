@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from typing import Any
 
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.messages import TOOL
+from opencompass_tooleval.core.tool_set import ToolSet
 from opencompass_tooleval.host.conversation import Conversation
+
+_ID = 'abc000001'
+"""Nine letters and digits: Mistral's templates take no other."""
 
 
 def template_messages(prompt: Conversation) -> list[dict[str, Any]]:
@@ -48,27 +50,31 @@ def _offered(prompt: Conversation) -> list[dict[str, Any]] | None:
     return (prompt.tools.as_request() if prompt.tools else None) or None
 
 
-def why_not_rendered(render_template: Any, prompts: Sequence[Conversation]) -> str:
-    """What of conversations with tools a chat template leaves out; ''.
+def left_out(render_template: Any, tools: ToolSet, has_answers: bool) -> str:
+    """What of a conversation with tools a chat template leaves out; ''.
 
     Args:
         render_template: ``apply_chat_template`` of a tokenizer.
-        prompts: Conversations, of which one with tools and one with a tool's answer are tried.
+        tools: Those that are offered.
+        has_answers: Whether the template needs a place for tools' answers, too.
     """
+    offered = tools.as_request()
 
-    def text_of(messages: Sequence[dict[str, Any]], tools: Any) -> str:
-        return str(render_template(list(messages), tools=tools, tokenize=False))
+    def text_of(answer: str, tools: Any) -> str:
+        return str(render_template(_round(offered[0]['function']['name'], answer), tools=tools, tokenize=False))
 
-    offering = next((prompt for prompt in prompts if _offered(prompt)), None)
-    if offering is not None:
-        messages = template_messages(offering)
-        if text_of(messages, _offered(offering)) == text_of(messages, None):
-            return 'tools'
-    answered = next((prompt for prompt in prompts if any(message.call_id for message in prompt.messages())), None)
-    if answered is not None:
-        messages = template_messages(answered)
-        last = max(place for place, message in enumerate(messages) if message['role'] == TOOL)
-        other = [*messages[:last], {**messages[last], 'content': json.dumps('another')}, *messages[last + 1 :]]
-        if text_of(messages, _offered(answered)) == text_of(other, _offered(answered)):
-            return "tools' answers"
+    if text_of('', offered) == text_of('', None):
+        return 'tools'
+    if has_answers and text_of('first', offered) == text_of('second', offered):
+        return "tools' answers"
     return ''
+
+
+def _round(name: str, answer: str) -> list[dict[str, Any]]:
+    """A question, and if there is an answer of a tool, the call of the tool and the answer."""
+    messages: list[dict[str, Any]] = [{'role': 'user', 'content': 'Call the tool.'}]
+    if answer:
+        call = {'id': _ID, 'type': 'function', 'function': {'name': name, 'arguments': {}}}
+        messages.append({'role': 'assistant', 'content': '', 'tool_calls': [call]})
+        messages.append({'role': TOOL, 'content': answer, 'tool_call_id': _ID, 'name': name})
+    return messages

@@ -18,7 +18,7 @@ from opencompass_tooleval.core.tool_parsers import choose_parser, read_written_c
 from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.host.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.host.local_chat import ToolEvalHFChat, ToolEvalVLLMChat
-from opencompass_tooleval.host.model_calls import TRUNCATED, ask, token_length
+from opencompass_tooleval.host.model_calls import REFUSED, TRUNCATED, ask, token_length
 from opencompass_tooleval.host.rendered_tools import template_messages
 from tests.host.tool_templates import HERMES, LLAMA, TEMPLATES, WITHOUT_ANSWERS, WITHOUT_TOOLS
 
@@ -188,12 +188,18 @@ def test_a_template_that_cannot_is_known_before_anything_is_asked(
     assert fault in str(caught.value) and '\n' not in str(caught.value)
 
 
-def test_a_round_that_a_template_refuses_is_an_error(chat: ToolEvalHFChat) -> None:
-    chat.tokenizer.chat_template = TEMPLATES['mistral']
-    wrong_id = (ROUNDS[0], ROUNDS[1], Message('assistant', '', (ToolCall('add', {}, 'short'),)))
-    chat.check_offered([prompt()])
-    with pytest.raises(ValueError, match=r'takes no such round of tools \(ids have nine letters\)'):
-        ask(chat, [prompt(*wrong_id)], 8)
+ONE_CALL = '{% if message.tool_calls | length > 1 %}{{ raise_exception("one call only") }}{% endif %}'
+
+
+def test_a_round_that_a_template_refuses_is_that_sample_s_failure(chat: ToolEvalHFChat) -> None:
+    """Llama's own takes one call per answer, and a model may make two: the other dialogues go on."""
+    called = '{% if message.tool_calls %}'
+    chat.tokenizer.chat_template = HERMES.replace(called, called + ONE_CALL)
+    one = (*ROUNDS[:2], Message('assistant', '', CALLS[:1]), ROUNDS[3])
+    says(chat, 'sunny', 'fine')
+    answers = ask(chat, [prompt(*ROUNDS), prompt(*one), prompt()], 30)
+    assert [(str(answer), answer.reason) for answer in answers] == [('', REFUSED), ('sunny', None), ('fine', None)]
+    assert [answer.reason for answer in ask(chat, [prompt(*ROUNDS)], 30)] == [REFUSED]
     assert 'apply_chat_template' not in vars(chat.tokenizer)
 
 
