@@ -14,6 +14,7 @@ from typing import Any
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
+from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.tables import column_error, errors_of
 from opencompass_tooleval.core.trials import trials_of_result
@@ -193,6 +194,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
 
     def _notes(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
         foreign: Counter[str] = Counter()
+        same: dict[tuple[str, int], list[str]] = {}
         for (model, dataset), result in results.items():
             provenance = result.get('provenance', {})
             encoder, language = provenance.get('encoder'), provenance.get('language')
@@ -206,10 +208,12 @@ class ToolEvalSummarizer(DefaultSummarizer):
                 )
             trials = trials_of_result(result)
             if trials and trials.all_the_same:
-                yield (
-                    f'NOTE {model} / {dataset}: of every record all {trials.trials} trials have the same answer '
-                    '(greedy, or a seed?): they say no more than one'
-                )
+                same.setdefault((model, trials.trials), []).append(dataset)
+        for (model, number), names in same.items():
+            yield (
+                f'NOTE {model}: all {number} trials of every record have the same answer (greedy, or a seed?), '
+                f'so that they say no more than one: {first_of(names)}'
+            )
         rebuilt = sorted(
             {dataset for (_, dataset), result in results.items() if result.get('provenance', {}).get('rebuilt')}
         )

@@ -224,8 +224,10 @@ def test_several_trials_are_listed(run: Run) -> None:
     notes = run.notes()
     several = ', '.join(f'{name} 50.00 ±1.23' for name in names if not name.endswith('1'))
     assert f'  m1 / d1: review_quality {several}\n  m1 / d1: thought avg@4 50.00\n  m2 / d1: review_' in notes
-    assert 'NOTE m1 / d1: of every record all 4 trials have the same answer' in notes
-    assert notes.count('all 4 trials have the same answer') == 1
+    run.write('m1', 'd2', result(trials=trials))
+    run.summarizer().summarize(time_str=TIME)
+    same = 'NOTE m1: all 4 trials of every record have the same answer (greedy, or a seed?), so that they say no more '
+    assert f'{same}than one: d1, d2\n' in run.notes() and run.notes().count('have the same answer') == 1
 
 
 def test_columns_of_tables_have_errors(tmp_path: Path) -> None:
