@@ -235,7 +235,7 @@ class ToolEvalOpenAI(OpenAISDK):
                 continue  # a try at a server that is not there is none
             tries += 1
             if not last.again or tries > self.retry:
-                return Answer('', last.reason)
+                return Answer('', last.reason, usage=Usage(tries=tries))
             self._pause(last.wait, tries, stop)
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from mmengine.config import Config, ConfigDict
+from opencompass.registry import ICL_EVALUATORS
 
 from opencompass_tooleval.core.benchmark import all_benchmarks
 from opencompass_tooleval.core.damage import damage
@@ -21,15 +22,19 @@ from opencompass_tooleval.easytool.restbench.records import TABLE as RESTBENCH
 from opencompass_tooleval.easytool.toolbench.records import TABLE as TOOLBENCH
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.eval_task import ToolEvalEvalTask
+from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.host.fixed_models import OracleModel
 from opencompass_tooleval.host.infer_task import ToolEvalInferTask
 from opencompass_tooleval.report.board import lower_is_better
+from opencompass_tooleval.teval.function_calling import native_subset
 from opencompass_tooleval.teval.records import TABLE as TEVAL
+from opencompass_tooleval.teval.subsets import FUNCTION_CALLING
 from opencompass_tooleval.ultratool.records import TABLE as ULTRATOOL
 
 DEMO = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'configs' / 'eval_demo.py'
 TABLES = {'teval': TEVAL, 'ultratool': ULTRATOOL, 'restbench': RESTBENCH, 'funcqa': FUNCQA, 'toolbench': TOOLBENCH}
 ROWS = [(name, row) for name, rows in TABLES.items() for row in rows]
+NATIVE = [('teval', native_subset(str(row['name']))) for row in FUNCTION_CALLING]
 
 RIGHT_OR_WRONG = {
     'accuracy',
@@ -76,7 +81,7 @@ def test_every_benchmark_is_looked_at() -> None:
     }
 
 
-@pytest.mark.parametrize(('benchmark', 'row'), ROWS, ids=lambda part: getattr(part, 'name', part))
+@pytest.mark.parametrize(('benchmark', 'row'), [*ROWS, *NATIVE], ids=lambda part: getattr(part, 'name', part))
 def test_every_subset_says_which_of_its_metrics_are_right_or_wrong(benchmark: str, row: Any) -> None:
     better_high = [metric for metric in row.metrics if not lower_is_better(metric)]
     graded = {metric for metric in better_high if metric not in row.right_or_wrong}
@@ -101,9 +106,17 @@ class Wavering(OracleModel):
         return damage(prompt.gold_answer, rng) if rng.random() < 0.5 else prompt.gold_answer
 
 
+@dataclass(frozen=True)
+class Repeated:
+    """A data set that was asked four times."""
+
+    evaluator: ToolEvalEvaluator
+    result: dict[str, Any]
+
+
 @pytest.fixture(scope='module')
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Data set -> result of four trials."""
+def repeated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Repeated]:
+    """Every data set of the demo, by abbr."""
     folder = tmp_path_factory.mktemp('trials')
     datasets = Config.fromfile(DEMO, format_python_code=False)['datasets']
     for dataset in datasets:
@@ -115,45 +128,39 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any
         patch.setenv('TOOLEVAL_CACHE', str(folder / 'cache'))
         ToolEvalInferTask(task).run()
         ToolEvalEvalTask(task).run()
-    files = sorted(folder.glob('results/wavering/*.json'))
-    assert len(files) >= len(datasets)
-    return {file.stem: json.loads(file.read_text(encoding='utf-8')) for file in files}
+    return {
+        dataset['abbr']: Repeated(
+            ICL_EVALUATORS.build(dataset['eval_cfg']['evaluator']),
+            json.loads((folder / 'results' / 'wavering' / f'{dataset["abbr"]}.json').read_text(encoding='utf-8')),
+        )
+        for dataset in datasets
+    }
 
 
-def of_subset(results: Mapping[str, Any], benchmark: str, subset: str) -> Iterator[tuple[str, Any]]:
-    for name, result in results.items():
-        provenance = result['provenance']
-        if (provenance['benchmark'], provenance['subset']) == (benchmark, subset):
-            yield name, result
+def test_every_shipped_data_set_has_its_trials(repeated: dict[str, Repeated]) -> None:
+    seen = {(its.result['provenance']['benchmark'], its.result['provenance']['subset']) for its in repeated.values()}
+    assert set(TABLES) == {benchmark for benchmark, _ in seen} and len(repeated) > 40
+    for name, its in repeated.items():
+        rule, result = its.evaluator.right_or_wrong, its.result
+        trials = result['trials']
+        assert (trials['n'], trials['success']) == (4, list(rule.success)), name
+        assert list(trials['metrics']) == [*its.evaluator.metrics, *((SUCCESS,) if rule.success else ())]
+        for metric, own in trials['metrics'].items():
+            assert list(own) == ['avg@4', *(names_of(4) if metric in rule.names else ())]
+            if metric in result:
+                assert own['avg@4']['value'] == result[metric]
+                assert own['avg@4']['standard_error'] == result['standard_errors'][metric]
+        values = {detail['values'][metric] for detail in result['details'] for metric in rule.metrics}
+        assert values <= {0.0, 1.0, None}
+        records = len(result['details']) // 4
+        assert [detail['trial'] for detail in result['details']] == [i // records for i in range(4 * records)]
 
 
-def test_every_shipped_data_set_has_its_trials(results: dict[str, dict[str, Any]]) -> None:
-    looked_at = 0
-    for benchmark, row in ROWS:
-        for name, result in of_subset(results, benchmark, row.name):
-            looked_at += 1
-            success = getattr(row, 'success', ())
-            trials = result['trials']
-            assert (trials['n'], trials['success']) == (4, list(success)), name
-            names = {*row.right_or_wrong, *((SUCCESS,) if success else ())}
-            assert list(trials['metrics']) == [*row.metrics, *((SUCCESS,) if success else ())]
-            for metric, own in trials['metrics'].items():
-                assert list(own) == ['avg@4', *(names_of(4) if metric in names else ())]
-                if metric in result:
-                    assert own['avg@4']['value'] == result[metric]
-                    assert own['avg@4']['standard_error'] == result['standard_errors'][metric]
-            values = {detail['values'][metric] for detail in result['details'] for metric in row.right_or_wrong}
-            assert values <= {0.0, 1.0, None}
-            records = len(result['details']) // 4
-            assert [detail['trial'] for detail in result['details']] == [i // records for i in range(4 * records)]
-    assert looked_at == len(results) > 40
-
-
-def test_what_is_right_in_some_trials_lies_between(results: dict[str, dict[str, Any]]) -> None:
+def test_what_is_right_in_some_trials_lies_between(repeated: dict[str, Repeated]) -> None:
     """The more trials, the more records are right once, and the fewer every time."""
     wavering = 0
-    for result in results.values():
-        for own in result['trials']['metrics'].values():
+    for its in repeated.values():
+        for own in its.result['trials']['metrics'].values():
             if len(own) > 1 and own['pass@4']['records']:
                 rising = [own[name]['value'] for name in ('pass^4', 'pass^2', 'pass^1', 'pass@2', 'pass@4')]
                 assert all(low <= high + 1e-9 for low, high in pairwise(rising))

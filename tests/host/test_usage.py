@@ -12,6 +12,7 @@ from opencompass.models import HuggingFacewithChatTemplate, OpenAISDK
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.usage_summary import summary_of
 from opencompass_tooleval.host.api_model import ToolEvalOpenAI
 from opencompass_tooleval.host.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.host.fixed_models import OracleModel
@@ -142,3 +143,14 @@ def test_a_local_model_has_counted_tokens_in_its_result(tiny_model: Path, tmp_pa
     assert result['usage']['answers'] == {'all': len(rows), 'said': 0, 'counted': len(rows), 'unknown': 0}
     assert all(row['usage']['counted'] is True for row in rows)
     assert result['usage']['cost']['total'] == pytest.approx(result['usage']['completion']['total'] / 1e6)
+
+
+def test_tries_of_what_failed_are_counted(canned_server: ModelServer) -> None:
+    canned_server.reset('500@1-3')
+    model = ToolEvalOpenAI(path='tiny', key='right', openai_api_base=canned_server.url, retry=2, backoff=0.01)
+    (failed,) = ask(model, [make_conversation()], 6)
+    assert (failed.reason, failed.usage) == ('infra:server', Usage(tries=3))
+    assert summary_of([failed.usage]) == {
+        'answers': {'all': 1, 'said': 0, 'counted': 0, 'unknown': 1},
+        'tries': 3,
+    }
