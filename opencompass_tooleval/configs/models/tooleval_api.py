@@ -12,6 +12,7 @@ models = [
         max_out_len=512,
         max_workers=16,
         query_per_second=64,
+        batch_size=64,  # of data sets that are not ours; ours ask max_workers questions at a time
         run_cfg=dict(num_gpus=0),
     )
 ]
