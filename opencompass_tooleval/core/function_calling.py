@@ -10,6 +10,9 @@ from typing import Any
 
 from opencompass_tooleval.core.tool_calls import ToolCall
 
+METHOD = 'function_calling'
+"""How commands, configs and results name it."""
+
 NO_CALL = 'call:none'
 SEVERAL_CALLS = 'call:several'
 UNKNOWN_NAME = 'call:unknown_name'

@@ -12,6 +12,7 @@ from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET, TEXT_POSTPROCESSO
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.function_calling import METHOD
 from opencompass_tooleval.core.messages import messages_text
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.similarity import Similarity
@@ -25,15 +26,21 @@ from opencompass_tooleval.host.evaluator import ToolEvalCallsEvaluator, ToolEval
 from opencompass_tooleval.teval import VERSION
 from opencompass_tooleval.teval.answers import postprocess_clean, postprocess_v1, postprocess_v2
 from opencompass_tooleval.teval.function_calling import (
-    METHOD,
     native_samples,
-    native_subset,
     parse_native_payload,
     score_native_answers,
 )
 from opencompass_tooleval.teval.prompts import gold_answer
 from opencompass_tooleval.teval.protocol import Protocol, protocol_of_version
-from opencompass_tooleval.teval.records import MEND, Sample, find_subset, load_samples, parse_payload, split_stem
+from opencompass_tooleval.teval.records import (
+    MEND,
+    Sample,
+    find_subset,
+    load_samples,
+    native_subset,
+    parse_payload,
+    split_stem,
+)
 from opencompass_tooleval.teval.scoring import score_answers
 
 

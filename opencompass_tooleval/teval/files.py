@@ -8,9 +8,9 @@ from pathlib import Path
 
 from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.teval.function_calling import METHOD, native_subset
+from opencompass_tooleval.core.function_calling import METHOD
 from opencompass_tooleval.teval.protocol import protocol_of_version
-from opencompass_tooleval.teval.records import SUFFIXES, TABLE, file_stem, load_samples, split_stem
+from opencompass_tooleval.teval.records import SUFFIXES, TABLE, file_stem, load_samples, native_subset, split_stem
 from opencompass_tooleval.teval.subsets import VERSIONS
 
 DATA_PATH = 'data/teval'

@@ -18,7 +18,6 @@ from opencompass_tooleval.core.messages import TOOL, Message
 from opencompass_tooleval.core.reading import Parsed, parse_enclosed, unread
 from opencompass_tooleval.core.result import INFRA, SampleScore
 from opencompass_tooleval.core.similarity import Similarity
-from opencompass_tooleval.core.subset_names import find_row
 from opencompass_tooleval.core.tool_calls import ToolCall, write_answer
 from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.teval.api_list import find_api_list
@@ -31,15 +30,10 @@ from opencompass_tooleval.teval.records import (
     InstructGold,
     Record,
     Sample,
-    Subset,
-    find_subset,
+    native_subset,
     parse_payload,
 )
 from opencompass_tooleval.teval.scoring import score_readings
-from opencompass_tooleval.teval.subsets import FUNCTION_CALLING
-
-METHOD = 'function_calling'
-"""How commands name it."""
 
 _JSON_TYPES = {
     'STRING': 'string',
@@ -87,17 +81,6 @@ class NativeSample:
     tools: ToolSet
     gold_answer: str
     payload: str
-
-
-def native_subset(name: str) -> Subset:
-    """The row of a subset that asks for calls, as it is with native calls.
-
-    Raises:
-        ValueError: It asks for none.
-    """
-    rows = {str(row['name']): row for row in FUNCTION_CALLING}
-    row: Mapping[str, Any] = find_row(rows, name, 'T-Eval with function calling')
-    return replace(find_subset(name), **{'success': (), **row})
 
 
 def tool_schema(api: Mapping[str, Any]) -> ToolSchema:

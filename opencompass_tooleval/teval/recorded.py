@@ -22,12 +22,11 @@ from opencompass_tooleval.teval import VERSION
 from opencompass_tooleval.teval.answers import POSTPROCESSORS
 from opencompass_tooleval.teval.function_calling import (
     native_samples,
-    native_subset,
     parse_native_payload,
     score_native_answers,
 )
 from opencompass_tooleval.teval.protocol import Protocol, protocol_of_version
-from opencompass_tooleval.teval.records import TABLE, find_subset, load_samples, split_stem
+from opencompass_tooleval.teval.records import TABLE, find_subset, load_samples, native_subset, split_stem
 from opencompass_tooleval.teval.scoring import score_answers
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.reading import parse_enclosed
 from opencompass_tooleval.core.subset_names import find_row
-from opencompass_tooleval.teval.subsets import LANGUAGES, SUBSETS, VERSIONS
+from opencompass_tooleval.teval.subsets import FUNCTION_CALLING, LANGUAGES, SUBSETS, VERSIONS
 
 logger = logging.getLogger(__name__)
 
@@ -140,6 +140,17 @@ def find_subset(name: str) -> Subset:
         ValueError: There is none; the message lists those there are.
     """
     return find_row(_SUBSETS, name, 'T-Eval')
+
+
+def native_subset(name: str) -> Subset:
+    """The row of a subset that asks for calls, as it is with native calls.
+
+    Raises:
+        ValueError: It asks for none.
+    """
+    rows = {str(row['name']): row for row in FUNCTION_CALLING}
+    row: Mapping[str, Any] = find_row(rows, name, 'T-Eval with function calling')
+    return replace(find_subset(name), **{'success': (), **row})
 
 
 def file_stem(subset: str, version: str, language: str) -> str:

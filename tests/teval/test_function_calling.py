@@ -20,14 +20,13 @@ from opencompass_tooleval.teval.api_list import find_api_list
 from opencompass_tooleval.teval.function_calling import (
     NativeSample,
     native_sample,
-    native_subset,
     parse_native_payload,
     score_native_answers,
     tool_schema,
 )
 from opencompass_tooleval.teval.prompts import INSTRUCT_SYSTEM, NEXT_CALL_SYSTEM
 from opencompass_tooleval.teval.protocol import Protocol
-from opencompass_tooleval.teval.records import load_samples
+from opencompass_tooleval.teval.records import load_samples, native_subset
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO, SHARED = ROOT / 'opencompass_tooleval' / 'demo', ROOT.parent / 'shared'
