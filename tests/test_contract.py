@@ -168,12 +168,36 @@ def test_restbench_configs_are_the_table(variant: str) -> None:
         assert row.get('method') == ('easytool' if variant == '_easytool_ids' else None)
 
 
+@pytest.mark.parametrize(
+    ('called', 'written', 'original'),
+    [
+        ('restbench_tmdb_fc_gen', 'restbench_rows', 'tooleval_restbench_rows'),
+        ('restbench_spotify_fc_gen', 'restbench_rows', 'tooleval_restbench_rows'),
+        ('toolbench_calls_fc_gen', 'toolbench_rows', 'tooleval_toolbench_rows'),
+        ('funcqa_fc_gen', 'funcqa_rows', 'tooleval_funcqa_rows'),
+    ],
+)
+def test_a_data_set_with_native_calls_has_its_partner(called: str, written: str, original: str) -> None:
+    folder = CONFIGS / 'datasets' / 'easytool'
+    config = Config.fromfile(folder / f'tooleval_{called}.py', format_python_code=False)
+    name = f'tooleval_{called.removesuffix("_gen")}_datasets'
+    assert [key for key in config if key.endswith('_datasets')] == [name]
+    rows = Config.fromfile(folder / f'tooleval_{written}.py', format_python_code=False)[original]
+    by_abbr = {row['abbr']: row for row in rows}
+    assert config[name]
+    for row in config[name]:
+        partner = by_abbr[row['abbr'].removesuffix('-fc')]
+        same = ('type', 'path', 'name', 'n', 'k', 'reader_cfg')
+        assert [row[key] for key in same] == [partner[key] for key in same]
+        assert 'instructions' not in row
+
+
 def test_restbench_summarizer_has_every_metric() -> None:
     config = Config.fromfile(CONFIGS / 'summarizers' / 'tooleval_restbench.py', format_python_code=False)
     rows = [
         (f'tooleval-restbench-{subset.name}{variant}', metric)
         for subset in RESTBENCH_TABLE
-        for variant in ('', '-easytool', '-easytool-ids')
+        for variant in ('', '-fc', '-easytool', '-easytool-ids')
         for metric in subset.metrics
     ]
     assert [tuple(row) for row in config['summarizer']['dataset_abbrs']] == rows
@@ -217,7 +241,7 @@ def test_toolbench_configs_are_the_table(variant: str) -> None:
 
 TOOLBENCH_VARIANTS = {
     'selection': ('', '-easytool', '-easytool-ids'),
-    'calls': ('', '-easytool'),
+    'calls': ('', '-fc', '-easytool'),
     'success': ('',),
 }
 

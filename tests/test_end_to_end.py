@@ -409,17 +409,27 @@ def test_demo_config_ranks_the_oracles(demo_run: Run) -> None:
     instructed = {'tooleval-teval_v2-easytool', 'tooleval-ultratool_zh-easytool'}
     assert oracle['tooleval-teval_v2-easytool', 'overall'] == '100.00'
     assert 'Documentation against instructions' not in demo_run.said and '_easytool.txt' in demo_run.said
-    restbench = {f'tooleval-restbench-{name}{variant}' for name in ('tmdb', 'spotify') for variant in ('', '-easytool')}
-    funcqa = {f'tooleval-funcqa-{method}' for method in ('zero_shot', 'cot', 'easytool')}
+    restbench = {
+        f'tooleval-restbench-{name}{variant}' for name in ('tmdb', 'spotify') for variant in ('', '-fc', '-easytool')
+    }
+    funcqa = {f'tooleval-funcqa-{method}' for method in ('zero_shot', 'cot', 'react-fc', 'easytool')}
     toolbench = {
         f'tooleval-toolbench-{name}{variant}'
         for name in ('selection_5', 'calls_g2', 'calls_g3')
-        for variant in ('', '-easytool')
+        for variant in ('', '-fc', '-easytool')
+        if (name, variant) != ('selection_5', '-fc')
     }
-    assert {dataset for dataset, _ in oracle} == (
-        # no empty rows of v1 or of the subset
-        set(TABLES.values()) | ultratool | restbench | instructed | funcqa | toolbench | {'tooleval-toolbench-success'}
-    )
+    called = {f'tooleval-teval-{name}_v2-fc' for name in ('instruct', 'reason_retrieve_understand_json')}
+    assert {dataset for dataset, _ in oracle} == {  # no empty rows of v1 or of the subset
+        *TABLES.values(),
+        *ultratool,
+        *restbench,
+        *instructed,
+        *funcqa,
+        *toolbench,
+        *called,
+        'tooleval-toolbench-success',
+    }
     for dataset in funcqa:
         for column in ('one_hop', 'one_hop_strict', 'multi_hop', 'multi_hop_strict'):
             assert oracle[dataset, column] == '100.00'

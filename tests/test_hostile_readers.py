@@ -25,7 +25,7 @@ from opencompass_tooleval.api.failure import Failure, failure_of_status
 from opencompass_tooleval.api.probe import probe
 from opencompass_tooleval.api.redaction import redact
 from opencompass_tooleval.api.reply import read_reply
-from opencompass_tooleval.core.answer import clean, cut_at, strip_reasoning, unfence
+from opencompass_tooleval.core.answer import Answer, clean, cut_at, strip_reasoning, unfence
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.damage import damage
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
@@ -34,13 +34,18 @@ from opencompass_tooleval.core.reading import parse_enclosed, parse_literal
 from opencompass_tooleval.core.refusal import is_refusal
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.similarity import ExactSimilarity
+from opencompass_tooleval.core.tool_calls import make_call
+from opencompass_tooleval.core.tool_messages import tool_messages
 from opencompass_tooleval.core.tool_parsers import PARSERS, read_written_calls
+from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.core.verdicts import unread_reply
 from opencompass_tooleval.easytool.first_sentence import first_sentence
 from opencompass_tooleval.easytool.funcqa import reading as funcqa_reading
 from opencompass_tooleval.easytool.funcqa import replies
 from opencompass_tooleval.easytool.funcqa import scoring as funcqa_scoring
 from opencompass_tooleval.easytool.funcqa.arithmetic import call_tool
+from opencompass_tooleval.easytool.funcqa.dialogue import Options
+from opencompass_tooleval.easytool.funcqa.function_calling import function_calling
 from opencompass_tooleval.easytool.funcqa.records import load_records as load_questions
 from opencompass_tooleval.easytool.funcqa.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.easytool.instruction import Example, Parameter
@@ -55,7 +60,7 @@ from opencompass_tooleval.easytool.toolbench import success
 from opencompass_tooleval.easytool.toolbench.records import find_file, load_data
 from opencompass_tooleval.easytool.toolbench.request import make_request
 from opencompass_tooleval.easytool.toolbench.responses import error_kind
-from opencompass_tooleval.easytool.toolbench.score_calls import score_calls
+from opencompass_tooleval.easytool.toolbench.score_calls import score_calls, score_native_calls
 from opencompass_tooleval.easytool.toolbench.score_selection import Choice, score_choice
 from opencompass_tooleval.easytool.toolbench.trajectories import load_runs
 from opencompass_tooleval.easytool.validate import check_example
@@ -221,6 +226,25 @@ def _request() -> Any:
     return make_request(data.records[0], data.tools)
 
 
+def _native(text: str) -> None:
+    """What a server may say of calls: any name, and arguments that are any text or any JSON."""
+    record = make_path_record(['GET /movie/popular'])
+    tools = [ToolSchema(name, '', {'type': 'object'}) for name in record.tools]
+    for name, arguments in (
+        (text, {}),
+        ('GET /movie/popular', text),
+        ('Rink Rates.Prices', {text: text}),
+        (text, text),
+    ):
+        answer = Answer(text, calls=(make_call(name, arguments, text),) * 2)
+        _detail(restbench.score_calls(record, answer, tools))
+        _detail(score_native_calls(_request(), answer))
+        tool_messages(answer, ['', ''])
+        dialogue = function_calling(_questions()[0], Options(max_steps=2))
+        next(dialogue)
+        dialogue.send(answer)
+
+
 def _doc(text: str) -> ToolDoc:
     parameter = Parameter('place', text, text)
     return ToolDoc('Map', text, (FunctionDoc('Map.route', text, (parameter,), ()),))
@@ -371,6 +395,7 @@ READERS: Mapping[str, Reader] = {
     ),
     'ToolBench, stored runs': Reader(_stored_run, ('easytool/toolbench/trajectories.py',)),
     'ToolBench, prompt of the judge': Reader(lambda text: success.judge_prompt(text, text)),
+    'RestBench, ToolBench and FuncQA, native calls': Reader(_native),
     'FuncQA, number': Reader(funcqa_reading.read_number, ('easytool/funcqa/reading.py',)),
     'FuncQA, calculation': Reader(_calculation, ('easytool/funcqa/records.py',)),
     **{

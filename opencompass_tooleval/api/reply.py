@@ -43,8 +43,9 @@ def read_reply(body: bytes, content_type: str, offers_tools: bool = False) -> An
     """Reads a reply of ``/chat/completions``.
 
     Thoughts are put in front as ``<think>...</think>``; of a message of nothing but a refusal, the refusal is taken.
-    Calls are kept as calls. Where no tool was offered, a message of nothing but calls is their JSON (a sorted object
-    with ``arguments`` and ``name`` each): what a prompt asked to be written, a server's parser took for a call.
+    Calls are kept as calls; where tools were offered, an answer may be empty that the model itself ended. Where none
+    was offered, a message of nothing but calls is their JSON (a sorted object with ``arguments`` and ``name`` each):
+    what a prompt asked to be written, a server's parser took for a call.
 
     Args:
         body: Of a response with status 200, decompressed.
@@ -253,6 +254,7 @@ def _answer(reply: Reply, offers_tools: bool) -> Answer:
     if not content and (thoughts or finish == 'length'):
         # Thoughts without an end: the model's doing, and read as such.
         return Answer(f'<think>{thoughts}', finish=finish, usage=usage)
-    if not content:
+    # Whoever was told what tools returned may have nothing more to say: that is no fault of the server.
+    if not content and not (offers_tools and finish == 'stop'):
         raise Failure('infra:empty', f'no content, finish_reason {finish}')
     return Answer(f'<think>{thoughts}</think>{content}' if thoughts else content, finish=finish, usage=usage)

@@ -102,7 +102,11 @@ def show_prompts(
         str | None, typer.Option(help="T-Eval: v1, v2 or v2_subset; by default the data file's, or v2.")
     ] = None,
     method: Annotated[
-        str | None, typer.Option(help="FuncQA's; easytool: RestBench, ToolBench's selection; UltraTool's preset.")
+        str | None,
+        typer.Option(
+            help="FuncQA's; easytool: RestBench, ToolBench's selection; function_calling: all but UltraTool; "
+            "UltraTool's preset."
+        ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help='So many records from the first.')] = None,
     json_out: JsonOption = None,

@@ -7,6 +7,7 @@ with read_base():
         tooleval_teval_en_v2_easytool_datasets,
         tooleval_ultratool_zh_easytool_datasets,
     )
+    from opencompass_tooleval.configs.datasets.demo.tooleval_fc_demo_gen import tooleval_fc_demo_datasets
     from opencompass_tooleval.configs.datasets.demo.tooleval_funcqa_demo_gen import tooleval_funcqa_datasets
     from opencompass_tooleval.configs.datasets.demo.tooleval_restbench_demo_gen import tooleval_restbench_datasets
     from opencompass_tooleval.configs.datasets.demo.tooleval_teval_demo_gen import (
@@ -34,4 +35,5 @@ datasets = [
     *tooleval_restbench_datasets,
     *tooleval_funcqa_datasets,
     *tooleval_toolbench_datasets,
+    *tooleval_fc_demo_datasets,
 ]

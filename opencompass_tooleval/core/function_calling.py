@@ -8,6 +8,7 @@ from functools import lru_cache
 from json import dumps, loads
 from typing import Any
 
+from opencompass_tooleval.core.answer import Answer, strip_reasoning
 from opencompass_tooleval.core.tool_calls import ToolCall
 
 METHOD = 'function_calling'
@@ -44,6 +45,11 @@ def one_call(calls: Sequence[ToolCall], schemas: Mapping[str, Mapping[str, Any]]
     if not calls:
         return OneCall(None, NO_CALL)
     return OneCall(calls[0], SEVERAL_CALLS if len(calls) > 1 else call_fault(calls[0], schemas))
+
+
+def why_no_call(answer: Answer) -> str:
+    """Why an answer calls nothing: it failed, its thoughts never end, or it just has no call."""
+    return str(answer.reason or strip_reasoning(answer).reason or NO_CALL)
 
 
 def call_fault(call: ToolCall, schemas: Mapping[str, Mapping[str, Any]]) -> str:

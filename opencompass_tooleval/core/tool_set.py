@@ -120,5 +120,6 @@ def _sent_names(names: Iterable[str]) -> dict[str, str]:
 
 def _description(tool: ToolSchema, sent: str) -> str:
     """Begins with the tool's name where letters of it are lost."""
-    lost = [letter for letter in tool.name if letter.isalnum() and letter not in sent]
+    # Not only by the letters: those of a name that is cut may all stand in what is left.
+    lost = len(tool.name) > _MOST_CHARS or any(letter.isalnum() and letter not in sent for letter in tool.name)
     return f'{tool.name}: {tool.description}' if lost else tool.description

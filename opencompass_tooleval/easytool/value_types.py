@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 
 def _is_number(value: Any) -> bool:
@@ -25,14 +25,24 @@ BOOLEANS = ('boolean', 'bool')
 INTEGERS = ('integer', 'int', 'int32', 'int64', 'long')
 NUMBERS = ('number', 'float', 'double', 'numeric', 'decimal')
 
-_FAMILIES: tuple[tuple[str, tuple[str, ...], Callable[[Any], bool]], ...] = (
+
+class _Family(NamedTuple):
+    """A kind of values: in words, its names in documentation, its name in JSON Schema, and what it holds."""
+
+    words: str
+    names: tuple[str, ...]
+    json_type: str
+    fits: Callable[[Any], bool]
+
+
+_FAMILIES = (
     # Containers first: a List[str] is a list.
-    ('a list', LISTS, lambda value: isinstance(value, list)),
-    ('an object', OBJECTS, lambda value: isinstance(value, dict)),
-    ('a string', STRINGS, lambda value: isinstance(value, str)),
-    ('true or false', BOOLEANS, lambda value: isinstance(value, bool)),
-    ('a whole number', INTEGERS, _is_integer),
-    ('a number', NUMBERS, _is_number),
+    _Family('a list', LISTS, 'array', lambda value: isinstance(value, list)),
+    _Family('an object', OBJECTS, 'object', lambda value: isinstance(value, dict)),
+    _Family('a string', STRINGS, 'string', lambda value: isinstance(value, str)),
+    _Family('true or false', BOOLEANS, 'boolean', lambda value: isinstance(value, bool)),
+    _Family('a whole number', INTEGERS, 'integer', _is_integer),
+    _Family('a number', NUMBERS, 'number', _is_number),
 )
 _WORD = re.compile(r'[a-z]+\d*')
 _CHOICE = re.compile(r'\||/|,|\bor\b')
@@ -42,13 +52,29 @@ _MAX_TYPE_CHARS = 200
 """A longer type is prose."""
 
 
-def _family(name: str) -> tuple[str, Callable[[Any], bool]] | None:
+def _family(name: str) -> _Family | None:
     """What a single type name stands for; None for one that is not known, which anything fits."""
     word = _WORD.match(name.strip().lower())
-    for description, names, fits in _FAMILIES:
-        if word and word[0] in names:
-            return description, fits
-    return None
+    return next((family for family in _FAMILIES if word and word[0] in family.names), None)
+
+
+def _choices(type_name: str) -> tuple[list[_Family | None], bool]:
+    """What each of the names of a type stands for, and whether it may be null."""
+    # 'List[int,str]' would be split into 'List[int' and 'str]', and any text would fit.
+    names = [name for name in _CHOICE.split(_NESTED.sub('', type_name)) if name.strip()]
+    families = [_family(name) for name in names if name.strip().lower() not in ('null', 'none')]
+    return families, len(families) < len(names)
+
+
+def json_types(type_name: str) -> tuple[str, ...]:
+    """The types of JSON Schema that a documented type stands for; none for one that anything fits."""
+    if len(type_name) > _MAX_TYPE_CHARS:
+        return ()
+    families, nullable = _choices(type_name)
+    known = [family.json_type for family in families if family]
+    if len(known) < len(families) or not known:
+        return ()
+    return tuple(dict.fromkeys([*known, 'null'] if nullable else known))
 
 
 def expected(type_name: str, value: Any) -> str:
@@ -61,16 +87,14 @@ def expected(type_name: str, value: Any) -> str:
     """
     if len(type_name) > _MAX_TYPE_CHARS:
         return ''
-    # 'List[int,str]' would be split into 'List[int' and 'str]', and any text would fit.
-    names = [name for name in _CHOICE.split(_NESTED.sub('', type_name)) if name.strip()]
-    families = [_family(name) for name in names if name.strip().lower() not in ('null', 'none')]
-    if value is None and len(families) < len(names):
+    families, nullable = _choices(type_name)
+    if value is None and nullable:
         return ''
     descriptions = []
     for family in families:
-        if family is None or family[1](value):
+        if family is None or family.fits(value):
             return ''
-        descriptions.append(family[0])
+        descriptions.append(family.words)
     return ' or '.join(descriptions)
 
 

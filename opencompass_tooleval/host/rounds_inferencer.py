@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from mmengine.registry import Registry
 from opencompass.registry import ICL_INFERENCERS
 
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import as_answer
 from opencompass_tooleval.core.rounds import Rounds
 from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.core.usage import total_usage
@@ -39,7 +39,8 @@ class _ReadOnly(Journal):
 class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
     """Runs one dialogue per row, as :class:`~opencompass_tooleval.host.rounds_runner.RoundsRunner` does.
 
-    The prediction of a row is what its dialogue returns. A row whose dialogue got no answer in some round has none, and
+    The prediction of a row is what its dialogue returns; of an :class:`~opencompass_tooleval.core.answer.Answer` its
+    calls too. A row whose dialogue got no answer in some round has none, and
     a reason in ``infra``; it counts as in :class:`ToolEvalGenInferencer`. The journal keeps every answer of every
     round, so that a run that was killed asks for nothing twice. A recorded answer is asked for by the record's id,
     ``/1`` and so on after it in later rounds.
@@ -74,7 +75,9 @@ class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
         outcomes = runner.run({key: self.dialogues(row) for index, (key, row) in rows if index not in kept})
         parsed = self.model.parse_template(list(questions.prompts), mode='gen')
         answers = {
-            key: Answer(outcome.value or '', outcome.infra, outcome.finish, usage=total_usage(outcome.usages))
+            key: as_answer(outcome.value or '').changed(
+                reason=outcome.infra, finish=outcome.finish, usage=total_usage(outcome.usages)
+            )
             for key, outcome in outcomes.items()
         }
         return kept | {

@@ -160,3 +160,11 @@ def test_a_hostile_reply_is_refused_in_no_time(piece: str) -> None:
         with pytest.raises(Failure):
             read_reply(body, content_type)
         assert time.process_time() - started < 1
+
+
+def test_an_answer_may_be_empty_where_tools_were_offered() -> None:
+    answer = read_reply(reply(content=''), JSON, offers_tools=True)
+    assert (str(answer), answer.calls, answer.reason, answer.finish) == ('', (), None, 'stop')
+    for finish in ('content_filter', 'error'):
+        with pytest.raises(Failure):
+            read_reply(reply(finish, content=None), JSON, offers_tools=True)

@@ -18,7 +18,7 @@ from opencompass_tooleval.teval.records import split_stem
 from tests.cli.conftest import DEMO, Command
 
 CONFIGS = DEMO.parents[1] / 'configs' / 'datasets'
-NAMES = {'SYSTEM': 'system', 'HUMAN': 'user', 'BOT': 'assistant'}
+NAMES = {'SYSTEM': 'system', 'HUMAN': 'user', 'BOT': 'assistant', 'TOOL': 'tool'}
 Prompts = dict[str, list[dict[str, str]]]
 
 
@@ -75,14 +75,14 @@ def arguments_of(dataset: Any) -> list[str]:
         said += ['--method', dataset['preset']] if 'preset' in dataset else []
     elif benchmark == 'restbench':
         below = [f'{name}.json']
-        said = ['--method', 'easytool'] if dataset.get('method') == 'easytool' else []
+        said = ['--method', dataset['method']] if 'method' in dataset else []
     elif benchmark == 'funcqa':
         below = [{'one_hop': 'funcqa_oh.json', 'multi_hop': 'funcqa_mh.json'}[name]]
         said = ['--method', inferencer['dialogues']['method']]
     else:
         subset = find_toolbench(name)
         below = [find_file(subset.data).file] if subset.data else []
-        said = ['--method', 'easytool'] if dataset.get('method') == 'easytool' else []
+        said = ['--method', dataset['method']] if 'method' in dataset else []
     if instructions:
         said += ['--instructions', str(package_path(instructions)), '--data', dataset['path']]
     else:
@@ -94,7 +94,8 @@ def check(tooleval: Command, dataset: Any, folder: Path) -> None:
     done = tooleval('prompts', *arguments_of(dataset), '--json', '-')
     assert done.code == 0, done.err
     rows = [json.loads(line) for line in done.out.splitlines()]
-    assert all(list(row) == ['id', 'messages'] for row in rows)
+    offered = ['tools'] if dataset['abbr'].endswith('-fc') else []
+    assert all(list(row) == ['id', 'messages', *offered] for row in rows)
     shown = {row['id']: row['messages'] for row in rows}
     assert len(rows) == len(shown) > 0
     assert shown == sent(dataset, folder), dataset['abbr']
@@ -155,8 +156,22 @@ def test_the_first_turn_of_dialogues_is_sent(
             'tooleval:demo/toolbench',
             'tooleval:demo/toolbench/instructions.json',
         )
-    for dataset in [*found, *ids, *chosen_by_number]:
+    called = datasets('demo/tooleval_fc_demo_gen', 'tooleval_fc_demo_datasets')
+    assert len(called) == 6
+    for dataset in [*found, *ids, *chosen_by_number, *called]:
         check(tooleval, dataset, tmp_path / 'run')
+
+
+def test_offered_tools_are_shown(tooleval: Command) -> None:
+    data = ('--data', DEMO.parent / 'restbench')
+    done = tooleval('prompts', 'restbench', 'tmdb', *data, '--method', 'function_calling', '--limit', 1, '--json', '-')
+    (row,) = map(json.loads, done.out.splitlines())
+    names = [tool['function']['name'] for tool in row['tools']]
+    assert len(names) == 8 and names[1] == 'GET_search_plant'
+    done = tooleval('prompts', 'restbench', 'tmdb', *data, '--method', 'function_calling', '--limit', 1)
+    assert done.code == 0 and done.out.count('--- tool\n') == 8 and 'When does the quince bloom?' in done.out
+    done = tooleval('prompts', 'toolbench', 'selection_5', '--method', 'function_calling')
+    assert (done.code, 'toolbench has no selection_5 with method function_calling' in done.err) == (1, True), done.err
 
 
 def test_presets_are_sent(tooleval: Command, tmp_path: Path) -> None:

@@ -47,6 +47,8 @@ def test_names_stay_readable(names: list[str], sent: list[str]) -> None:
 def test_a_name_that_loses_letters_stands_in_the_description() -> None:
     chinese, english = (tool['function']['description'] for tool in tool_set('搜索', 'A.b').as_request())
     assert (chinese, english) == ('搜索: what it does', 'what it does')
+    name = 'ab.' * 30  # no letter is lost by being cut, but an end is
+    assert tool_set(name).as_request()[0]['function']['description'] == f'{name}: what it does'
 
 
 def test_two_tools_of_one_name_are_refused() -> None:

@@ -74,13 +74,13 @@ class FuncQADialogues:
     """Begins the dialogues of a method: ``dialogues`` of the inferencer.
 
     Args:
-        method: ``zero_shot``, ``cot``, ``react`` or ``easytool``.
+        method: ``zero_shot``, ``cot``, ``react``, ``easytool`` or ``function_calling``.
         instructions: EasyTool: file with the instructions of the 13 tools.
-        max_steps: ReAct: answers of the model per question at most.
+        max_steps: ReAct and function calling: answers of the model per question at most.
         max_tries: EasyTool: choices of a tool per task at most, until a call gives something (the paper's R).
         max_requests: EasyTool: how often the model is asked at most, until a reply can be read. A model that always
             answers the same (temperature 0) need not be asked more than once.
-        max_calls: EasyTool: tries, and calls of tools, per question at most.
+        max_calls: EasyTool: tries, and calls of tools, per question at most; function calling: calls.
         reading: EasyTool: ``official`` reads replies as the published runs do; ``strict`` also an object in a fence or
             among words.
         rounded: Whether results of tools are rounded as published.

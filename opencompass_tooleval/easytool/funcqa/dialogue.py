@@ -25,11 +25,11 @@ class Options:
 
     Attributes:
         instructions: Tool name -> instruction, for the methods that show any.
-        max_steps: ReAct: answers of the model per question at most.
+        max_steps: ReAct and function calling: answers of the model per question at most.
         max_tries: EasyTool: choices of a tool per task at most, until a call gives something (the paper's R).
         max_requests: EasyTool: how often the model is asked at most, until a reply can be read.
         max_calls: EasyTool: tries, and calls of tools, per question at most; the published run has no bound. Of
-            ChatGPT's questions none needs more than 17.
+            ChatGPT's questions none needs more than 17. Function calling: calls.
         reading: EasyTool: how replies are read, one of :data:`~opencompass_tooleval.easytool.funcqa.replies.READINGS`.
         rounded: Whether results are rounded as published.
         source: Names the file of the instructions, for the record.

@@ -36,7 +36,8 @@ def configured(subset: str, *, method: str = 'easytool', instructions: str | Non
         ValueError: No such subset.
     """
     file = Path(find_subset(subset).file)
-    return ConfiguredDataset(['easytool/tooleval_funcqa_rows'], subset, file, method)
+    config = 'fc_gen' if method == 'function_calling' else 'rows'
+    return ConfiguredDataset([f'easytool/tooleval_funcqa_{config}'], subset, file, method)
 
 
 BENCHMARK = Benchmark(

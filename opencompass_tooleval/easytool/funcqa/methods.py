@@ -1,4 +1,4 @@
-"""The methods of Table 6 as dialogues: one question in, one trajectory out (EasyTool, Section 5.3)."""
+"""The methods of Table 6 (EasyTool, Section 5.3), and native calls beside them: one question in, one trajectory out."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from opencompass_tooleval.core.rounds import Rounds
 from opencompass_tooleval.easytool.funcqa import prompts
 from opencompass_tooleval.easytool.funcqa.dialogue import Options, Talk, gold_answer
 from opencompass_tooleval.easytool.funcqa.easytool_method import easytool
+from opencompass_tooleval.easytool.funcqa.function_calling import METHOD, function_calling
 from opencompass_tooleval.easytool.funcqa.records import Record
 from opencompass_tooleval.easytool.funcqa.trajectory import Trajectory
 
@@ -26,6 +27,7 @@ METHODS: Mapping[str, Method] = {
     'zero_shot': partial(_in_one_round, name='zero_shot', template=prompts.ZERO_SHOT),
     'cot': partial(_in_one_round, name='cot', template=prompts.COT),
     'easytool': easytool,
+    METHOD: function_calling,
 }
 """Those that need nothing but this room; an agent has to be given to
 :func:`~opencompass_tooleval.easytool.funcqa.react.react`."""

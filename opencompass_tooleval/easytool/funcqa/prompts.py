@@ -1,4 +1,4 @@
-"""What the methods without tools ask (EasyTool, Section 5.3).
+"""What the methods without tools ask, and the one whose tools are offered natively (EasyTool, Section 5.3).
 
 The paper names them and shows no prompts, and its code has none: these are ours.
 """
@@ -13,3 +13,5 @@ COT = """Answer the question with a number. Think step by step, and end with one
 
 Question: {question}
 Let's think step by step."""
+
+FUNCTION_CALLING = """Answer the question with a number. Work out with the tools whatever has to be calculated, and end with one line of the form "Answer: number"."""

@@ -11,33 +11,48 @@ from opencompass.datasets.base import BaseDataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
+from opencompass_tooleval.core.answer import as_answer
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.tool_calls import write_answer
+from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.easytool.literal_reply import LiteralDialogues, first_block
 from opencompass_tooleval.easytool.restbench import VERSION
-from opencompass_tooleval.easytool.restbench.prompts import build_prompt, published_prompt
+from opencompass_tooleval.easytool.restbench.function_tools import gold_calls, offered_tools
+from opencompass_tooleval.easytool.restbench.prompts import build_prompt, function_calling_prompt, published_prompt
 from opencompass_tooleval.easytool.restbench.records import (
     MEND,
+    Record,
     find_subset,
     gold_answer,
     gold_choices,
     load_records,
     parse_payload,
 )
-from opencompass_tooleval.easytool.restbench.scoring import PathScore, breakdown, score_answers
+from opencompass_tooleval.easytool.restbench.scoring import PathScore, breakdown, score_all_calls, score_answers
 from opencompass_tooleval.easytool.restbench.tools import Toolbox, generate_command, open_toolbox
 from opencompass_tooleval.easytool.variant_kind import SUFFIX
+from opencompass_tooleval.host.conversation import TOOLS
 from opencompass_tooleval.host.data_path import resolve_data_path
-from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
+from opencompass_tooleval.host.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator
 
-IDS = '-ids'
-"""What the name of recorded answers ends in where tools are chosen by number."""
+ENDINGS = {'names': '', 'easytool': '-ids', 'function_calling': '-fc'}
+"""Method -> what the name of recorded answers ends in."""
 
 
-def _messages(tools: Toolbox, query: str) -> tuple[Message, ...]:
-    if tools.entries:
-        return published_prompt(tools.entries, query)
-    return (Message('user', build_prompt(tools.texts, query)),)
+def _row(tools: Toolbox, record: Record, method: str) -> dict[str, str]:
+    """What differs with the method: what is asked, and what a perfect model answers."""
+    if method == 'function_calling':
+        gold = write_answer('', gold_calls(record, tools.functions))
+        messages = function_calling_prompt(record.query)
+        return _columns(messages, gold) | {TOOLS: offered_tools(tools.functions).to_text()}
+    if method == 'easytool':
+        return _columns(published_prompt(tools.entries, record.query), gold_choices(record))
+    return _columns((Message('user', build_prompt(tools.texts, record.query)),), gold_answer(record.path))
+
+
+def _columns(messages: Sequence[Message], gold: str) -> dict[str, str]:
+    return {'messages': messages_text(messages), 'gold_answer': gold}
 
 
 @LOAD_DATASET.register_module()
@@ -56,7 +71,8 @@ class ToolEvalRestBenchDataset(BaseDataset):
             gold: ``official`` (as published) or ``repaired``; what is asked is the same.
             instructions: A file of EasyTool instructions, which the model gets in place of the documentation.
             method: ``names``: our prompt, answered with tools' names. ``easytool``: EasyTool's own, answered with
-                their numbers; for instructions only.
+                their numbers; for instructions only. ``function_calling``: the tools are offered natively, as they are
+                documented, and called.
 
         Raises:
             DataError: A file is missing or damaged, or a tool has no instruction.
@@ -68,16 +84,11 @@ class ToolEvalRestBenchDataset(BaseDataset):
         tools = open_toolbox(document, made, method)
         records, errata = load_records(root / subset.file, name, tools.inventory, gold, tools.ids)
         get_logger().info(f'data: {(root / subset.file).resolve()}: {len(records)} records, {len(errata)} errata')
+        ending = (SUFFIX if instructions else '') + ENDINGS[method]
+        more = {'source': f'restbench_{name}{ending}', 'shown': json.dumps(tools.shown)}
         return Dataset.from_list(
             [
-                {
-                    'record_id': record.id,
-                    'messages': messages_text(_messages(tools, record.query)),
-                    'record': record.to_payload(),
-                    'gold_answer': gold_choices(record) if record.ids else gold_answer(record.path),
-                    'source': f'restbench_{name}' + (SUFFIX if instructions else '') + (IDS if record.ids else ''),
-                    'shown': json.dumps(tools.shown),
-                }
+                {'record_id': record.id, 'record': record.to_payload(), **_row(tools, record, method), **more}
                 for record in records
             ]
         )
@@ -114,6 +125,36 @@ class ToolEvalRestBenchEvaluator(ToolEvalEvaluator):
 
     def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
+        return list(score_answers(self._records(references), answers))
+
+    def _records(self, references: Sequence[str]) -> list[Record]:
         records = [parse_payload(reference) for reference in references]
         self._golds.update(record.gold for record in records)
-        return list(score_answers(records, answers))
+        return records
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalRestBenchCallsEvaluator(ToolEvalCallsEvaluator, ToolEvalRestBenchEvaluator):
+    """Scores the native calls of one service of RestBench; the arguments are those of the other evaluator."""
+
+    def __init__(self, name: str, pred_postprocessor: Any = None) -> None:
+        super().__init__(name, pred_postprocessor)
+        self._tools: Sequence[ToolSchema] = ()
+
+    def score(  # type: ignore[override]
+        self,
+        predictions: Sequence[str],
+        references: Sequence[str],
+        record_id: Sequence[str],
+        infra: Sequence[str | None],
+        calls: Sequence[Any],
+        test_set: Dataset,
+    ) -> list[SampleScore]:
+        """As :meth:`ToolEvalCallsEvaluator.score`, with the data set, whose rows all offer the same tools."""
+        self._tools = ToolSet.of_text(test_set[0][TOOLS]).tools
+        return super().score(predictions, references, record_id, infra, calls)
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """See :class:`ToolEvalEvaluator`."""
+        called = [as_answer(answer) for answer in answers]
+        return list(score_all_calls(self._records(references), called, self._tools))

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from opencompass_tooleval.core.answer import spoken, unfence
+from opencompass_tooleval.core.answer import Answer, spoken, unfence
 from opencompass_tooleval.core.fullwidth import read_either, tidy
+from opencompass_tooleval.core.function_calling import why_no_call
 from opencompass_tooleval.core.reading import Parsed, bounded, json_values, parse_literal, unread
 from opencompass_tooleval.easytool.restbench.paths import normalise
 
@@ -74,6 +75,16 @@ def _as_path(parsed: Parsed) -> Parsed:
     if not all(isinstance(item, str) for item in parsed.value):
         return unread('parse:not_text')
     return parsed
+
+
+def read_calls(answer: Answer) -> Parsed:
+    """The names of the tools that an answer calls natively, in the order of the calls: rung ``calls``.
+
+    Reasons: ``call:none``, ``parse:too_many_steps``, ``answer:truncated_reasoning``, and what an ``infra:`` failure
+    says. Its text is not read.
+    """
+    names = [call.name for call in answer.calls]
+    return _as_path(Parsed(names, 'calls')) if names else unread(why_no_call(answer))
 
 
 def read_path(answer: Any) -> Parsed:

@@ -36,9 +36,9 @@ def configured(subset: str, *, method: str | None = None, instructions: str | No
     Raises:
         ValueError: No such service or method.
     """
-    variants = {None: '_easytool' if instructions else '', 'easytool': '_easytool_ids'}
+    variants = {None: '_easytool' if instructions else '', 'easytool': '_easytool_ids', 'function_calling': '_fc'}
     if method not in variants:
-        raise ValueError(f'RestBench has no method {method!r} beside easytool')
+        raise ValueError(f'RestBench has no method {method!r} beside easytool and function_calling')
     file = Path(find_subset(subset).file)
     return ConfiguredDataset([f'easytool/tooleval_restbench_{subset}{variants[method]}_gen'], subset, file)
 

@@ -1,6 +1,7 @@
 """The prompts: the tools, by their documentation or by their EasyTool instructions, and the request.
 
-``FRAME`` is ours, and the same for documentation and instructions. ``PUBLISHED`` is what EasyTool's own runs asked with,
+``FRAME`` is ours, and the same for documentation and instructions; ``FUNCTION_CALLING`` is ours too, and says nothing of
+tools or of how they are called. ``PUBLISHED`` is what EasyTool's own runs asked with,
 word for word: ``spotify`` for either service, and one example where two are announced.
 """
 
@@ -22,6 +23,8 @@ Which tools have to be called, and in which order, to fulfil the request below? 
 
 Request: {query}
 Answer:"""
+
+FUNCTION_CALLING = """You plan how to fulfil a user's request with the tools of a web service. Call all tools that have to be called to fulfil the request, in their order, one call for each time that a tool is needed. Your calls are noted and not carried out: take a value that an earlier call would return for a plausible one. When you have made all calls, answer without a call."""
 
 PUBLISHED_SYSTEM = 'You are a helpful assistant.'
 
@@ -69,6 +72,15 @@ def build_prompt(tools: Iterable[str], query: str) -> str:
         query: The request, as published.
     """
     return FRAME.format(tools='\n\n'.join(tools), query=query)
+
+
+def function_calling_prompt(query: str) -> tuple[Message, ...]:
+    """Writes the prompt of one request where the tools are offered natively.
+
+    Args:
+        query: The request, as published.
+    """
+    return (Message('system', FUNCTION_CALLING), Message('user', query))
 
 
 def published_prompt(tools: Sequence[Mapping[str, Any]], query: str) -> tuple[Message, ...]:

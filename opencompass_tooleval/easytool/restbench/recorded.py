@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.benchmark import ScoredAnswers
@@ -12,9 +11,10 @@ from opencompass_tooleval.core.errata import count_kinds
 from opencompass_tooleval.easytool.restbench import VERSION
 from opencompass_tooleval.easytool.restbench.errata import KINDS
 from opencompass_tooleval.easytool.restbench.files import BENCHMARK, DATA_PATH
+from opencompass_tooleval.easytool.restbench.function_tools import offered_tools
 from opencompass_tooleval.easytool.restbench.logs import logged_paths, read_log
 from opencompass_tooleval.easytool.restbench.records import MEND, find_subset, load_records
-from opencompass_tooleval.easytool.restbench.scoring import breakdown, score_answers
+from opencompass_tooleval.easytool.restbench.scoring import breakdown, score_all_calls, score_answers
 from opencompass_tooleval.easytool.restbench.tools import generate_command, open_toolbox
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.sweep.right_subset import load_answers
@@ -28,7 +28,8 @@ def score(
     specs: Annotated[Path | None, "The service's OpenAPI document; by default as the data."] = None,
     gold: Annotated[Literal['official', 'repaired'], 'As published, or with its errata mended.'] = 'official',
     method: Annotated[
-        Literal['names', 'easytool'], "How answers name tools; easytool: by the number of EasyTool's own prompt."
+        Literal['names', 'easytool', 'function_calling'],
+        "How answers name tools; easytool: by the number of EasyTool's own prompt; function_calling: by native calls.",
     ] = 'names',
     instructions: Annotated[Path | None, 'For easytool: the instructions; by default as the data.'] = None,
 ) -> ScoredAnswers:
@@ -47,12 +48,14 @@ def score(
         instructions = resolve_data_path(row.instructions, generate_command(specs, row.instructions))
     tools = open_toolbox(specs, instructions, read_by)
     records, errata = load_records(data, subset, tools.inventory, gold, tools.ids)
-    answers: Sequence[Any]
     if log:
-        answers = logged_paths(predictions, log, records)
+        scores = score_answers(records, logged_paths(predictions, log, records))
     else:
         answers = load_answers(predictions, subset, BENCHMARK.subsets, [record.id for record in records])
-    scores = score_answers(records, answers)
+        if read_by == 'function_calling':
+            scores = score_all_calls(records, answers, offered_tools(tools.functions).tools)
+        else:
+            scores = score_answers(records, answers)
     more = {'errata': count_kinds(errata, KINDS), **breakdown(scores)}
     return ScoredAnswers(
         scores,

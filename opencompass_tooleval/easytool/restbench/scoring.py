@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.function_calling import UNKNOWN_NAME, call_fault
 from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.core.reading import Parsed
 from opencompass_tooleval.core.result import OK, SampleScore
-from opencompass_tooleval.easytool.restbench.answers import read_path
+from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.easytool.restbench.answers import read_calls, read_path
 from opencompass_tooleval.easytool.restbench.choices import read_choices
 from opencompass_tooleval.easytool.restbench.paths import Inventory, normalise
 from opencompass_tooleval.easytool.restbench.records import Record
@@ -87,8 +91,11 @@ def score_answer(record: Record, answer: Any, inventory: Inventory | None = None
     """
     if record.ids:
         return _score_choices(record, answer)
-    inventory = inventory or Inventory(record.tools)
-    read = read_path(answer)
+    return _score_path(record, read_path(answer), inventory or Inventory(record.tools))
+
+
+def _score_path(record: Record, read: Parsed, inventory: Inventory) -> PathScore:
+    """Scores the texts of a path."""
     steps_as_written: tuple[str, ...] = tuple(read.value or ())
     steps = [normalise(text) for text in steps_as_written]
     tools = [inventory.find(step) for step in steps]
@@ -115,6 +122,32 @@ def score_answer(record: Record, answer: Any, inventory: Inventory | None = None
     )
 
 
+def score_calls(
+    record: Record, answer: Answer, tools: Sequence[ToolSchema], inventory: Inventory | None = None
+) -> PathScore:
+    """Scores the path of an answer's native calls, as :func:`score_answer` scores one that is written.
+
+    Args:
+        record: Its record.
+        answer: With its calls; its text is not read.
+        tools: What was offered.
+        inventory: Of ``record.tools``, if it is at hand.
+
+    Returns:
+        A path is of names: arguments lose nothing, and the reason of a right path tells if those of a call are no JSON
+        or break the schema.
+    """
+    score = _score_path(record, read_calls(answer), inventory or Inventory(record.tools))
+    if score.unknown:
+        return replace(score, reason=UNKNOWN_NAME)
+    if score.reason != OK:
+        return score
+    schemas = {tool.name: tool.parameters for tool in tools}
+    # A gold step as published is the tool's name but for a blank or so, and none of those that are offered.
+    faults = (call_fault(call, schemas) for call in answer.calls if call.name in schemas)
+    return replace(score, reason=next(filter(None, faults), OK))
+
+
 def score_answers(records: Sequence[Record], answers: Sequence[Any]) -> list[PathScore]:
     """Scores a subset: one score per record, in the same order.
 
@@ -123,12 +156,24 @@ def score_answers(records: Sequence[Record], answers: Sequence[Any]) -> list[Pat
     """
     if len(records) != len(answers):
         raise ValueError(f'{len(records)} records, but {len(answers)} answers')
-    inventories: dict[tuple[str, ...], Inventory] = {}
-    for record in records:
-        if record.tools not in inventories:
-            inventories[record.tools] = Inventory(record.tools)
+    inventories = {tools: Inventory(tools) for tools in {record.tools for record in records}}
     return [
         score_answer(record, answer, inventories[record.tools]) for record, answer in zip(records, answers, strict=True)
+    ]
+
+
+def score_all_calls(
+    records: Sequence[Record], answers: Sequence[Answer], tools: Sequence[ToolSchema]
+) -> list[PathScore]:
+    """Scores a subset by its native calls: one score per record, in the same order.
+
+    Raises:
+        ValueError: There are more records than answers or fewer.
+    """
+    inventories = {names: Inventory(names) for names in {record.tools for record in records}}
+    return [
+        score_calls(record, answer, tools, inventories[record.tools])
+        for record, answer in zip(records, answers, strict=True)
     ]
 
 

@@ -27,6 +27,7 @@ class Toolbox:
         inventory: Their names, in the document's order.
         texts: What the prompt says of them, in the same order.
         shown: ``tools`` (``documentation`` or ``instructions``), and names and SHA-256 of the files, for provenance.
+        functions: Their documentation, in the same order.
         entries: The instructions whole, as EasyTool's own prompt lists them, in their file's order; only where tools
             are chosen by number.
     """
@@ -34,6 +35,7 @@ class Toolbox:
     inventory: Inventory
     texts: tuple[str, ...]
     shown: dict[str, str]
+    functions: tuple[FunctionDoc, ...]
     entries: tuple[Mapping[str, Any], ...] = ()
 
     @property
@@ -102,8 +104,8 @@ def _numbered(file: Path) -> tuple[Mapping[str, Any], ...]:
     return tuple(entries)
 
 
-METHODS = ('names', 'easytool')
-"""How a path is answered: by the tools' names (our prompt), or by their numbers (EasyTool's own)."""
+METHODS = ('names', 'easytool', 'function_calling')
+"""How a path is answered: by the tools' names (our prompt), by their numbers (EasyTool's own), or by native calls."""
 
 
 def open_toolbox(document: Path, instructions: Path | None = None, method: str = 'names') -> Toolbox:
@@ -116,10 +118,12 @@ def open_toolbox(document: Path, instructions: Path | None = None, method: str =
 
     Raises:
         DataError: A file is missing or damaged, or the instructions are not those of the document's tools.
-        ValueError: There is no such method, or it needs instructions.
+        ValueError: There is no such method, or it needs instructions or takes none.
     """
     if method not in METHODS:
-        raise ValueError(f'RestBench has methods {" and ".join(METHODS)}, not {method!r}')
+        raise ValueError(f'RestBench has methods {", ".join(METHODS)}, not {method!r}')
+    if method == 'function_calling' and instructions is not None:
+        raise ValueError("method 'function_calling' offers tools as they are documented: leave instructions out")
     if method == 'easytool' and instructions is None:
         raise ValueError("method 'easytool' shows instructions: give the file of instructions too")
     if not document.is_file():
@@ -130,10 +134,9 @@ def open_toolbox(document: Path, instructions: Path | None = None, method: str =
     except ValueError as error:
         raise DataError(document, str(error)) from error
     shown = shown_files('document', document, instructions)
+    shown |= {'method': method} if method != 'names' else {}
     if instructions is None:
-        return Toolbox(inventory, tuple(map(documentation_text, functions)), shown)
+        return Toolbox(inventory, tuple(map(documentation_text, functions)), shown, functions)
     matched = match_instructions(instructions, inventory, generate_command(document, instructions))
-    texts = tuple(map(render_instruction, matched))
-    if method == 'names':
-        return Toolbox(inventory, texts, shown)
-    return Toolbox(inventory, texts, shown | {'method': method}, _numbered(instructions))
+    numbered = _numbered(instructions) if method == 'easytool' else ()
+    return Toolbox(inventory, tuple(map(render_instruction, matched)), shown, functions, numbered)

@@ -12,38 +12,57 @@ from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
-from opencompass_tooleval.core.answer import Answer, clean, why_unread
+from opencompass_tooleval.core.answer import Answer, as_answer, clean, why_unread
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.core.tool_calls import write_answer
 from opencompass_tooleval.core.verdicts import Unread, answer_digest
 from opencompass_tooleval.easytool.literal_reply import LiteralDialogues, last_block
 from opencompass_tooleval.easytool.toolbench import VERSION, success
-from opencompass_tooleval.easytool.toolbench.build import Shown, load_queries, make_choices, make_requests, open_tools
-from opencompass_tooleval.easytool.toolbench.prompts import calls_prompt, published_selection, selection_prompt
+from opencompass_tooleval.easytool.toolbench.build import (
+    METHODS,
+    Shown,
+    load_queries,
+    make_choices,
+    make_requests,
+    open_tools,
+)
+from opencompass_tooleval.easytool.toolbench.function_tools import gold_calls as native_gold_calls
+from opencompass_tooleval.easytool.toolbench.function_tools import offered_tools
+from opencompass_tooleval.easytool.toolbench.prompts import (
+    calls_prompt,
+    function_calling_prompt,
+    published_selection,
+    selection_prompt,
+)
 from opencompass_tooleval.easytool.toolbench.records import MEND, find_file, find_subset
 from opencompass_tooleval.easytool.toolbench.request import gold_answer as gold_calls
 from opencompass_tooleval.easytool.toolbench.request import parse_request
-from opencompass_tooleval.easytool.toolbench.score_calls import CallsScore, breakdown, score_requests, total
+from opencompass_tooleval.easytool.toolbench.score_calls import (
+    CallsScore,
+    breakdown,
+    score_native_requests,
+    score_requests,
+    total,
+)
 from opencompass_tooleval.easytool.toolbench.score_selection import gold_answer, parse_choice, score_choices
 from opencompass_tooleval.easytool.toolbench.tool_texts import command_to_generate
 from opencompass_tooleval.easytool.variant_kind import SUFFIX
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
+from opencompass_tooleval.host.conversation import TOOLS
 from opencompass_tooleval.host.data_path import resolve_data_path
-from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
+from opencompass_tooleval.host.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator
 from opencompass_tooleval.host.judged_evaluator import JudgedEvaluator
 from opencompass_tooleval.host.judging import JudgeItem
 
 Row = dict[str, str]
 
 
-METHODS = ('names', 'easytool')
-"""How a tool is chosen: by its name (our prompt), or by its number (EasyTool's own)."""
-
-IDS = '-ids'
-"""What the name of recorded answers ends in where tools are chosen by number."""
+ENDINGS = {'names': '', 'easytool': '-ids', 'function_calling': '-fc'}
+"""Method -> what the name of recorded answers ends in."""
 
 
 def _row(record_id: str, prompt: str | Sequence[Message], payload: str, gold: str) -> Row:
@@ -71,6 +90,13 @@ def _calls_rows(tools: Shown) -> Iterator[Row]:
         yield _row(request.id, prompt, request.to_payload(), gold_calls(request))
 
 
+def _offered_rows(tools: Shown) -> Iterator[Row]:
+    for request in make_requests(tools):
+        gold = write_answer('', native_gold_calls(request))
+        offered = offered_tools(request, tools.data.tools).to_text()
+        yield {**_row(request.id, function_calling_prompt(request.query), request.to_payload(), gold), TOOLS: offered}
+
+
 @LOAD_DATASET.register_module()
 class ToolEvalToolBenchDataset(BaseDataset):
     """Choosing a tool for a request, or calling its APIs."""
@@ -93,21 +119,22 @@ class ToolEvalToolBenchDataset(BaseDataset):
             encoder: What finds the other candidates: ``offline``, a folder or a hub id; by default
                 ``$TOOLEVAL_ENCODER`` or T-Eval's. Not looked for where none are to be found.
             seed: Decides in which order candidates are shown.
-            method: For selection. ``names``: our prompt, answered with a tool's name. ``easytool``: EasyTool's own,
-                answered with its number.
+            method: ``names``: our prompts, answered with names. ``easytool``, for selection: EasyTool's own, answered
+                with a tool's number. ``function_calling``, for calls: the APIs are offered natively, as they are
+                documented, and called.
 
         Raises:
             DataError: A file is missing or damaged, there are too few tools, or tools have no instruction.
             EncoderMissingError: The encoder is not on this machine.
-            ValueError: The subset or the method is no such one.
+            ValueError: The subset or the method is no such one, or takes no instructions.
         """
         subset = find_subset(name)
-        if method not in METHODS or (method != 'names' and subset.kind != 'selection'):
-            raise ValueError(
-                f'{name} has no method {method!r}; selection has {" and ".join(METHODS)}, calls only names'
-            )
         if subset.kind == 'success':
             raise ValueError(f'{name} is made of stored trajectories: type=ToolEvalToolBenchTrajectories')
+        if method not in METHODS[subset.kind]:
+            raise ValueError(f'{name} has methods {" and ".join(METHODS[subset.kind])}, not {method!r}')
+        if method == 'function_calling' and instructions is not None:
+            raise ValueError("method 'function_calling' offers APIs as they are documented: leave instructions out")
         file = resolve_data_path(path, MEND) / find_file(subset.data).file
         instructed = resolve_data_path(instructions, command_to_generate(file)) if instructions else None
         tools = open_tools(file, subset.data, instructed)
@@ -118,10 +145,10 @@ class ToolEvalToolBenchDataset(BaseDataset):
             make_rows = _selection_rows if method == 'names' else _numbered_rows
             rows = list(make_rows(tools, subset.candidates, seed, similarity))
             shown |= {'candidates': subset.candidates, 'candidates_encoder': similarity.name, 'seed': seed}
-            shown |= {'method': method} if method != 'names' else {}
         else:
-            rows = list(_calls_rows(tools))
-        source = f'toolbench_{name}' + (SUFFIX if instructions else '') + (IDS if method != 'names' else '')
+            rows = list(_calls_rows(tools) if method == 'names' else _offered_rows(tools))
+        shown |= {'method': method} if method != 'names' else {}
+        source = f'toolbench_{name}' + (SUFFIX if instructions else '') + ENDINGS[method]
         more = {'source': source, 'shown': json.dumps(shown)}
         return Dataset.from_list([{**row, **more} for row in rows])
 
@@ -193,6 +220,16 @@ class ToolEvalToolBenchEvaluator(ToolEvalEvaluator):
             return score_choices(choices, answers)
         requests = [parse_request(reference) for reference in references]
         return list(score_requests(requests, answers))
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalToolBenchCallsEvaluator(ToolEvalCallsEvaluator, ToolEvalToolBenchEvaluator):
+    """Scores native calls; the arguments are those of the other evaluator."""
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """See :class:`ToolEvalEvaluator`."""
+        requests = [parse_request(reference) for reference in references]
+        return list(score_native_requests(requests, [as_answer(answer) for answer in answers]))
 
 
 @ICL_EVALUATORS.register_module()

@@ -16,6 +16,9 @@ from opencompass_tooleval.easytool.toolbench.records import FILE_TABLE, MEND, Da
 from opencompass_tooleval.easytool.toolbench.request import Request, make_request
 from opencompass_tooleval.easytool.toolbench.score_selection import Choice
 
+METHODS = {'selection': ('names', 'easytool'), 'calls': ('names', 'function_calling')}
+"""Kind of subset -> how answers name tools: by name (our prompts), by number (EasyTool's own), or by native calls."""
+
 
 @dataclass(frozen=True)
 class Shown:

@@ -28,9 +28,13 @@ def configured(subset: str, *, method: str | None = None, instructions: str | No
     """
     row = find_subset(subset)
     variant = '_easytool' if instructions and row.kind != 'success' else ''
-    configs = {None: f'{row.kind}{variant}_gen', 'easytool': 'selection_easytool_ids_gen'}
+    configs = {
+        None: f'{row.kind}{variant}_gen',
+        'easytool': 'selection_easytool_ids_gen',
+        'function_calling': 'calls_fc_gen',
+    }
     if method not in configs:
-        raise ValueError(f'ToolBench has no method {method!r} beside easytool')
+        raise ValueError(f'ToolBench has no method {method!r} beside easytool and function_calling')
     file = Path(find_file(row.data).file) if row.data else None
     return ConfiguredDataset([f'easytool/tooleval_toolbench_{configs[method]}'], subset, file)
 

@@ -1,6 +1,7 @@
 """The prompts, with documentation or with EasyTool instructions.
 
-``SELECTION`` and ``CALLS`` are ours, and the same for both. ``PUBLISHED_SELECTION`` is what EasyTool's own runs on
+``SELECTION`` and ``CALLS`` are ours, and the same for both; ``FUNCTION_CALLING`` is ours too, and says nothing of tools or
+of how they are called. ``PUBLISHED_SELECTION`` is what EasyTool's own runs on
 ToolBench choose a tool with (``choose_tool``), word for word.
 """
 
@@ -27,6 +28,8 @@ Which calls have to be made to fulfil the request below? Use only the APIs above
 
 Request: {query}
 Answer:"""
+
+FUNCTION_CALLING = """You fulfil a user's request by calling APIs of tools. Make all calls that have to be made to fulfil the request, in their order. Your calls are noted and not carried out: take a value that an earlier call would return for a plausible one. When you have made all calls, answer without a call."""
 
 PUBLISHED_SYSTEM = 'You are a helpful assistant.'
 
@@ -63,6 +66,15 @@ def calls_prompt(tools: Iterable[str], query: str) -> str:
         query: The request, as published.
     """
     return CALLS.format(tools='\n\n'.join(tools), query=query)
+
+
+def function_calling_prompt(query: str) -> tuple[Message, ...]:
+    """Writes the prompt of one request where its APIs are offered natively.
+
+    Args:
+        query: The request, as published.
+    """
+    return (Message('system', FUNCTION_CALLING), Message('user', query))
 
 
 def published_selection(tools: Iterable[tuple[int | str, str]], query: str) -> tuple[Message, ...]:

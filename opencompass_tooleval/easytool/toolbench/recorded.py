@@ -11,6 +11,7 @@ from opencompass_tooleval.core.answer import Answer, clean
 from opencompass_tooleval.core.benchmark import ScoredAnswers
 from opencompass_tooleval.easytool.toolbench import VERSION, score_runs, success
 from opencompass_tooleval.easytool.toolbench.build import (
+    METHODS,
     Shown,
     load_queries,
     make_choices,
@@ -20,7 +21,7 @@ from opencompass_tooleval.easytool.toolbench.build import (
 )
 from opencompass_tooleval.easytool.toolbench.files import BENCHMARK
 from opencompass_tooleval.easytool.toolbench.records import Subset, find_file, find_subset
-from opencompass_tooleval.easytool.toolbench.score_calls import breakdown, score_requests, total
+from opencompass_tooleval.easytool.toolbench.score_calls import breakdown, score_native_requests, score_requests, total
 from opencompass_tooleval.easytool.toolbench.score_selection import score_choices
 from opencompass_tooleval.easytool.toolbench.trajectories import load_runs
 from opencompass_tooleval.embedding.cache import default_cache
@@ -66,11 +67,11 @@ def _score_selection(
     )
 
 
-def _score_calls(predictions: Path, subset: Subset, tools: Shown) -> ScoredAnswers:
+def _score_calls(predictions: Path, subset: Subset, tools: Shown, method: str) -> ScoredAnswers:
     requests = make_requests(tools)
-    scores = score_requests(
-        requests, load_answers(predictions, subset.name, BENCHMARK.subsets, [request.id for request in requests])
-    )
+    answers = load_answers(predictions, subset.name, BENCHMARK.subsets, [request.id for request in requests])
+    is_native = method == 'function_calling'
+    scores = score_native_requests(requests, answers) if is_native else score_requests(requests, answers)
     more, expected = breakdown(scores), find_file(subset.data).records
     return ScoredAnswers(
         scores, total(scores, subset.metrics), subset.name, {'version': VERSION}, more, expected=expected
@@ -112,8 +113,9 @@ def score(
         str | None, "For selection: 'offline', a folder or a hub id; the one that found the candidates."
     ] = None,
     method: Annotated[
-        Literal['names', 'easytool'],
-        "For selection: how answers name tools; easytool: by the number of EasyTool's own prompt.",
+        Literal['names', 'easytool', 'function_calling'],
+        "How answers name tools; easytool, for selection: by the number of EasyTool's own prompt; function_calling, "
+        'for calls: by native calls.',
     ] = 'names',
     instructions: Annotated[Path | None, 'For easytool: the instructions that were shown.'] = None,
 ) -> ScoredAnswers:
@@ -136,9 +138,9 @@ def score(
         raise ValueError(f'{subset} needs the test file: give --data FILE')
     if judgements is not None:
         raise ValueError(f'{subset} is scored without a judge: leave --judgements out')
-    if method != 'names' and row.kind != 'selection':
-        raise ValueError(f'{subset} has no method {method!r}: only selection has')
+    if method not in METHODS[row.kind]:
+        raise ValueError(f'{subset} has methods {" and ".join(METHODS[row.kind])}, not {method!r}')
     tools = open_tools(data, row.data, instructions)
     if row.kind == 'selection':
         return _score_selection(predictions, row, tools, encoder, method)
-    return _score_calls(predictions, row, tools)
+    return _score_calls(predictions, row, tools, method)

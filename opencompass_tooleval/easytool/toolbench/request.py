@@ -101,13 +101,14 @@ def gold_answer(request: Request) -> str:
 
     ToolBench publishes no calls. These say what an answer without errors is, and nothing about right values.
     """
-    signatures = {(signature.tool, signature.api): signature for signature in request.inventory}
     calls = [
-        {
-            'tool': tool,
-            'api': api,
-            'parameters': {parameter.name: sample_value(parameter) for parameter in signatures[tool, api].required},
-        }
+        {'tool': tool, 'api': api, 'parameters': gold_parameters(request, (tool, api))}
         for tool, api in request.relevant
     ]
     return json.dumps(calls, ensure_ascii=False)
+
+
+def gold_parameters(request: Request, api: Api) -> dict[str, Any]:
+    """Documented or made-up values for what an API of a request requires."""
+    signature = next(signature for signature in request.inventory if (signature.tool, signature.api) == api)
+    return {parameter.name: sample_value(parameter) for parameter in signature.required}

@@ -14,10 +14,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate, over_steps
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.function_calling import NOT_JSON, UNKNOWN_NAME, why_no_call
 from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.core.result import OK, SampleScore
+from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.easytool.instruction import Parameter
 from opencompass_tooleval.easytool.toolbench.answers import read_value
+from opencompass_tooleval.easytool.toolbench.function_tools import request_names
+from opencompass_tooleval.easytool.toolbench.records import Api
 from opencompass_tooleval.easytool.toolbench.request import Request, Signature
 from opencompass_tooleval.easytool.toolbench.score_selection import plain
 from opencompass_tooleval.easytool.toolbench.values import unfit
@@ -33,6 +38,9 @@ UNKNOWN_PARAMETER = 'args:hallucinated_argument'
 WRONG_TYPE = 'args:wrong_type'
 
 PER_CALL = ('tool_name_error_rate', 'parameter_error_rate')
+
+_ERRORS = (('name:', UNKNOWN_NAME), ('args:', NOT_JSON))
+"""What is an error of each: those of calls that are written, and of native ones."""
 
 MAX_CALLS = 100
 """A request needs six at most."""
@@ -55,10 +63,9 @@ class Call:
     @property
     def values(self) -> dict[str, float]:
         """1 for each of ``PER_CALL`` that it has, else 0."""
-        errors = ('name:', 'args:')
         return {
-            metric: float(any(code.startswith(area) for code in self.codes))
-            for metric, area in zip(PER_CALL, errors, strict=True)
+            metric: float(any(code.startswith(errors) for code in self.codes))
+            for metric, errors in zip(PER_CALL, _ERRORS, strict=True)
         }
 
 
@@ -146,12 +153,43 @@ def score_calls(request: Request, answer: Any) -> CallsScore:
     """
     read = read_value(answer, _is_calls, NO_CALLS)
     items = read.value if isinstance(read.value, list) else [read.value] if read.ok else []
-    reason = read.reason
-    if read.ok and not items:
-        reason = NO_CALLS
-    elif len(items) > MAX_CALLS:
-        reason, items = TOO_MANY, []
-    calls = tuple(check_call(request, item) for item in items)
+    if len(items) > MAX_CALLS:
+        return _score(request, (), 'none', TOO_MANY)
+    reason = read.reason or ('' if items else NO_CALLS)
+    return _score(request, [check_call(request, item) for item in items], read.rung, reason)
+
+
+def score_native_calls(request: Request, answer: Answer) -> CallsScore:
+    """Scores the native calls of an answer, as :func:`score_calls` those that are written; its text is not read."""
+    if len(answer.calls) > MAX_CALLS:
+        return _score(request, (), 'none', TOO_MANY)
+    names = request_names(request)
+    calls = [check_native_call(request, call, names) for call in answer.calls]
+    return _score(request, calls, 'calls', '' if calls else why_no_call(answer))
+
+
+def check_native_call(request: Request, call: ToolCall, names: Mapping[str, Api]) -> Call:
+    """Holds one native call against the request's APIs.
+
+    Args:
+        request: The request.
+        call: The call.
+        names: What the request's APIs are called as tools.
+
+    Returns:
+        What :func:`check_call` says of it. A name that is none of a tool, which cannot be split into tool and API, is
+        ``call:unknown_name``, arguments that are no object ``call:not_json``.
+    """
+    if call.name not in names:
+        return Call({'tool': call.name, 'parameters': call.arguments}, (UNKNOWN_NAME,))
+    tool, api = names[call.name]
+    checked = check_call(request, {'tool': tool, 'api': api, 'parameters': call.arguments})
+    return replace(checked, codes=(NOT_JSON,)) if checked.codes == (NO_OBJECT,) else checked
+
+
+def _score(request: Request, checked: Sequence[Call], rung: str, reason: str) -> CallsScore:
+    """The score of calls, which may have been read or not."""
+    calls = tuple(checked)
     codes = [code for call in calls for code in call.codes]
     values: dict[str, float | None] = {'error_free_rate': float(bool(calls) and not codes)}
     for metric in PER_CALL:
@@ -161,7 +199,7 @@ def score_calls(request: Request, answer: Any) -> CallsScore:
         values=values,
         reason=reason or (codes[0] if codes else OK),
         parsed=[_pair(request, call.raw) for call in calls] if calls else None,
-        rung=read.rung if calls else 'none',
+        rung=rung if calls else 'none',
         gold=[list(pair) for pair in request.relevant],
         calls=calls,
     )
@@ -184,6 +222,15 @@ def score_requests(requests: Sequence[Request], answers: Sequence[Any]) -> list[
         ValueError: There are more requests than answers or fewer.
     """
     return [score_calls(request, answer) for request, answer in zip(requests, answers, strict=True)]
+
+
+def score_native_requests(requests: Sequence[Request], answers: Sequence[Answer]) -> list[CallsScore]:
+    """Scores a subset by its native calls: one score per request, in the same order.
+
+    Raises:
+        ValueError: There are more requests than answers or fewer.
+    """
+    return [score_native_calls(request, answer) for request, answer in zip(requests, answers, strict=True)]
 
 
 def total(scores: Sequence[CallsScore], metrics: Sequence[str]) -> Aggregate:

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.rounds import Turn
+from opencompass_tooleval.core.tool_calls import read_answer
 from opencompass_tooleval.easytool.funcqa import easytool_prompts as prompts
 from opencompass_tooleval.easytool.funcqa.dialogue import Options
 from opencompass_tooleval.easytool.funcqa.easytool_method import MAX_FIELD
@@ -39,7 +41,11 @@ def run(reply: Callable[[Turn], str], options: Options = OPTIONS, record: Record
 
 
 def gold(turn: Turn) -> str:
-    return turn.gold
+    """What the oracle model says."""
+    if turn.tools is None:
+        return turn.gold
+    content, calls = read_answer(turn.gold)
+    return Answer(content, calls=calls)
 
 
 def stages(trajectory: Trajectory) -> list[str]:
@@ -71,7 +77,7 @@ def test_a_perfect_model_scores_100(method: str, subset: Any, answers: str, plac
         score = score_trajectory(record, trajectory)
         assert (score.values['accuracy'], score.values['strict_accuracy'], score.reason) == (1, 1, 'ok'), record
         assert [call.name for call in trajectory.calls] == (
-            [step.tool for step in record.steps] if method == 'easytool' else []
+            [step.tool for step in record.steps] if method in ('easytool', 'function_calling') else []
         )
 
 

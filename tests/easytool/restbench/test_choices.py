@@ -168,7 +168,7 @@ def test_faults_of_instructions_and_options(tmp_path: Path) -> None:
     for entry in entries:
         del entry['ID']
     assert sorted(opened()) == list(range(1, len(entries) + 1))
-    with pytest.raises(ValueError, match="methods names and easytool, not 'paths'"):
+    with pytest.raises(ValueError, match="methods names, easytool, function_calling, not 'paths'"):
         open_toolbox(DOCUMENT, INSTRUCTIONS, 'paths')
     with pytest.raises(ValueError, match="method 'easytool' shows instructions"):
         open_toolbox(DOCUMENT, None, 'easytool')

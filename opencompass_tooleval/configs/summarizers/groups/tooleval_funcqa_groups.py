@@ -1,6 +1,6 @@
 # EasyTool's Table 6: accuracy on both subsets, by the strict rule beside it, and the share of all 60 + 68 questions
-# with a tool-related error.
-_methods = ['zero_shot', 'cot', 'react', 'easytool']
+# with a tool-related error. Beside ReAct the same with tools that are offered natively.
+_methods = ['zero_shot', 'cot', 'react', 'react-fc', 'easytool']
 _counts = [('one_hop', 60), ('multi_hop', 68)]
 
 tooleval_funcqa_summary_groups: list[object] = []
@@ -10,7 +10,7 @@ for _method in _methods:
         for _row, _metric in [(_subset, 'accuracy'), (f'{_subset}_strict', 'strict_accuracy')]:
             _subsets = [[f'tooleval-funcqa-{_subset}-{_method}', _metric]]
             tooleval_funcqa_summary_groups.append(dict(name=_name, metric=_row, subsets=_subsets))
-for _method in ['react', 'easytool']:
+for _method in ['react', 'react-fc', 'easytool']:
     for _row, _metric in [('error', 'tool'), ('name_error', 'tool_name'), ('parameter_error', 'parameter')]:
         tooleval_funcqa_summary_groups.append(
             dict(

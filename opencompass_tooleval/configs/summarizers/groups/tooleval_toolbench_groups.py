@@ -9,7 +9,7 @@ tooleval_toolbench_rows = [
     *[
         [f'tooleval-toolbench-calls_{_file}{_variant}', _metric]
         for _file in ['g2', 'g3']
-        for _variant in ['', '-easytool']
+        for _variant in ['', '-fc', '-easytool']
         for _metric in ['error_free_rate', 'tool_name_error_rate', 'parameter_error_rate']
     ],
     ['tooleval-toolbench-success', 'success_rate'],

@@ -1,0 +1,19 @@
+# FuncQA with its 13 tools offered natively: rounds of calls and results, beside ReAct's, which are written as text.
+from mmengine.config import read_base
+
+from opencompass_tooleval.easytool.funcqa.adapter import FuncQADialogues
+from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
+
+with read_base():
+    from .tooleval_funcqa_rows import tooleval_funcqa_rows
+
+_calling = dict(
+    type=ToolEvalRoundsGenInferencer,
+    max_out_len=512,
+    dialogues=dict(type=FuncQADialogues, method='function_calling', max_steps=20, max_calls=100),
+)
+
+tooleval_funcqa_fc_datasets = [
+    dict(row, abbr=f'{row["abbr"]}-fc', infer_cfg=dict(row['infer_cfg'], inferencer=_calling))  # type: ignore[call-overload]
+    for row in tooleval_funcqa_rows[4:6]
+]

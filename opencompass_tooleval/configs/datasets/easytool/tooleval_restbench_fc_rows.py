@@ -1,0 +1,36 @@
+# RestBench with its tools offered natively. A model that makes one call an answer is asked again until it makes none.
+from mmengine.config import read_base
+from opencompass.openicl.icl_retriever import ZeroRetriever
+
+from opencompass_tooleval.easytool.planned_calls import PlannedCallDialogues
+from opencompass_tooleval.easytool.restbench.adapter import ToolEvalRestBenchCallsEvaluator, ToolEvalRestBenchDataset
+from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
+from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
+
+with read_base():
+    from opencompass_tooleval.easytool.restbench.subsets import SUBSETS
+
+tooleval_restbench_fc_rows = [
+    dict(
+        abbr=f'tooleval-restbench-{subset["name"]}-fc',
+        type=ToolEvalRestBenchDataset,
+        path='data/restbench',
+        name=subset['name'],
+        gold='official',
+        method='function_calling',
+        n=1,
+        k=1,
+        reader_cfg=dict(input_columns=['messages'], output_column='record'),
+        infer_cfg=dict(
+            prompt_template=dict(type=ToolEvalConversationTemplate, template='{messages}'),
+            retriever=dict(type=ZeroRetriever),
+            inferencer=dict(
+                type=ToolEvalRoundsGenInferencer,
+                max_out_len=1024,
+                dialogues=dict(type=PlannedCallDialogues, max_steps=10),
+            ),
+        ),
+        eval_cfg=dict(evaluator=dict(type=ToolEvalRestBenchCallsEvaluator, name=subset['name'])),
+    )
+    for subset in SUBSETS
+]

@@ -1,0 +1,33 @@
+# Errors in the calls that a model makes for a request (Figure 4), with the APIs offered natively. A model that makes
+# one call an answer is asked again until it makes none.
+from mmengine.config import read_base
+
+from opencompass_tooleval.easytool.planned_calls import PlannedCallDialogues
+from opencompass_tooleval.easytool.toolbench.adapter import ToolEvalToolBenchCallsEvaluator, ToolEvalToolBenchDataset
+from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
+
+with read_base():
+    from opencompass_tooleval.easytool.toolbench.subsets import SUBSETS
+
+    from .tooleval_toolbench_infer import tooleval_toolbench_infer_cfg, tooleval_toolbench_reader_cfg
+
+_calling = dict(
+    type=ToolEvalRoundsGenInferencer, max_out_len=1024, dialogues=dict(type=PlannedCallDialogues, max_steps=10)
+)
+
+tooleval_toolbench_calls_fc_datasets = [
+    dict(
+        abbr=f'tooleval-toolbench-{subset["name"]}-fc',
+        type=ToolEvalToolBenchDataset,
+        path='data/toolbench',
+        name=subset['name'],
+        method='function_calling',
+        n=1,
+        k=1,
+        reader_cfg=tooleval_toolbench_reader_cfg,
+        infer_cfg=dict(tooleval_toolbench_infer_cfg, inferencer=_calling),
+        eval_cfg=dict(evaluator=dict(type=ToolEvalToolBenchCallsEvaluator, name=subset['name'])),
+    )
+    for subset in SUBSETS
+    if subset['kind'] == 'calls'
+]

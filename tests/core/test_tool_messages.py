@@ -1,0 +1,55 @@
+"""What a conversation goes on with after native calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.function_calling import NO_CALL, why_no_call
+from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.tool_calls import ToolCall
+from opencompass_tooleval.core.tool_messages import tool_messages
+
+
+def ids(*given: str, earlier: int = 0) -> list[str]:
+    """The ids of calls after they were replied to."""
+    calls = tuple(ToolCall('a', {'n': number}, call_id) for number, call_id in enumerate(given))
+    first, *told = tool_messages(Answer('', calls=calls), [str(n) for n in range(len(calls))], earlier)
+    assert [call.arguments for call in first.calls] == [call.arguments for call in calls]
+    assert [message.call_id for message in told] == [call.id for call in first.calls]
+    assert [message.content for message in told] == [str(n) for n in range(len(calls))]
+    return [call.id for call in first.calls]
+
+
+def test_every_call_has_its_reply() -> None:
+    answer = Answer('<think>hm</think>I look', calls=(ToolCall('a', {}, 'x'), ToolCall('b', 'no json', 'y')))
+    assert tool_messages(answer, ['one', 'two']) == (
+        Message('assistant', 'I look', answer.calls),
+        Message('tool', 'one', call_id='x'),
+        Message('tool', 'two', call_id='y'),
+    )
+
+
+def test_a_call_without_an_id_of_its_own_gets_one() -> None:
+    assert ids('', '') == ['call00000', 'call00001']
+    assert ids('', '', earlier=7) == ['call00007', 'call00008']
+    assert ids('same', 'same', 'other') == ['same', 'call00000', 'other']
+    assert ids('call00000', '') == ['call00000', 'call00001']
+
+
+def test_replies_are_one_per_call() -> None:
+    with pytest.raises(ValueError, match='zip'):
+        tool_messages(Answer('', calls=(ToolCall('a', {}),)), [])
+
+
+@pytest.mark.parametrize(
+    ('answer', 'reason'),
+    [
+        (Answer('I would look it up'), NO_CALL),
+        (Answer(''), NO_CALL),
+        (Answer('<think>which'), 'answer:truncated_reasoning'),
+        (Answer('', 'infra:timeout'), 'infra:timeout'),
+    ],
+)
+def test_why_there_is_no_call(answer: Answer, reason: str) -> None:
+    assert why_no_call(answer) == reason
