@@ -11,8 +11,8 @@ models = [
         engine=dict(
             command=[
                 *['python', '-m', 'sglang.launch_server', '--model-path', '{model}'],
-                *['--host', '{host}', '--port', '{port}', '--tp', '{gpus}', '--context-length', '16384'],
-                *['--sampling-defaults', 'openai', '--tool-call-parser', 'qwen25'],
+                *['--host', '{host}', '--port', '{port}', '--tensor-parallel-size', '{gpus}'],
+                *['--context-length', '16384', '--sampling-defaults', 'openai', '--tool-call-parser', 'qwen25'],
             ],
             health='/health',
             startup=1800,
