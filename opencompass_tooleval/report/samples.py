@@ -32,7 +32,7 @@ EXCERPT = 90
 """Characters of a task or an answer in the list of samples."""
 LONGEST = 100_000
 """Characters of a text; what is longer is cut, and says so."""
-_SHOWN = {'id', 'values', 'reason', 'parsed', 'rung', 'gold', 'domain'}
+_SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'rung', 'gold', 'domain'}
 
 _WHOLE = ('overall', 'f1_score', 'local_accuracy', 'accuracy', 'error_free_rate')
 """Metrics that sum a sample up, the best first; ``error_free_rate`` is no rate of errors."""
@@ -127,12 +127,14 @@ def trace_of(prediction: str) -> dict[str, Any] | None:
 def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the browser filters by, in columns: ``reason`` and ``domain`` count into ``reasons`` and ``domains``.
 
-    The mean of the metrics in ``main`` is a sample's score until the reader chooses another.
+    The mean of the metrics in ``main`` is a sample's score until the reader chooses another. ``trials`` is there for
+    a data set that was asked several times.
     """
     reasons = list(dict.fromkeys(str(detail.get('reason', '')) for detail in details))
     domains = list(dict.fromkeys(str(detail.get('domain', '')) for detail in details))
     at = {name: i for i, name in enumerate(reasons)}, {name: i for i, name in enumerate(domains)}
     metrics = list(dict.fromkeys(name for detail in details for name in detail['values']))
+    trials = [trial if isinstance(trial := detail.get('trial'), int) else None for detail in details]
     return {
         'ids': [str(detail['id']) for detail in details],
         'reasons': reasons,
@@ -142,6 +144,7 @@ def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         'metrics': metrics,
         'main': _main(metrics),
         'values': [[_rounded(detail['values'].get(name)) for detail in details] for name in metrics],
+        **({'trials': trials} if None not in trials else {}),
     }
 
 

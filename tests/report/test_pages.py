@@ -299,3 +299,16 @@ def test_the_first_page_has_the_cost(tmp_path: Path) -> None:
         add(tmp_path / 'run', model, 'tooleval-teval-review_str_v2', answers)
     shown = Tags(write_report([tmp_path / 'run'], tmp_path / 'out')).text
     assert 'cost' in shown and '40.00' in shown and '10 → 10' in shown
+
+
+def test_trials_are_told_apart_in_the_sample_browser(tmp_path: Path) -> None:
+    repeated = [detail(record, trial=trial) for trial in range(2) for record in ('r0', 'r1')]
+    add(tmp_path / 'run', 'm', 'tooleval-teval-review_str_v2', result_of(repeated))
+    add(tmp_path / 'run', 'm', 'tooleval-teval-review_str_v1', result_of([detail('r0'), detail('r1', trial='x')]))
+    write_report([tmp_path / 'run'], tmp_path / 'out')
+    samples = tmp_path / 'out' / 'samples'
+    index = {pair['dataset']: samples / pair['folder'] for pair in data_of(samples / 'index.js')[0]['pairs']}
+    columns = {name: data_of(folder / 'index.js')[1] for name, folder in index.items()}
+    assert columns['tooleval-teval-review_str_v2']['ids'] == ['r0', 'r1', 'r0', 'r1']
+    assert columns['tooleval-teval-review_str_v2']['trials'] == [0, 0, 1, 1]
+    assert 'trials' not in columns['tooleval-teval-review_str_v1']

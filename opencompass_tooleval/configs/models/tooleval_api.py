@@ -1,4 +1,5 @@
-# Any OpenAI-compatible server. The key is read from $OPENAI_API_KEY.
+# Any OpenAI-compatible server. The key is read from $OPENAI_API_KEY. For cost: prices=dict(input=..., output=...) per
+# million tokens. For several trials (n of a data set) a temperature above 0.
 from opencompass_tooleval.host.api_model import ToolEvalOpenAI
 
 models = [

@@ -78,6 +78,9 @@ function mainLabel(index) {
 
 const shownScore = (score) => (score === null ? '–' : score.toFixed(1));
 
+// What a sample is called: its record, and which of several trials it is.
+const nameOf = (index, i) => (index.trials ? `${index.ids[i]} · trial ${index.trials[i]}` : index.ids[i]);
+
 // Sample of A -> the same sample of B: record, and how often the record has come before.
 function matches(a, b) {
   const keys = (ids) => {
@@ -203,7 +206,7 @@ function fill(pair, index, rows, other, beside, twin) {
   for (const i of rows.slice(page * PAGE, (page + 1) * PAGE)) {
     const row = body.insertRow();
     row.dataset.sample = i;
-    const open = element('button', { type: 'button', textContent: index.ids[i] });
+    const open = element('button', { type: 'button', textContent: nameOf(index, i) });
     open.addEventListener('click', told(() => openSample(i)));
     row.insertCell().append(open);
     row.insertCell().textContent = index.tasks[i];
@@ -294,7 +297,7 @@ async function sidesOf(i, { pair, index, other, twin }) {
   const row = (await chunkOf(pair, i))[i % tooleval.size];
   const sides = [await answerOf(pair, i)];
   if (other && twin[i] !== undefined) sides.push(await answerOf(other, twin[i]));
-  const name = `${pair.title} · ${index.ids[i]} · ${index.domains[index.domain[i]]}`.replace(/ · $/, '');
+  const name = `${pair.title} · ${nameOf(index, i)} · ${index.domains[index.domain[i]]}`.replace(/ · $/, '');
   const asked = askedOf(await conversation(pair, i, row));
   return [element('h2', { textContent: name }), asked, element('div', { className: 'sides' }, ...sides)];
 }
