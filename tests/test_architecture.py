@@ -62,6 +62,7 @@ LAYERS = {
     'host': 4,
     **dict.fromkeys(ROOMS, BENCHMARK_LAYER),
     'configs': 6,
+    'environments': 6,
     'cli': 7,
 }
 """Who may import whom: only what is lower. Benchmarks among each other: see `REWRITING`."""
@@ -159,7 +160,7 @@ def test_configs_are_short_and_call_nothing_foreign(file: Path) -> None:
             assert name in allowed or name == 'append', f'{file}:{node.lineno}: {name}'
 
 
-OTHER_ROOMS = ['core', 'api', 'embedding', 'sweep', 'slurm', 'report', 'host', 'cli', 'configs', 'demo']
+OTHER_ROOMS = ['core', 'api', 'embedding', 'sweep', 'slurm', 'report', 'host', 'environments', 'cli', 'configs', 'demo']
 
 
 @pytest.mark.parametrize('room', [*OTHER_ROOMS, *ROOMS, *BENCHMARKS[2:]])

@@ -47,6 +47,7 @@ def command_group(summaries: Mapping[str, str], load: Callable[[str], Command], 
             return name, get_command(loaded), rest
 
     app = typer.Typer(cls=Group, no_args_is_help=True, **settings)
+    app.callback()(lambda: None)  # without one, Typer takes a group of one command for that command
     for name, summary in summaries.items():
         app.command(name, help=summary)(lambda: None)  # stands for the command in the help
     return app

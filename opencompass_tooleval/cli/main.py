@@ -30,6 +30,7 @@ COMMANDS = {
     'report': ('report:show_report', 'Write pages to look at, from disk: scores, charts, samples.'),
     'build': ('main:build_app', 'Build benchmark data from annotated samples.'),
     'easytool': ('main:easytool_app', 'Concise tool instructions: make them, measure them.'),
+    'agents': ('main:agents_app', 'What answers the calls of agents.'),
 }
 """Name -> module and function (or group of commands) in this package, and its help."""
 
@@ -50,6 +51,13 @@ EASYTOOL = {
     ),
 }
 
+AGENTS = {'bank': ('main:bank_app', 'Recorded responses: make a bank of them, measure it.')}
+
+BANK = {
+    'build': ('agents_bank:build_bank', 'Make a response bank of T-Eval data, stored runs and caches.'),
+    'stats': ('agents_bank:bank_stats', 'What is in a bank; with --data, what of the gold calls it answers.'),
+}
+
 
 def _group(table: dict[str, tuple[str, str]], help: str, **more: bool) -> typer.Typer:
     def load(name: str) -> Command:
@@ -67,6 +75,8 @@ app = _group(
 )
 build_app = _group(BUILD, COMMANDS['build'][1], add_completion=False)
 easytool_app = _group(EASYTOOL, COMMANDS['easytool'][1], add_completion=False)
+agents_app = _group(AGENTS, COMMANDS['agents'][1], add_completion=False)
+bank_app = _group(BANK, AGENTS['bank'][1], add_completion=False)
 
 
 def _show_version(is_asked: bool) -> None:

@@ -1,0 +1,1 @@
+"""What answers a tool call: recorded responses, Python functions with state, and the tool's own error."""

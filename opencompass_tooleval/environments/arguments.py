@@ -1,0 +1,88 @@
+"""Whether two calls pass the same: never by ``str()``, which keeps the order of keys and the form of numbers.
+
+The same are: objects whatever the order of their keys; 1 and 1.0; texts whatever the runs of blanks in them and
+around them; JSON text and what it says; nothing, ``""`` and ``{}``. Not the same are the number 1, the text "1" and
+true; texts in other case; lists in another order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Any
+
+from opencompass_tooleval.core.bounds import MAX_CHARS, beyond_bounds
+from opencompass_tooleval.core.json_object import load_json
+
+MAX_VALUES = 20_000
+"""So many values of a call's arguments are compared."""
+
+_UNFOLDINGS = 2
+"""Models write ``"{\\"a\\": 1}"`` for ``{"a": 1}``: JSON text of JSON text."""
+
+
+class _TooMuchError(ValueError):
+    """More than is compared."""
+
+
+def read_arguments(arguments: Any) -> Any:
+    """What is passed: an object, a list or another value where it is JSON text of one, ``{}`` for nothing, else as it
+    is."""
+    for _ in range(_UNFOLDINGS):
+        if not isinstance(arguments, str) or len(arguments) > MAX_CHARS:
+            break
+        if not arguments.strip():
+            return {}
+        try:
+            arguments = load_json(arguments, bounded=True)
+        except ValueError:
+            break
+    return {} if arguments is None else arguments
+
+
+def canonical_arguments(arguments: Any) -> str | None:
+    """One text for all that is the same; None for what is too large or too deep to be compared.
+
+    Args:
+        arguments: As a model, a server or a file has them: a value, or JSON text.
+    """
+    value = read_arguments(arguments)
+    if beyond_bounds(value):
+        return None
+    try:
+        form = _canonical(value, [MAX_VALUES, MAX_CHARS])
+    except _TooMuchError:
+        return None
+    return json.dumps(form, ensure_ascii=True, sort_keys=True, separators=(',', ':'))
+
+
+def arguments_key(arguments: Any) -> bytes | None:
+    """16 bytes that stand for :func:`canonical_arguments`."""
+    canonical = canonical_arguments(arguments)
+    return None if canonical is None else hashlib.blake2b(canonical.encode(), digest_size=16).digest()
+
+
+def _canonical(value: Any, left: list[int]) -> Any:
+    """JSON values; an object becomes a sorted list of its pairs, beside which no list is the same."""
+    left[0] -= 1
+    if isinstance(value, str):
+        left[1] -= len(value)
+    if min(left) < 0:
+        raise _TooMuchError
+    if isinstance(value, str):
+        return ' '.join(value.split())
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return {'float': repr(value)}
+        # 1e22 is a whole number as well, and int() of it is exact.
+        return int(value) if value.is_integer() else value
+    if isinstance(value, dict):
+        pairs = [[_canonical(key, left), _canonical(item, left)] for key, item in value.items()]
+        # {"a": 1, " a": 2}: equal keys once blanks are gone are ordered by their values, read as text.
+        return {'object': sorted(pairs, key=lambda pair: json.dumps(pair, sort_keys=True))}
+    if isinstance(value, (list, tuple)):
+        return [_canonical(item, left) for item in value]
+    return {type(value).__name__: ' '.join(repr(value)[:MAX_CHARS].split())}

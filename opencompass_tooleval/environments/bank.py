@@ -1,0 +1,236 @@
+"""The response bank: recorded calls and what came back, in one file.
+
+An SQLite file: of 100,000 calls it opens in no time and holds no memory, where JSON lines with an index in memory
+would be read through at each start (the README has the figures).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.jsonable import clean_text, to_jsonable
+from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
+from opencompass_tooleval.environments.arguments import arguments_key
+from opencompass_tooleval.sweep.whole_file import whole_file
+
+MEND = 'tooleval agents bank build --from SOURCE --out FILE'
+MAX_RESPONSE = MAX_CHARS
+"""So many characters of a response are kept."""
+
+VERSION = 1
+_CACHE_KIB = 32 * 1024
+_APPLICATION = 0x54424E4B  # 'TBNK'
+_TABLES = """
+CREATE TABLE calls (
+    id INTEGER PRIMARY KEY,
+    file TEXT NOT NULL,
+    task TEXT NOT NULL,
+    name TEXT NOT NULL,
+    arguments_key BLOB NOT NULL,
+    arguments TEXT NOT NULL,
+    response TEXT NOT NULL,
+    error TEXT NOT NULL
+);
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+_INDEXES = """
+CREATE INDEX by_task ON calls (task, name, arguments_key);
+CREATE INDEX by_name ON calls (name, arguments_key);
+"""
+_COLUMNS = 'file, task, name, arguments, response, error'
+
+
+@dataclass(frozen=True)
+class RecordedCall:
+    """One recorded call.
+
+    Attributes:
+        file: The source file, as the bank calls it.
+        task: Id of the task in which it was made; ``''`` if that is not known.
+        name: The API.
+        arguments: What was passed: a value, or text that is no JSON.
+        response: What came back.
+        error: What went wrong, in one word; ``''`` if nothing is known to have.
+    """
+
+    file: str
+    task: str
+    name: str
+    arguments: Any
+    response: str
+    error: str = ''
+
+
+@dataclass(frozen=True)
+class Built:
+    """What became of the calls that a bank was made of.
+
+    Attributes:
+        calls: How many are in it.
+        left_out: How many are not, since their arguments are too large or too deep to be compared.
+        cut: Of how many the response is kept in part.
+    """
+
+    calls: int
+    left_out: int
+    cut: int
+
+
+def write_bank(calls: Iterable[RecordedCall], file: Path) -> Built:
+    """Writes a bank, whole or not at all.
+
+    Args:
+        calls: Those of one source file and task in the order in which they were made.
+        file: Where to; what is there is replaced.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    count = left_out = cut = 0
+    digest = hashlib.blake2b(digest_size=16)
+    with whole_file(file) as temporary, closing(sqlite3.connect(temporary)) as connection:
+        connection.execute('PRAGMA journal_mode = OFF')
+        connection.execute('PRAGMA synchronous = OFF')
+        connection.execute(f'PRAGMA application_id = {_APPLICATION}')
+        connection.execute(f'PRAGMA user_version = {VERSION}')
+        connection.executescript(_TABLES)
+        for call in calls:
+            key = arguments_key(call.arguments)
+            if key is None:
+                left_out += 1
+                continue
+            count += 1
+            cut += len(call.response) > MAX_RESPONSE
+            row = (
+                clean_text(call.file),
+                clean_text(call.task),
+                clean_text(call.name[:MAX_NAME_CHARS]),
+                key,
+                json.dumps(to_jsonable(call.arguments), ensure_ascii=False),
+                clean_text(call.response[:MAX_RESPONSE]),
+                call.error,
+            )
+            digest.update(repr(row).encode())
+            connection.execute('INSERT INTO calls VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)', row)
+        connection.executescript(_INDEXES)
+        connection.execute('INSERT INTO facts VALUES (?, ?)', ('digest', digest.hexdigest()))
+        connection.commit()
+    return Built(count, left_out, cut)
+
+
+def _call(row: tuple[str, str, str, str, str, str]) -> RecordedCall:
+    file, task, name, arguments, response, error = row
+    return RecordedCall(file, task, name, json.loads(arguments), response, error)
+
+
+class Bank:
+    """A bank to look calls up in; threads may share it.
+
+    Args:
+        file: As :func:`write_bank` writes it.
+
+    Raises:
+        DataError: It is missing, damaged or no bank.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        if not file.is_file():
+            raise DataError(file, 'the response bank is missing', mend=MEND)
+        self._lock = threading.Lock()
+        try:
+            uri = f'{file.absolute().as_uri()}?mode=ro&immutable=1'
+            self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            self._connection.execute(f'PRAGMA cache_size = -{_CACHE_KIB}')
+            application = self._connection.execute('PRAGMA application_id').fetchone()[0]
+            version = self._connection.execute('PRAGMA user_version').fetchone()[0]
+        except sqlite3.Error as error:
+            raise DataError(file, f'the file is no response bank ({error})', mend=MEND) from error
+        if (application, version) != (_APPLICATION, VERSION):
+            self.close()
+            raise DataError(file, 'the file is no response bank of this version', mend=MEND)
+
+    def __enter__(self) -> Bank:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._connection.close()
+
+    def _rows(self, query: str, *parameters: object) -> list[Any]:
+        try:
+            with self._lock:
+                return self._connection.execute(query, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise DataError(self.file, f'the response bank is damaged ({error})', mend=MEND) from error
+
+    @property
+    def digest(self) -> str:
+        """32 hex digits that stand for all that is in it."""
+        return str(self._rows("SELECT value FROM facts WHERE name = 'digest'")[0][0])
+
+    def recorded_for(self, task: str, name: str, key: bytes) -> list[RecordedCall]:
+        """A task's calls of an API with arguments, in the order in which they were put in.
+
+        Args:
+            task: Its id; there is nothing for ``''``.
+            name: The API.
+            key: :func:`~opencompass_tooleval.environments.arguments.arguments_key`.
+        """
+        where = "task = ? AND name = ? AND arguments_key = ? AND task != ''"
+        return [*map(_call, self._rows(f'SELECT {_COLUMNS} FROM calls WHERE {where} ORDER BY id', task, name, key))]
+
+    def recorded_of(self, task: str, name: str) -> list[tuple[bytes, RecordedCall]]:
+        """A task's calls of an API, with the key of their arguments, in the order in which they were put in."""
+        where = "task = ? AND name = ? AND task != ''"
+        rows = self._rows(f'SELECT arguments_key, {_COLUMNS} FROM calls WHERE {where} ORDER BY id', task, name)
+        return [(key, _call(tuple(rest))) for key, *rest in rows]
+
+    def recorded_elsewhere(self, task: str, name: str, key: bytes) -> RecordedCall | None:
+        """The first call of other tasks with these arguments that went well; of none that did, the first."""
+        where = "name = ? AND arguments_key = ? AND (task != ? OR task = '')"
+        order = "ORDER BY error != '', id LIMIT 1"
+        rows = self._rows(f'SELECT {_COLUMNS} FROM calls WHERE {where} {order}', name, key, task)
+        return _call(rows[0]) if rows else None
+
+    def examples(self, name: str, most: int) -> list[RecordedCall]:
+        """The first recorded calls of an API, those that went well before the others."""
+        query = f"SELECT {_COLUMNS} FROM calls WHERE name = ? ORDER BY error != '', id LIMIT ?"
+        return [*map(_call, self._rows(query, name, most))]
+
+    def knows(self, name: str) -> bool:
+        """Whether there is any call of an API."""
+        return bool(self._rows('SELECT 1 FROM calls WHERE name = ? LIMIT 1', name))
+
+    def names(self) -> dict[str, int]:
+        """API -> how many calls of it are recorded, most first."""
+        return dict(self._rows('SELECT name, COUNT(*) AS n FROM calls GROUP BY name ORDER BY n DESC, name'))
+
+    def files(self) -> dict[str, int]:
+        """Source file -> how many calls it has, in the order in which they were put in."""
+        return dict(self._rows('SELECT file, COUNT(*) FROM calls GROUP BY file ORDER BY MIN(id)'))
+
+    def errors(self) -> Counter[str]:
+        """Kind of error -> calls; ``''`` for those that went well."""
+        return Counter(dict(self._rows('SELECT error, COUNT(*) AS n FROM calls GROUP BY error ORDER BY n DESC, error')))
+
+    def tasks(self) -> int:
+        """How many tasks have calls."""
+        return int(self._rows("SELECT COUNT(DISTINCT task) FROM calls WHERE task != ''")[0][0])

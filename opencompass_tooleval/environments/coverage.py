@@ -1,0 +1,87 @@
+"""How much of a data set's gold calls an environment answers, and from where."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.reading import parse_literal
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.observation import SOURCES
+from opencompass_tooleval.teval.records import FINISH, Step, load_samples, split_stem
+
+
+@dataclass(frozen=True)
+class GoldCall:
+    """A call that a perfect agent makes."""
+
+    name: str
+    arguments: Any
+
+
+def gold_calls(file: Path) -> dict[str, list[GoldCall]]:
+    """The gold calls of T-Eval's plans: task -> its calls in order, without the finish.
+
+    Args:
+        file: Called as published, such as ``plan_json_v1.json``.
+
+    Raises:
+        DataError: It is damaged, or of another subset.
+    """
+    try:
+        subset = split_stem(file.stem)[0]
+    except ValueError as error:
+        raise DataError(file, str(error)) from error
+    if not subset.startswith('plan_'):
+        raise DataError(file, "only T-Eval's plans (plan_json, plan_str) have the gold calls of a task")
+    return {
+        sample.record.id: [
+            GoldCall(step.name, parse_literal(step.args).value)
+            for step in cast(tuple[Step, ...], sample.record.gold)
+            if step.name != FINISH
+        ]
+        for sample in load_samples(file, subset)
+    }
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What answers gold calls.
+
+    Attributes:
+        tasks: How many there are.
+        calls: How many calls they have.
+        by_source: Source -> calls, in the order of ``SOURCES``.
+        by_tool: Tool (what stands before the dot of an API) -> source -> calls.
+    """
+
+    tasks: int
+    calls: int
+    by_source: Mapping[str, int]
+    by_tool: Mapping[str, Mapping[str, int]]
+
+
+def coverage(environment: Environment, tasks: Mapping[str, list[GoldCall]]) -> Coverage:
+    """Makes all gold calls, each task from its start.
+
+    Args:
+        environment: What answers them.
+        tasks: As :func:`gold_calls`.
+    """
+    by_tool: dict[str, Counter[str]] = {}
+    for task, calls in tasks.items():
+        session = environment.begin(task)
+        for call in calls:
+            source = session.call(call.name, call.arguments).source
+            by_tool.setdefault(call.name.partition('.')[0], Counter())[source] += 1
+    total = sum(by_tool.values(), Counter[str]())
+    return Coverage(
+        len(tasks),
+        sum(total.values()),
+        {source: total[source] for source in SOURCES},
+        {tool: {source: counts[source] for source in SOURCES} for tool, counts in sorted(by_tool.items())},
+    )

@@ -1,0 +1,224 @@
+"""What answers a tool call: what was recorded, then functions, then the tool's own error.
+
+The order is: ``exact``, ``function``, ``elsewhere``, ``nearest``, ``simulated``, ``error``. A function comes before
+what was recorded elsewhere, since it knows what the task has done so far: a room that it has booked is taken. Where a
+function can only guess (a file that the task never wrote, the inbox), a recording from elsewhere comes first, and the
+function learns from it. An exact recording of a tool with a state answers as often as it was recorded, then the
+function; of other tools the last one answers again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.jsonable import clean_text
+from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
+from opencompass_tooleval.environments.arguments import arguments_key, read_arguments
+from opencompass_tooleval.environments.bank import Bank, RecordedCall
+from opencompass_tooleval.environments.error_texts import TOOLBENCH_ERRORS, ErrorTexts
+from opencompass_tooleval.environments.functions import FunctionAnswer, Functions, FunctionTool, no_functions
+from opencompass_tooleval.environments.observation import (
+    ELSEWHERE,
+    ERROR,
+    EXACT,
+    FUNCTION,
+    NEAREST,
+    SOURCES,
+    UNANSWERED,
+    UNKNOWN_TOOL,
+    WRONG_ARGUMENTS,
+    Observation,
+)
+
+Schemas = Mapping[str, Mapping[str, Any]]
+"""Tool -> JSON Schema of its arguments."""
+
+
+class Session:
+    """One task as it goes on, with a state of its own: a task tried twice has two.
+
+    Attributes:
+        task: Its id.
+        counts: Source -> how many of its calls it answered.
+
+    Args:
+        environment: What it is a session of.
+        task: Its id.
+        schemas: The tools that the task offers; None if that is not known: then a tool is known if it is recorded or
+            a function, and arguments are not checked.
+    """
+
+    def __init__(self, environment: Environment, task: str, schemas: Schemas | None = None) -> None:
+        self.task = clean_text(task)
+        self.counts: Counter[str] = Counter()
+        self._environment = environment
+        self._schemas = schemas
+        self._tools = {name: tool for tool in environment.functions() for name in tool.names}
+        self._used: set[int] = set()
+        self._answered: Counter[tuple[str, bytes]] = Counter()
+
+    def call(self, name: Any, arguments: Any) -> Observation:
+        """Answers a call; whatever a model may pass, it raises nothing and returns soon.
+
+        Args:
+            name: The tool, as the benchmark calls it.
+            arguments: A value or JSON text.
+        """
+        shown = clean_text(name[:MAX_NAME_CHARS]).strip() if isinstance(name, str) else ''
+        observation = self._answer(shown, read_arguments(arguments))
+        self.counts[observation.source] += 1
+        return observation
+
+    def _answer(self, name: str, arguments: Any) -> Observation:
+        key = arguments_key(arguments)
+        tool = self._tools.get(name)
+        if tool is not None:
+            self._prepare(tool)
+        recorded = self._exact(name, key, is_stateful=tool is not None) if key is not None else None
+        if recorded is not None:
+            if tool is not None and isinstance(arguments, dict):
+                tool.call(name, arguments)  # the state goes on as the recording did
+                tool.learn(name, arguments, recorded.response)
+            return Observation(recorded.response, EXACT)
+        if not self._knows(name):
+            return self._error(UNKNOWN_TOOL, self._environment.errors.unknown, name)
+        if tool is not None:
+            return self._by_function(tool, name, arguments, key)
+        elsewhere = self._elsewhere(name, key)
+        if elsewhere is not None:
+            return Observation(elsewhere.response, ELSEWHERE)
+        if wrong := self._wrong_arguments(name, arguments):
+            return wrong
+        nearest = self._nearest(name)
+        if nearest is not None:
+            return Observation(nearest.response, NEAREST)
+        return self._error(UNANSWERED, self._environment.errors.unanswered, name)
+
+    def _prepare(self, tool: FunctionTool) -> None:
+        """Tells a tool, before its first call, what was recorded for this task."""
+        bank = self._environment.bank
+        if id(tool) in self._used or bank is None:
+            return
+        self._used.add(id(tool))
+        for name in tool.names:
+            for _, call in bank.recorded_of(self.task, name):
+                if isinstance(call.arguments, dict) and not call.error:
+                    tool.learn(name, call.arguments, call.response)
+
+    def _exact(self, name: str, key: bytes, is_stateful: bool) -> RecordedCall | None:
+        bank = self._environment.bank
+        recorded = self._of_one_file(bank.recorded_for(self.task, name, key)) if bank else []
+        place = self._answered[name, key]
+        if not recorded or (is_stateful and place >= len(recorded)):
+            return None
+        self._answered[name, key] += 1
+        return recorded[min(place, len(recorded) - 1)]
+
+    def _of_one_file(self, calls: list[RecordedCall]) -> list[RecordedCall]:
+        """Those of the file that is preferred, or of the first that has any."""
+        files = {call.file for call in calls}
+        preferred = self._environment.recordings_of
+        file = preferred if preferred in files else calls[0].file if calls else ''
+        return [call for call in calls if call.file == file]
+
+    def _elsewhere(self, name: str, key: bytes | None) -> RecordedCall | None:
+        bank = self._environment.bank
+        return bank.recorded_elsewhere(self.task, name, key) if bank and key is not None else None
+
+    def _nearest(self, name: str) -> RecordedCall | None:
+        """The call of the API that the task's recording has, if it has but one."""
+        bank = self._environment.bank
+        recorded = bank.recorded_of(self.task, name) if bank else []
+        calls = self._of_one_file([call for _, call in recorded])
+        return calls[0] if len(calls) == 1 else None
+
+    def _knows(self, name: str) -> bool:
+        if self._schemas is not None:
+            return name in self._schemas
+        bank = self._environment.bank
+        return name in self._tools or bool(bank and bank.knows(name))
+
+    def _wrong_arguments(self, name: str, arguments: Any) -> Observation | None:
+        errors = self._environment.errors
+        if not isinstance(arguments, dict):
+            return self._error(WRONG_ARGUMENTS, errors.no_object, name)
+        schema = self._schemas.get(name) if self._schemas else None
+        if not schema:
+            return None
+        properties, required = schema.get('properties') or {}, schema.get('required') or ()
+        for parameter in required:
+            if parameter not in arguments:
+                return self._error(WRONG_ARGUMENTS, errors.missing, name, str(parameter))
+        for parameter in arguments:
+            if parameter not in properties and schema.get('additionalProperties') is not True:
+                return self._error(WRONG_ARGUMENTS, errors.unexpected, name, str(parameter))
+        return None
+
+    def _by_function(self, tool: FunctionTool, name: str, arguments: Any, key: bytes | None) -> Observation:
+        if not isinstance(arguments, dict) or key is None:
+            return self._error(WRONG_ARGUMENTS, self._environment.errors.no_object, name)
+        answer: FunctionAnswer = tool.call(name, arguments)
+        if answer.is_wrong_call:
+            return Observation(answer.text[:MAX_CHARS], ERROR, WRONG_ARGUMENTS)
+        elsewhere = self._elsewhere(name, key) if answer.is_guess else None
+        if elsewhere is not None:
+            tool.learn(name, arguments, elsewhere.response)
+            return Observation(elsewhere.response, ELSEWHERE)
+        return Observation(answer.text[:MAX_CHARS], FUNCTION)
+
+    def _error(self, fault: str, template: str, name: str, parameter: str = '') -> Observation:
+        return Observation(self._environment.errors.text(template, name, parameter), ERROR, fault)
+
+
+class Environment:
+    """What answers the calls of all tasks.
+
+    Args:
+        bank: What was recorded; None for nothing.
+        functions: Makes the tools of a task that are worked out.
+        errors: How its tools speak of errors.
+        recordings_of: The source file whose recordings of a task come before those of others, as
+            :meth:`~opencompass_tooleval.environments.bank.Bank.files` calls it; by default the first that has any.
+    """
+
+    def __init__(
+        self,
+        bank: Bank | None = None,
+        functions: Functions = no_functions,
+        errors: ErrorTexts = TOOLBENCH_ERRORS,
+        recordings_of: str = '',
+    ) -> None:
+        self.bank = bank
+        self.functions = functions
+        self.errors = errors
+        self.recordings_of = recordings_of
+        self._sessions: dict[str, Session] = {}
+
+    def begin(self, task: str, schemas: Schemas | None = None) -> Session:
+        """A task from its start, with a fresh state; nothing of it is kept here."""
+        return Session(self, task, schemas)
+
+    def call(self, task: str, name: Any, arguments: Any) -> Observation:
+        """Answers a call of a task that goes on since its first call, or since :meth:`restart`."""
+        if task not in self._sessions:
+            self._sessions[task] = self.begin(task)
+        return self._sessions[task].call(name, arguments)
+
+    def restart(self, task: str) -> None:
+        """Forgets what a task has done."""
+        self._sessions.pop(task, None)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Source -> how many of the calls of :meth:`call` it answered, for the tasks that go on."""
+        total = sum((session.counts for session in self._sessions.values()), Counter[str]())
+        return {source: total[source] for source in SOURCES}
+
+
+def shares(counts: Mapping[str, int]) -> dict[str, float]:
+    """Source -> its share of the observations, from 0 to 1; 0 where there are none."""
+    total = sum(counts.values())
+    return {source: counts.get(source, 0) / total if total else 0.0 for source in SOURCES}

@@ -1,0 +1,58 @@
+"""What a model is told where nothing answers its call: in the words of recorded errors."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from opencompass_tooleval.core.jsonable import bounded_text
+
+_MOST_NAME = 200
+
+
+@dataclass(frozen=True)
+class ErrorTexts:
+    """The errors of one benchmark's tools.
+
+    Attributes:
+        unknown: Of a tool that there is not; with ``{name}``.
+        missing: Of a parameter that is not passed; with ``{name}`` and ``{parameter}``.
+        unexpected: Of a parameter that there is not; with ``{name}`` and ``{parameter}``.
+        no_object: Of arguments that are no object; with ``{name}``.
+        unanswered: Of a call that nothing answers; with ``{name}``.
+        is_wrapped: Whether they are sent as ``{"error": TEXT, "response": ""}``.
+    """
+
+    unknown: str
+    missing: str
+    unexpected: str
+    no_object: str
+    unanswered: str
+    is_wrapped: bool = False
+
+    def text(self, template: str, name: str, parameter: str = '') -> str:
+        """One of the texts, filled in."""
+        # Not str.format: a model's name such as '{name.__class__}' would be read as a field the second time round.
+        filled = template.replace('{parameter}', bounded_text(parameter, _MOST_NAME), 1)
+        filled = filled.replace('{name}', bounded_text(name, _MOST_NAME), 1)
+        return json.dumps({'error': filled, 'response': ''}) if self.is_wrapped else filled
+
+
+TOOLBENCH_ERRORS = ErrorTexts(
+    unknown='No such function name: {name}',
+    missing="Function executing error...\n{name}() missing 1 required positional argument: '{parameter}'",
+    unexpected="Function executing error...\n{name}() got an unexpected keyword argument '{parameter}'",
+    no_object='Function executing error...\n{name}() the arguments are no JSON object',
+    unanswered='API not working error...',
+    is_wrapped=True,
+)
+"""As ToolBench's server sends them."""
+
+TEVAL_ERRORS = ErrorTexts(
+    unknown='The action is invalid, please check the action name: {name}',
+    missing="{name}() missing 1 required positional argument: '{parameter}'",
+    unexpected="{name}() got an unexpected keyword argument '{parameter}'",
+    no_object='{name}() the arguments are no JSON object',
+    unanswered='{name}: 500 Internal Server Error',
+)
+"""As T-Eval's tools, which are Python, and lagent say them."""

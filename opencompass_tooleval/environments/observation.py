@@ -1,0 +1,39 @@
+"""What a tool call gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+EXACT = 'exact'
+ELSEWHERE = 'elsewhere'
+NEAREST = 'nearest'
+FUNCTION = 'function'
+SIMULATED = 'simulated'
+ERROR = 'error'
+
+SOURCES = (EXACT, ELSEWHERE, NEAREST, FUNCTION, SIMULATED, ERROR)
+"""Where an observation can come from."""
+
+UNKNOWN_TOOL = 'unknown_tool'
+WRONG_ARGUMENTS = 'wrong_arguments'
+UNANSWERED = 'unanswered'
+
+FAULTS = (UNKNOWN_TOOL, WRONG_ARGUMENTS, UNANSWERED)
+"""Why an observation is an ``error``."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a model is told of a call.
+
+    Attributes:
+        text: The response, whole: a loop cuts it to what its method shows.
+        source: One of :data:`SOURCES`: ``exact`` (recorded for this task, this API, these arguments), ``elsewhere``
+            (recorded for another task), ``nearest`` (the task's only recorded call of that API), ``function`` (worked
+            out in Python), ``simulated`` (a model's), ``error`` (nothing answers, and the API would say so).
+        fault: One of :data:`FAULTS` where the source is ``error``, else ``''``.
+    """
+
+    text: str
+    source: str
+    fault: str = ''

@@ -1,0 +1,104 @@
+"""Sources of a response bank: which file is of which format, and what it is called in the bank."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.environments.bank import RecordedCall
+from opencompass_tooleval.environments.recordings_cache import is_cache, read_cache
+from opencompass_tooleval.environments.recordings_teval import is_teval, read_teval
+from opencompass_tooleval.environments.recordings_toolbench import is_trajectories, read_trajectories
+
+logger = logging.getLogger(__name__)
+
+TEVAL, TRAJECTORIES, CACHE = 'T-Eval data', 'trajectories', 'StableToolBench cache'
+
+_FORMATS: tuple[tuple[str, Callable[[Path], bool], Callable[[Path, str], Iterator[RecordedCall]]], ...] = (
+    (CACHE, is_cache, read_cache),
+    (TEVAL, is_teval, read_teval),
+    (TRAJECTORIES, is_trajectories, read_trajectories),
+)
+_MOST_PARTS = 10
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of recorded calls, or the folder of a cache.
+
+    Attributes:
+        path: Where it is.
+        format: ``T-Eval data``, ``trajectories`` or ``StableToolBench cache``.
+        label: What the bank calls it: the end of its path, as long as it must be to be the only one.
+    """
+
+    path: Path
+    format: str
+    label: str
+
+    def calls(self) -> Iterator[RecordedCall]:
+        """The recorded calls.
+
+        Raises:
+            DataError: It is damaged.
+        """
+        read = next(read for name, _, read in _FORMATS if name == self.format)
+        return read(self.path, self.label)
+
+
+def _format(path: Path) -> str | None:
+    return next((name for name, fits, _ in _FORMATS if fits(path)), None)
+
+
+def _labels(paths: Sequence[Path]) -> list[str]:
+    """The ends of paths, as short as all can be different."""
+    for parts in range(1, _MOST_PARTS):
+        labels = ['/'.join(path.absolute().parts[-parts:]) for path in paths]
+        if len(set(labels)) == len(labels):
+            return labels
+    raise ValueError('a source is given twice')
+
+
+def find_sources(paths: Sequence[Path]) -> list[Source]:
+    """What there is to read.
+
+    Args:
+        paths: Files, folders of files, and folders of a cache. In a folder, files of another format are left out, and
+            the log says so.
+
+    Raises:
+        DataError: A path is missing or of another format, or a folder has nothing.
+        ValueError: One is given twice.
+    """
+    chosen: list[tuple[Path, str]] = []
+    for path in paths:
+        if not path.exists():
+            raise DataError(path, 'there is no such file or folder')
+        if own := _format(path):
+            chosen.append((path, own))
+            continue
+        inside = [(file, _format(file)) for file in sorted(path.iterdir()) if file.is_file()] if path.is_dir() else []
+        for file, format_ in inside:
+            if format_ is None:
+                logger.warning('%s: left out: it holds no recorded calls', file)
+        readable = [(file, format_) for file, format_ in inside if format_]
+        if not readable:
+            raise DataError(
+                path, "there are no recorded calls: no T-Eval data, runs in ToolEval's format or StableToolBench cache"
+            )
+        chosen += readable
+    labels = _labels([path for path, _ in chosen])
+    return [Source(path, format_, label) for (path, format_), label in zip(chosen, labels, strict=True)]
+
+
+def read_sources(sources: Sequence[Source]) -> Iterator[RecordedCall]:
+    """All recorded calls, source by source.
+
+    Raises:
+        DataError: One is damaged.
+    """
+    for source in sources:
+        yield from source.calls()

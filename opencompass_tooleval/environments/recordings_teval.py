@@ -1,0 +1,108 @@
+"""Recorded calls of T-Eval's data files: what ``review_str`` shows, and the steps that other files have in dialogues.
+
+A record is called ``TASK_NUMBER`` (``query_85_0_3`` is the fourth step of ``query_85_0``); review's records that are
+plain numbers belong to no task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.messages import TOOL, Message
+from opencompass_tooleval.core.reading import parse_enclosed, parse_literal
+from opencompass_tooleval.core.verdicts import answer_digest
+from opencompass_tooleval.easytool.toolbench.responses import error_kind
+from opencompass_tooleval.environments.bank import RecordedCall
+from opencompass_tooleval.teval.records import ReviewGold, Sample, load_samples, split_stem
+
+_OF_CHOICE = {'A': '', 'B': 'internal', 'C': 'input', 'D': 'irrelevant', 'E': 'unable'}
+"""Review's gold choice -> what went wrong."""
+
+_NAME, _ARGS, _RESPONSE = '\nName:', '\nArgs:', '\nResponse:'
+
+
+def is_teval(path: Path) -> bool:
+    """Whether a file is called as T-Eval's are."""
+    try:
+        split_stem(path.stem)
+    except ValueError:
+        return False
+    return path.suffix == '.json' and path.is_file()
+
+
+def _task(record_id: str) -> tuple[str, int]:
+    """``query_85_0_3`` -> ``query_85_0`` and 3; ``126`` -> no task."""
+    task, _, number = record_id.rpartition('_')
+    return (task, int(number)) if number.isdecimal() and len(number) < 10 else ('', 0)
+
+
+def _value(text: str) -> Any:
+    """Arguments written as a Python literal or JSON; other text as it is."""
+    parsed = parse_literal(text.strip())
+    return parsed.value if parsed.ok else text.strip()
+
+
+def _shown_call(text: str) -> tuple[str, Any, str] | None:
+    """Name, arguments and response of ``Name: ...``, ``Args: ...`` and, at the end, ``Response: ...``."""
+    rest = f'\n{text}'.partition(_NAME)[2] if len(text) <= 4 * MAX_CHARS else ''
+    if not rest:
+        return None
+    name, _, rest = rest.partition(_ARGS)
+    arguments, _, response = rest.partition(_RESPONSE)
+    return name.strip(), _value(arguments), response.strip()
+
+
+def _step(content: str) -> tuple[str, Any] | None:
+    """The call that a message of the model makes, as JSON or as text."""
+    step = parse_enclosed(content, '{', '}').value
+    if isinstance(step, dict) and isinstance(step.get('name'), str):
+        return step['name'], step.get('args')
+    shown = _shown_call(content)
+    return shown[:2] if shown else None
+
+
+def _steps(messages: Sequence[Message]) -> Iterator[tuple[str, Any, str]]:
+    """The calls of a dialogue, each with the answer that follows."""
+    for message, following in pairwise(messages):
+        if message.role == 'assistant' and following.role in ('function', TOOL) and (step := _step(message.content)):
+            yield (*step, following.content)
+
+
+def _reviewed(samples: Sequence[Sample], label: str) -> Iterator[RecordedCall]:
+    for sample in sorted(samples, key=lambda sample: _task(sample.record.id)):
+        shown = _shown_call(sample.messages[-1].content)
+        if shown and isinstance(sample.record.gold, ReviewGold):
+            error = _OF_CHOICE[sample.record.gold.answer]
+            yield RecordedCall(label, _task(sample.record.id)[0], *shown, error=error)
+
+
+def _dialogues(samples: Sequence[Sample], label: str) -> Iterator[RecordedCall]:
+    """The steps of all dialogues; one that a later record of the task repeats counts once."""
+    seen: set[str] = set()
+    for sample in sorted(samples, key=lambda sample: _task(sample.record.id)):
+        task = _task(sample.record.id)[0]
+        path = answer_digest(['task', task] if task else ['record', sample.record.id])
+        for name, arguments, response in _steps(sample.messages):
+            path = answer_digest([path, name, arguments, response])
+            if path not in seen:
+                seen.add(path)
+                yield RecordedCall(label, task, name, arguments, response, error_kind(response))
+
+
+def read_teval(file: Path, label: str) -> Iterator[RecordedCall]:
+    """The recorded calls of a data file.
+
+    Args:
+        file: Called as published, such as ``review_str_v1.json``.
+        label: What the bank calls it.
+
+    Raises:
+        DataError: It is damaged.
+    """
+    subset, _, _ = split_stem(file.stem)
+    samples = load_samples(file, subset)
+    yield from _reviewed(samples, label) if subset.startswith('review') else _dialogues(samples, label)

@@ -1,0 +1,82 @@
+"""ReserveMeeting: rooms 101, 102 and 103, today."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from opencompass_tooleval.environments.functions import FunctionAnswer
+from opencompass_tooleval.environments.teval_tools.described import MAX_THINGS, NO_SPACE, DescribedTool, said
+
+Span = tuple[int, int]
+"""Minutes of the day: the first of it and the first after it."""
+
+BOOKED: Mapping[int, tuple[Span, ...]] = {
+    101: ((10 * 60, 12 * 60), (14 * 60, 16 * 60)),
+    102: ((14 * 60, 16 * 60),),
+    103: ((10 * 60, 12 * 60),),
+}
+"""Room -> when others have it: the least that all recorded responses of T-Eval agree with."""
+
+_NO_TIME = 'Time should be in xx:xx format.'
+
+
+def _minutes(text: str) -> int | None:
+    hours, colon, minutes = text.strip().partition(':')
+    digits = hours.isascii() and hours.isdecimal() and minutes.isascii() and minutes.isdecimal()
+    if not colon or not digits or len(hours) > 2 or len(minutes) != 2:
+        return None
+    return 60 * int(hours) + int(minutes) if int(hours) <= 24 and int(minutes) < 60 else None
+
+
+def _span(arguments: Mapping[str, str]) -> Span | None:
+    start, end = _minutes(arguments['start_time']), _minutes(arguments['end_time'])
+    return None if start is None or end is None or start >= end else (start, end)
+
+
+def _clock(minutes: int) -> str:
+    return f'{minutes // 60:02}:{minutes % 60:02}'
+
+
+class Meetings(DescribedTool):
+    """The rooms of one task."""
+
+    def __init__(self) -> None:
+        times = ('start_time', 'end_time')
+        super().__init__(
+            'ReserveMeeting',
+            {
+                'get_room_status': (self._status, (), ()),
+                'get_empty_room_with_time': (self._empty, times, ()),
+                'reserve': (self._reserve, ('room_id', *times), ()),
+            },
+        )
+        self._booked: dict[int, list[Span]] = {room: [*spans] for room, spans in BOOKED.items()}
+
+    def _is_free(self, room: int, span: Span) -> bool:
+        return all(end <= span[0] or span[1] <= start for start, end in self._booked[room])
+
+    def _status(self, arguments: Mapping[str, str]) -> FunctionAnswer:
+        rooms = [
+            {'room_id': room, 'booked': [f'{_clock(start)}-{_clock(end)}' for start, end in sorted(spans)]}
+            for room, spans in self._booked.items()
+        ]
+        return said(rooms=rooms)
+
+    def _empty(self, arguments: Mapping[str, str]) -> FunctionAnswer:
+        span = _span(arguments)
+        if span is None:
+            return FunctionAnswer(_NO_TIME)
+        return said(rooms=[room for room in self._booked if self._is_free(room, span)])
+
+    def _reserve(self, arguments: Mapping[str, str]) -> FunctionAnswer:
+        span, room = _span(arguments), arguments['room_id'].strip()
+        if span is None:
+            return FunctionAnswer(_NO_TIME)
+        if room not in map(str, self._booked):
+            return FunctionAnswer(room)  # a KeyError's words, as recorded
+        if not self._is_free(int(room), span):
+            return said(text='This room is not available in booked time.')
+        if sum(map(len, self._booked.values())) >= MAX_THINGS:
+            return FunctionAnswer(NO_SPACE)
+        self._booked[int(room)].append(span)
+        return said(state='Book this room successfully.')

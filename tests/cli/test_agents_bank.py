@@ -1,0 +1,81 @@
+"""`tooleval agents bank`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import DEMO, Command, write_json
+from tests.easytool.shared_data import DATA
+
+REVIEW = DATA / 'teval' / 'EN' / 'review_str_v1.json'
+
+
+@pytest.fixture
+def bank(tooleval: Command, tmp_path: Path) -> Path:
+    file = tmp_path / 'demo.bank'
+    done = tooleval('agents', 'bank', 'build', '--from', DEMO / 'EN', '--out', file)
+    assert done.code == 0, done.err
+    assert 'reason_str_v2.json: 9 calls (T-Eval data)' in done.out and f'{file}: 42 calls' in done.out
+    return file
+
+
+def test_stats(tooleval: Command, bank: Path) -> None:
+    done = tooleval('agents', 'bank', 'stats', bank)
+    assert done.code == 0 and done.out.startswith('demo.bank: calls 42, APIs 10, tasks 4, errors 4\n')
+
+
+def test_coverage_of_gold_calls(tooleval: Command, bank: Path) -> None:
+    data = DEMO / 'EN' / 'plan_json_v2.json'
+    result = json.loads(tooleval('agents', 'bank', 'stats', bank, '--data', data, '--json', '-').out)
+    assert result['calls'] == 42 and result['tasks'] == 4 and sum(result['apis'].values()) == 42
+    found = result['coverage']
+    assert (found['tasks'], found['calls']) == (4, 13)
+    assert sum(found['by_source'].values()) == 13
+    assert found['by_source'] == {**dict.fromkeys(found['by_source'], 0), 'exact': 10, 'error': 3}
+    shown = tooleval('agents', 'bank', 'stats', bank, '--data', data).out
+    assert '13 gold calls of 4 tasks' in shown
+
+
+def test_faults_are_one_line(tooleval: Command, bank: Path, tmp_path: Path) -> None:
+    other = write_json(tmp_path / 'other.json', {})
+    for arguments, said in (
+        (('build', '--from', tmp_path / 'none', '--out', tmp_path / 'x'), 'no such file'),
+        (('build', '--from', other, '--out', tmp_path / 'x'), 'no recorded calls'),
+        (('stats', other), 'no response bank'),
+        (('stats', tmp_path / 'none'), 'tooleval agents bank build'),
+        (('stats', bank, '--data', other), 'plan_json_v2'),
+        (('stats', bank, '--data', DEMO / 'EN' / 'review_str_v2.json'), "only T-Eval's plans"),
+    ):
+        done = tooleval('agents', 'bank', *arguments)
+        assert done.code == 1 and said in done.err and done.err.count('\n') == 1
+    assert not (tmp_path / 'x').exists()
+
+
+@pytest.mark.skipif(not REVIEW.is_file(), reason='no published data of T-Eval at hand')
+def test_what_of_published_gold_calls_is_answered(tooleval: Command, tmp_path: Path) -> None:
+    assert tooleval('agents', 'bank', 'build', '--from', REVIEW, '--out', tmp_path / 'bank').code == 0
+    data = DATA / 'teval' / 'EN' / 'plan_json_v1.json'
+    result = json.loads(tooleval('agents', 'bank', 'stats', tmp_path / 'bank', '--data', data, '--json', '-').out)
+    found = result['coverage']
+    assert result['errors'] == {'unable': 132, 'input': 86, 'internal': 37, 'irrelevant': 25}
+    assert (found['tasks'], found['calls']) == (553, 2660)
+    assert found['by_source'] == {
+        'exact': 239,
+        'elsewhere': 633,
+        'nearest': 99,
+        'function': 651,
+        'simulated': 0,
+        'error': 1038,
+    }
+    stateful = ('Email', 'FileOperation', 'PPT', 'ReserveMeeting')
+    assert sum(sum(found['by_tool'][tool].values()) for tool in stateful) == 699
+    assert sum(found['by_tool']['TimeTool'].values()) == 803 - 699
+    assert not any(found['by_tool'][tool]['error'] for tool in (*stateful, 'TimeTool'))
+
+
+def test_a_group_of_one_command_is_a_group(tooleval: Command, tmp_path: Path) -> None:
+    done = tooleval('build', 'ultratool', '--from', tmp_path / 'none', '--out', tmp_path / 'out')
+    assert done.code == 1 and 'annotated samples' in done.err

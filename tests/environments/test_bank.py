@@ -1,0 +1,119 @@
+"""The file of recorded calls."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.environments.arguments import arguments_key
+from opencompass_tooleval.environments.bank import MAX_RESPONSE, Bank, Built, RecordedCall, write_bank
+
+CALLS = [
+    RecordedCall('f', '1', 'search', {'q': 'a'}, 'first'),
+    RecordedCall('f', '1', 'search', {'q': 'a'}, 'second', 'timeout'),
+    RecordedCall('f', '2', 'search', {'q': 'a'}, 'third'),
+    RecordedCall('g', '', 'search', '{"q": "b"}', 'fourth', 'timeout'),
+]
+
+
+def key(arguments: object) -> bytes:
+    found = arguments_key(arguments)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Bank:
+    assert write_bank(CALLS, tmp_path / 'bank') == Built(4, 0, 0)
+    return Bank(tmp_path / 'bank')
+
+
+def test_what_is_put_in_comes_out(bank: Bank) -> None:
+    assert bank.recorded_for('1', 'search', key({'q': 'a'})) == CALLS[:2]
+    assert bank.recorded_for('3', 'search', key({'q': 'a'})) == []
+    assert bank.recorded_for('', 'search', key({'q': 'b'})) == []  # of no task, not of a task without a name
+    assert [call for _, call in bank.recorded_of('1', 'search')] == CALLS[:2]
+    elsewhere = bank.recorded_elsewhere('', 'search', key({'q': 'b'}))
+    assert elsewhere is not None and elsewhere.response == 'fourth'
+
+
+def test_elsewhere_is_another_task_and_what_went_well_first(bank: Bank) -> None:
+    assert bank.recorded_elsewhere('1', 'search', key({'q': 'a'})) == CALLS[2]
+    assert bank.recorded_elsewhere('2', 'search', key({'q': 'a'})) == CALLS[0]
+    assert bank.recorded_elsewhere('1', 'other', key({'q': 'a'})) is None
+
+
+def test_counts(bank: Bank) -> None:
+    assert bank.names() == {'search': 4}
+    assert bank.files() == {'f': 3, 'g': 1}
+    assert bank.errors() == {'': 2, 'timeout': 2}
+    assert bank.tasks() == 2
+    assert [call.response for call in bank.examples('search', 3)] == ['first', 'third', 'second']
+
+
+def test_the_digest_stands_for_all_that_is_in_it(bank: Bank, tmp_path: Path) -> None:
+    write_bank(CALLS, tmp_path / 'again')
+    write_bank(CALLS[:3], tmp_path / 'less')
+    assert Bank(tmp_path / 'again').digest == bank.digest != Bank(tmp_path / 'less').digest
+
+
+def test_what_cannot_be_compared_is_left_out_and_counted(tmp_path: Path) -> None:
+    hostile = [
+        RecordedCall('f', '1', 'n' * 1_000, {'q': 'x' * 1_000_000}, 'a'),
+        RecordedCall('f\udc80', '1\udc80', 'n\udc80', {'q': '\udc80'}, 'b\udc80' + 'x' * 1_000_000),
+    ]
+    assert write_bank(hostile, tmp_path / 'bank') == Built(1, 1, 1)
+    found = Bank(tmp_path / 'bank').recorded_for('1\\udc80', 'n\\udc80', key({'q': '\udc80'}))
+    assert [len(call.response) for call in found] == [MAX_RESPONSE + len('\\udc80') - 1]
+
+
+def test_threads_share_it(bank: Bank) -> None:
+    found: list[int] = []
+    threads = [
+        threading.Thread(
+            target=lambda: found.extend(len(bank.recorded_for('1', 'search', key({'q': 'a'}))) for _ in range(100))
+        )
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [2] * 800
+
+
+def test_a_bank_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    def calls() -> object:
+        yield CALLS[0]
+        raise RuntimeError
+
+    write_bank(CALLS, tmp_path / 'bank')
+    with pytest.raises(RuntimeError):
+        write_bank(calls(), tmp_path / 'bank')  # type: ignore[arg-type]
+    assert Bank(tmp_path / 'bank').files() == {'f': 3, 'g': 1}
+    assert [file.name for file in tmp_path.iterdir()] == ['bank']
+
+
+@pytest.mark.parametrize('content', [b'', b'{"a": 1}', b'SQLite format 3\0' + b'x' * 5_000])
+def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / 'bank').write_bytes(content)
+    with pytest.raises(DataError, match=r'no response bank.* tooleval agents bank build'):
+        Bank(tmp_path / 'bank')
+
+
+def test_a_missing_one_another_database_and_a_damaged_one(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match='is missing'):
+        Bank(tmp_path / 'none')
+    sqlite3.connect(tmp_path / 'other').execute('CREATE TABLE calls (id INTEGER)')
+    with pytest.raises(DataError, match='of this version'):
+        Bank(tmp_path / 'other')
+    write_bank((RecordedCall('f', str(place), 'n', {}, 'x' * 100) for place in range(1_000)), tmp_path / 'bank')
+    content = (tmp_path / 'bank').read_bytes()
+    (tmp_path / 'bank').write_bytes(content[:4096] + b'\xff' * (len(content) - 4096))
+    damaged = Bank(tmp_path / 'bank')
+    with pytest.raises(DataError, match='is damaged'):
+        damaged.recorded_of('1', 'n')

@@ -1,0 +1,120 @@
+"""The published runs of EasyTool, played back: each call gets its own response again."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.easytool.toolbench.responses import error_kind
+from opencompass_tooleval.easytool.toolbench.trajectories import load_runs
+from opencompass_tooleval.environments.bank import Bank, write_bank
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from tests.easytool.shared_data import DATA
+
+FOLDER = DATA / 'toolbench_trajectories'
+CALLS = {
+    'chatgpt_easytool__G2_category.json.gz': (300, 730),
+    'chatgpt_easytool__G3_instruction.json.gz': (147, 336),
+    'chatgpt_easytool_retrieve__G2_category.json.gz': (300, 413),
+    'chatgpt_easytool_retrieve__G3_instruction.json.gz': (147, 228),
+    'gpt-4_easytool__G2_category.json.gz': (300, 730),
+    'gpt-4_easytool__G3_instruction.json.gz': (147, 336),
+    'gpt-4_easytool_retrieve__G3_instruction.json.gz': (147, 315),
+}
+ERRORS = {
+    'unauthorized': 448,
+    'not_found': 270,
+    'server': 211,
+    'timeout': 120,
+    'empty': 99,
+    'rate_limit': 88,
+    'wrong_arguments': 61,
+    'bad_request': 39,
+    'not_subscribed': 30,
+    'unknown_function': 32,
+}
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason='no published runs of ToolBench at hand')
+
+
+def tool_messages(nodes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The calls of a tree, read anew, arguments as the file writes them."""
+    for node in nodes:
+        if node['role'] == 'tool' and node['message']['name'] != 'Finish':
+            yield node['message']
+        yield from tool_messages(node.get('next', []))
+
+
+@pytest.fixture(scope='module')
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
+    file = tmp_path_factory.mktemp('bank') / 'bank'
+    built = write_bank(read_sources(find_sources([FOLDER])), file)
+    assert (built.left_out, built.cut) == (0, 0)
+    return Bank(file)
+
+
+@pytest.mark.parametrize('name', CALLS)
+def test_each_call_is_answered_as_it_was(bank: Bank, name: str) -> None:
+    environment = Environment(bank, recordings_of=name)
+    rows: dict[str, Any] = json.loads(gzip.decompress((FOLDER / name).read_bytes()))
+    final_answers = {run.id: (run.final_answer, len(run.calls)) for run in load_runs(FOLDER / name)}
+    played = 0
+    for task, row in rows.items():
+        session = environment.begin(task)
+        for message in tool_messages(row['answer']['answer_details']):
+            observation = session.call(message['name'], message['arguments'])
+            assert (observation.source, observation.text) == ('exact', message['response']), (task, message)
+        calls = sum(session.counts.values())
+        assert final_answers[task] == (row['answer']['final_answer'], calls)
+        played += calls
+    assert (len(rows), played) == CALLS[name]
+
+
+def test_a_call_after_the_last_gets_the_last_again(bank: Bank) -> None:
+    repeated: Counter[str] = Counter()
+    for name in CALLS:
+        environment = Environment(bank, recordings_of=name)
+        for run in load_runs(FOLDER / name):
+            session = environment.begin(run.id)
+            last: dict[str, tuple[Any, Any, str]] = {}
+            for call in run.calls:
+                session.call(call.name, call.arguments)
+                key = json.dumps([call.name, call.arguments], sort_keys=True)
+                repeated['again'] += key in last
+                last[key] = (call.name, call.arguments, call.response)
+            for called, arguments, response in last.values():
+                assert session.call(called, arguments).text == response
+                repeated['after the last'] += 1
+    assert repeated == {'again': 172, 'after the last': 2916}
+
+
+def test_errors_by_kind(bank: Bank) -> None:
+    counts = Counter(bank.errors())
+    assert counts.pop('') == 1690
+    assert counts == ERRORS and sum(counts.values()) == 3088 - 1690
+    played: Counter[str] = Counter()
+    for name in CALLS:
+        environment = Environment(bank, recordings_of=name)
+        for run in load_runs(FOLDER / name):
+            session = environment.begin(run.id)
+            played.update(error_kind(session.call(call.name, call.arguments).text) for call in run.calls)
+    assert played == bank.errors()
+
+
+def test_the_order_of_files_changes_nothing_for_a_file(tmp_path: Path) -> None:
+    files = sorted(FOLDER.glob('*G3*'), reverse=True)
+    write_bank(read_sources(find_sources(files)), tmp_path / 'bank')
+    with Bank(tmp_path / 'bank') as bank:
+        for file in files:
+            environment = Environment(bank, recordings_of=file.name)
+            for run in load_runs(file):
+                session = environment.begin(run.id)
+                assert [session.call(call.name, call.arguments).text for call in run.calls] == [
+                    call.response for call in run.calls
+                ]
