@@ -15,6 +15,7 @@ from typing import Any
 
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.jsonable import clean_text
+from opencompass_tooleval.core.rounds import Rounds
 from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.environments.arguments import arguments_key, read_arguments
 from opencompass_tooleval.environments.bank import Bank, RecordedCall
@@ -26,12 +27,14 @@ from opencompass_tooleval.environments.observation import (
     EXACT,
     FUNCTION,
     NEAREST,
+    SIMULATED,
     SOURCES,
     UNANSWERED,
     UNKNOWN_TOOL,
     WRONG_ARGUMENTS,
     Observation,
 )
+from opencompass_tooleval.environments.simulator import MAX_EXAMPLES, Simulator
 
 Schemas = Mapping[str, Mapping[str, Any]]
 """Tool -> JSON Schema of its arguments."""
@@ -67,8 +70,28 @@ class Session:
             name: The tool, as the benchmark calls it.
             arguments: A value or JSON text.
         """
-        shown = clean_text(name[:MAX_NAME_CHARS]).strip() if isinstance(name, str) else ''
-        observation = self._answer(shown, read_arguments(arguments))
+        observation = self._answer(_shown_name(name), read_arguments(arguments))
+        self.counts[observation.source] += 1
+        return observation
+
+    def ask(self, name: Any, arguments: Any) -> Rounds[Observation]:
+        """Answers a call as :meth:`call`; what nothing else answers is asked of the environment's simulator.
+
+        Args:
+            name: As there.
+            arguments: As there.
+
+        Raises:
+            SimulatorFailedError: The simulator's server gave no answer.
+        """
+        shown = _shown_name(name)
+        passed = read_arguments(arguments)
+        observation = self._answer(shown, passed)
+        simulator, bank = self._environment.simulator, self._environment.bank
+        if simulator is not None and observation.fault == UNANSWERED:
+            examples = bank.examples(shown, MAX_EXAMPLES) if bank else []
+            text = yield from simulator.simulate(shown, passed, examples)
+            observation = observation if text is None else Observation(text, SIMULATED)
         self.counts[observation.source] += 1
         return observation
 
@@ -173,6 +196,10 @@ class Session:
         return Observation(self._environment.errors.text(template, name, parameter), ERROR, fault)
 
 
+def _shown_name(name: Any) -> str:
+    return clean_text(name[:MAX_NAME_CHARS]).strip() if isinstance(name, str) else ''
+
+
 class Environment:
     """What answers the calls of all tasks.
 
@@ -182,6 +209,7 @@ class Environment:
         errors: How its tools speak of errors.
         recordings_of: The source file whose recordings of a task come before those of others, as
             :meth:`~opencompass_tooleval.environments.bank.Bank.files` calls it; by default the first that has any.
+        simulator: Who answers what nothing else does, in :meth:`Session.ask`; None for nobody.
     """
 
     def __init__(
@@ -190,11 +218,13 @@ class Environment:
         functions: Functions = no_functions,
         errors: ErrorTexts = TOOLBENCH_ERRORS,
         recordings_of: str = '',
+        simulator: Simulator | None = None,
     ) -> None:
         self.bank = bank
         self.functions = functions
         self.errors = errors
         self.recordings_of = recordings_of
+        self.simulator = simulator
         self._sessions: dict[str, Session] = {}
 
     def begin(self, task: str, schemas: Schemas | None = None) -> Session:

@@ -106,12 +106,13 @@ def test_email(world: World) -> None:
 
 def test_wrong_arguments_are_said_as_python_says_them(world: World) -> None:
     tool = world.tools['Email.send']
-    for arguments, said in (
+    wrong: list[tuple[Any, str]] = [
         ({}, "send() missing 2 required arguments: 'address' and 'title'"),
         ({'address': 'a', 'title': None}, "send() missing 1 required argument: 'title'"),
         ({'address': 'a', 'title': 'b', 'cc': 'c'}, "send() got an unexpected keyword argument 'cc'"),
         ({'address': 'a', 'title': 'b', 1: 'c'}, "send() got an unexpected keyword argument '1'"),
-    ):
+    ]
+    for arguments, said in wrong:
         answer = tool.call('Email.send', arguments)
         assert answer.text == said and answer.is_wrong_call
 

@@ -1,0 +1,143 @@
+"""A model in the place of an API."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.observation import Observation
+from opencompass_tooleval.environments.simulator import (
+    MAX_EXAMPLE_CHARS,
+    OWN_PROMPT,
+    Simulator,
+    SimulatorFailedError,
+    read_simulated,
+    simulator_message,
+)
+from tests.rounds import run_alone
+
+REPLY = '```json\n{"error": "", "response": {"films": ["Dune"]}}\n```'
+SAID = '{"error": "", "response": {"films": ["Dune"]}}'
+CALLS = [RecordedCall('f', str(place), 'films', {'year': place}, f'{place}' * 300) for place in range(8)]
+
+
+def document(name: str) -> Any:
+    return {'name': name, 'description': 'Lists films.'}
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Bank:
+    write_bank(CALLS, tmp_path / 'bank')
+    return Bank(tmp_path / 'bank')
+
+
+def test_the_message_has_documentation_examples_and_input() -> None:
+    message = simulator_message(document('films'), CALLS[:2], 'films', {'year': 1999})
+    lines = message.split('\n')
+    assert lines[0] == 'API Documentation:{"name": "films", "description": "Lists films."}'
+    assert json.loads(lines[1].removeprefix('API Examples:'))[1] == {'input': {'year': 1}, 'output': '1' * 300}
+    assert lines[2] == 'API Input:{"api_name": "films", "tool_input": {"year": 1999}}'
+
+
+def test_examples_are_cut_together() -> None:
+    line = simulator_message({}, CALLS, 'films', {}).split('\n')[1].removeprefix('API Examples:')
+    assert '"year": 4' in line and '"year": 5' not in line and len(line) <= MAX_EXAMPLE_CHARS
+    long = [RecordedCall('f', '1', 'films', {}, 'x' * 1_000_000)] * 5
+    assert len(simulator_message({}, long, 'films', {'a': 'x' * 1_000_000})) < 30_000
+    assert '\nAPI Examples:\n' in simulator_message({}, [], 'films', {})
+
+
+def test_only_what_nothing_answers_is_simulated_and_only_once(bank: Bank) -> None:
+    kept: dict[str, str] = {}
+    environment = Environment(bank, simulator=Simulator('m', document, kept=kept))
+    session = environment.begin('9')
+    assert run_alone(session.ask('films', {'year': 3}), []).source == 'elsewhere'
+    assert run_alone(session.ask('nothing', {}), []).fault == 'unknown_tool'
+    assert run_alone(session.ask('films', {'year': 1999}), [REPLY]) == Observation(SAID, 'simulated')
+    assert list(kept.values()) == [SAID]
+    again = Environment(bank, simulator=Simulator('m', document, kept=kept)).begin('10')
+    assert run_alone(again.ask('films', '{"year": 1999.0}'), []) == Observation(SAID, 'simulated')
+    assert session.counts == {'elsewhere': 1, 'error': 1, 'simulated': 1}
+
+
+def test_without_a_simulator_it_is_the_tools_error(bank: Bank) -> None:
+    assert run_alone(Environment(bank).begin('9').ask('films', {'year': 1999}), []).fault == 'unanswered'
+
+
+def test_the_turn_is_system_and_user(bank: Bank) -> None:
+    dialogue = Simulator('m', document).simulate('films', {}, [])
+    turn = next(dialogue)
+    assert [message.role for message in turn.messages] == ['system', 'user']
+    assert turn.messages[0].content == OWN_PROMPT
+
+
+def test_an_unreadable_reply_is_the_tools_error_and_is_kept(bank: Bank) -> None:
+    environment = Environment(bank, simulator=Simulator('m', document))
+    for answers in (['I cannot do that.'], []):
+        assert run_alone(environment.begin('9').ask('films', {'year': 1999}), answers).fault == 'unanswered'
+
+
+def test_a_server_that_fails_is_nobodys_answer(bank: Bank) -> None:
+    simulator = Simulator('m', document)
+    session = Environment(bank, simulator=simulator).begin('9')
+    with pytest.raises(SimulatorFailedError, match='infra:timeout'):
+        run_alone(session.ask('films', {'year': 1999}), [Answer('', reason='infra:timeout')])
+    assert not simulator.kept and not session.counts
+
+
+def test_the_digest_stands_for_call_documentation_prompt_and_model() -> None:
+    simulator = Simulator('m', document)
+    same = simulator.digest('films', {'a': 1, 'b': ' x'})
+    assert simulator.digest('films', '{"b": "x", "a": 1.0}') == same
+    others = [
+        simulator.digest('films', {'a': '1', 'b': 'x'}),
+        simulator.digest('other', {'a': 1, 'b': 'x'}),
+        simulator.digest('films', {'a': 1, 'b': 'x'}, CALLS[:1]),
+        Simulator('n', document).digest('films', {'a': 1, 'b': 'x'}),
+        Simulator('m', document, system='Other').digest('films', {'a': 1, 'b': 'x'}),
+        Simulator('m', lambda name: {}).digest('films', {'a': 1, 'b': 'x'}),
+    ]
+    assert len({same, *others}) == 7
+
+
+@pytest.mark.parametrize(
+    ('reply', 'said'),
+    [
+        (REPLY, SAID),
+        ('<think>{"error": 1}</think>{"error": "", "response": "a"}', '{"error": "", "response": "a"}'),
+        ("{'error': None, 'response': [1]}", '{"error": "", "response": [1]}'),
+        ('{"error": "Not found"}', None),
+        ('[]', None),
+        ('', None),
+        ('{' * 100_000, None),
+        ('{"response": ' * 50_000, None),
+        ('{"response": "' + 'x' * 1_000_000 + '"}', None),
+        ('{"response": ' + '9' * 5_000 + '}', None),
+    ],
+)
+def test_replies(reply: str, said: str | None) -> None:
+    assert read_simulated(reply) == said
+
+
+def test_no_reply_is_longer_than_what_is_read() -> None:
+    said = read_simulated('{"error": "' + 'é' * 60_000 + '", "response": "' + '\\u00e9' * 20_000 + '"}')
+    assert said is not None and len(said) <= MAX_CHARS
+
+
+def test_two_that_ask_at_once_get_the_same(bank: Bank) -> None:
+    simulator = Simulator('m', document)
+    first, second = (simulator.simulate('films', {'year': 1999}) for _ in range(2))
+    next(first), next(second)
+    said = []
+    for dialogue, reply in ((first, REPLY), (second, '{"response": "other"}')):
+        with pytest.raises(StopIteration) as end:
+            dialogue.send(reply)
+        said.append(end.value.value)
+    assert said == [SAID, SAID]
