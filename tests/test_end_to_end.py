@@ -409,6 +409,10 @@ def test_demo_config_ranks_the_oracles(demo_run: Run) -> None:
     instructed = {'tooleval-teval_v2-easytool', 'tooleval-ultratool_zh-easytool'}
     assert oracle['tooleval-teval_v2-easytool', 'overall'] == '100.00'
     assert 'Documentation against instructions' not in demo_run.said and '_easytool.txt' in demo_run.said
+    (beside,) = demo_run.folder.glob('summary/summary_*_fc.csv')
+    with beside.open(encoding='utf-8') as stream:
+        paired = {row['dataset'] for row in csv.DictReader(stream)}
+    assert paired > {'tooleval-restbench-tmdb', 'tooleval-toolbench-calls_g2', 'tooleval-teval-instruct_v2'}
     restbench = {
         f'tooleval-restbench-{name}{variant}' for name in ('tmdb', 'spotify') for variant in ('', '-fc', '-easytool')
     }
