@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -21,6 +22,7 @@ from opencompass.models import (
 )
 
 from opencompass_tooleval.core.answer import CUT, Answer, as_answer
+from opencompass_tooleval.core.tool_calls import calls_text
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.rendered_tools import render as render_with_tools
@@ -179,9 +181,11 @@ def token_length(model: Any, prompt: Conversation) -> int:
 
 
 def prompt_length(model: Any, prompt: Conversation) -> int:
-    """Tokens of a prompt as the model counts them that refuses it."""
+    """Tokens of a prompt as the model counts them that refuses it; tools as JSON, where no template writes them."""
     if model.is_api:
-        return sum(int(model.get_token_len(message['prompt'])) for message in prompt)
+        tools = json.dumps(prompt.tools.as_request()) if prompt.tools else ''
+        texts = [*(message['prompt'] for message in prompt), *([tools] if tools else ())]
+        return sum(int(model.get_token_len(text)) for text in texts)
     return token_length(model, prompt)
 
 
@@ -296,9 +300,10 @@ def _with_counts(model: Any, prompt: Conversation, answer: Answer) -> Answer:
     usage = answer.usage or Usage()
     if answer.reason or (usage.prompt is not None and usage.completion is not None):
         return answer
-    completion = _encoded_length(model, answer)
+    spoken = str(answer) + calls_text(answer.calls)
+    completion = _encoded_length(model, spoken)
     if completion is None and isinstance(model, base_api.BaseAPIModel):
-        completion = int(model.get_token_len(str(answer)))
+        completion = int(model.get_token_len(spoken))
     if completion is None:
         return answer
     counts = {'prompt': prompt_length(model, prompt), 'completion': completion}

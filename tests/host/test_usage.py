@@ -11,6 +11,8 @@ from mmengine.config import Config, ConfigDict
 from opencompass.models import HuggingFacewithChatTemplate, OpenAISDK
 
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.tool_calls import ToolCall, calls_text
+from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.core.usage_summary import summary_of
 from opencompass_tooleval.host.api_model import ToolEvalOpenAI
@@ -154,3 +156,16 @@ def test_tries_of_what_failed_are_counted(canned_server: ModelServer) -> None:
         'answers': {'all': 1, 'said': 0, 'counted': 0, 'unknown': 1},
         'tries': 3,
     }
+
+
+def test_tools_and_calls_are_counted_where_the_server_says_nothing(tiny_model: Path) -> None:
+    own = ToolEvalOpenAI(path='m', key='none', openai_api_base='http://127.0.0.1:1/v1', tokenizer_path=str(tiny_model))
+    call = ToolCall('search', {'q': 'cats'})
+    plain, offered = make_conversation(), make_conversation()
+    offered.tools = ToolSet([ToolSchema('search', 'finds things', {'type': 'object', 'properties': {}})])
+    own.generate_from_template = lambda *arguments, **options: [Answer('a'), Answer('a', calls=(call,))]
+    without, with_tools = (answer.usage for answer in ask(own, [plain, offered], 6))
+    assert without and with_tools and without.prompt and without.completion
+    tools, calls = json.dumps(offered.tools.as_request()), 'a' + calls_text([call])
+    assert with_tools.prompt == without.prompt + own.get_token_len(tools)
+    assert with_tools.completion == len(own.tokenizer.encode(calls, add_special_tokens=False)) > without.completion

@@ -1,0 +1,34 @@
+# What native function calling gains over calls that are written as text: T-Eval, ToolBench's calls, RestBench and
+# FuncQA, each asked both ways. Copy this file and put your own models in; their class has to offer tools
+# (ToolEvalOpenAI, ToolEvalServed, ToolEvalHFChat, ToolEvalVLLMChat); `tooleval doctor --endpoint` tells.
+from mmengine.config import read_base
+
+with read_base():
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_funcqa_fc_gen import tooleval_funcqa_fc_datasets
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_funcqa_react_gen import tooleval_funcqa_react_datasets
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_tmdb_fc_gen import (
+        tooleval_restbench_tmdb_fc_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_tmdb_gen import (
+        tooleval_restbench_tmdb_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_calls_fc_gen import (
+        tooleval_toolbench_calls_fc_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_calls_gen import (
+        tooleval_toolbench_calls_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v2_fc_gen import tooleval_teval_en_v2_fc_datasets
+    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
+    from opencompass_tooleval.configs.models.tooleval_api import models
+    from opencompass_tooleval.configs.summarizers.tooleval import summarizer
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
+
+_called = [row['name'] for row in tooleval_teval_en_v2_fc_datasets]
+datasets = [
+    *[row for row in tooleval_teval_en_v2_datasets if row['name'] in _called],
+    *tooleval_teval_en_v2_fc_datasets,
+    *[*tooleval_toolbench_calls_datasets, *tooleval_toolbench_calls_fc_datasets],
+    *[*tooleval_restbench_tmdb_datasets, *tooleval_restbench_tmdb_fc_datasets],
+    *[*tooleval_funcqa_react_datasets, *tooleval_funcqa_fc_datasets],
+]
