@@ -140,7 +140,7 @@ def test_nothing_is_said_without_a_variant(tmp_path: Path, capsys: pytest.Captur
 def test_a_variant_alone_is_said(tmp_path: Path) -> None:
     run = Run(tmp_path, datasets=('d-easytool',)).write('d-easytool', [1.0])
     run.summarize()
-    assert 'NOTE d-easytool: the data set without instructions is not part of this run' in run.text
+    assert 'NOTE d-easytool: d is not part of this run' in run.text
     assert run.rows == []
 
 
