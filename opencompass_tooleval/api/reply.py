@@ -22,6 +22,8 @@ _DATA_LINE = re.compile(r'(?:^|[\r\n])data:([^\r\n]*)')
 """Not by str.splitlines, which also splits at U+2028: that may stand inside a JSON string."""
 _STREAM_STARTS = ('data:', 'event:', 'id:', 'retry:', ':')
 _MAX_FINISH = 32
+_LAST_CALLS = 17
+"""A piece of a stream belongs to one of the last 16 calls: servers write one after the other."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ def _load_chunk(content: str) -> Any:
 
 def _of_stream(text: str) -> Reply:
     parts: dict[str, list[str]] = {}
-    calls: dict[Any, dict[str, str]] = {}
+    calls: list[_PiecedCall] = []
     finish, usage, is_whole, has_choice = None, None, False, False
     for chunk in _chunks(text):
         choice = None if chunk is None else _first_choice(chunk)
@@ -162,7 +164,7 @@ def _of_stream(text: str) -> Reply:
     if not has_choice or not (is_whole or finish):
         raise ValueError('the stream ends without finish_reason or [DONE]' if has_choice else 'no choice in the stream')
     message: dict[str, Any] = {name: ''.join(values) for name, values in parts.items()}
-    message['tool_calls'] = [{'id': call.pop('id'), 'function': call} for call in calls.values()]
+    message['tool_calls'] = [call.whole() for call in calls]
     return Reply(message, finish, usage)
 
 
@@ -200,15 +202,58 @@ def _joined(texts: list[Any]) -> str:
     return ''.join(text for text in texts if isinstance(text, str))
 
 
-def _add_calls(calls: dict[Any, dict[str, str]], pieces: Any) -> None:
+@dataclass
+class _PiecedCall:
+    """A call of a stream so far.
+
+    Attributes:
+        index: As its pieces have it; None where they have none.
+        id: Of the call.
+        name: Of the tool.
+        arguments: JSON text, or a value where a piece has it whole.
+    """
+
+    index: Any
+    id: str = ''
+    name: str = ''
+    arguments: Any = ''
+
+    def is_continued_by(self, index: Any, call_id: str, name: str) -> bool:
+        """Whether a piece belongs to this call: some servers send no index, or 0 for every call."""
+        if index != self.index or call_id not in ('', self.id):
+            return False
+        return bool(call_id) or not name or (index is not None and (not self.arguments or name == self.name))
+
+    def add(self, call_id: str, function: Mapping[str, Any]) -> None:
+        """Adds a piece; id and name may come in each of them again."""
+        name, arguments = function.get('name'), function.get('arguments')
+        self.id = self.id or call_id
+        if isinstance(name, str) and name != self.name:
+            self.name += name
+        if isinstance(arguments, str) and isinstance(self.arguments, str):
+            self.arguments += arguments
+        elif isinstance(arguments, Mapping):
+            self.arguments = arguments
+
+    def whole(self) -> dict[str, Any]:
+        """The call as a message has it."""
+        return {'id': self.id, 'function': {'name': self.name, 'arguments': self.arguments}}
+
+
+def _add_calls(calls: list[_PiecedCall], pieces: Any) -> None:
     """Adds the pieces of a chunk to the calls that they continue."""
     for piece in pieces if isinstance(pieces, list) else []:
         function = piece.get('function') if isinstance(piece, Mapping) else None
         if isinstance(function, Mapping):
-            call = calls.setdefault(str(piece.get('index', len(calls))), {'id': '', 'name': '', 'arguments': ''})
-            for name, value in {'id': piece.get('id'), **function}.items():
-                if name in call and isinstance(value, str):
-                    call[name] += value
+            index, (call_id, name) = piece.get('index'), map(_text_or_nothing, (piece.get('id'), function.get('name')))
+            call = next((own for own in calls[:-_LAST_CALLS:-1] if own.is_continued_by(index, call_id, name)), None)
+            if call is None:
+                calls.append(call := _PiecedCall(index))
+            call.add(call_id, function)
+
+
+def _text_or_nothing(value: Any) -> str:
+    return value if isinstance(value, str) else ''
 
 
 def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:

@@ -60,10 +60,14 @@ def whole_number(value: Any) -> int | None:
 
 
 def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
-    """The usage of several answers together; a number that one of them does not say is not known. None for none."""
-    known = [usage for usage in usages if usage is not None]
-    if not known:
+    """The usage of several answers together; a number that one of them does not say is not known.
+
+    None if none of them says anything; one that says nothing was one request, of as many tokens as nobody knows.
+    """
+    rows = list(usages)
+    if not any(rows):
         return None
+    known = [usage or Usage() for usage in rows]
 
     def total(name: str) -> Any:
         values = [getattr(usage, name) for usage in known]

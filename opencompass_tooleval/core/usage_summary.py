@@ -111,7 +111,7 @@ def spending_of(summary: Any, prices: Prices | None = None) -> Spending | None:
         return None
     prompt, completion = totals['prompt'] or 0, totals['completion'] or 0
     cost = _cost(_part(summary, 'cost').get('total'))
-    if cost is None and prices:
+    if cost is None and prices and None not in (totals['prompt'], totals['completion']):
         cost = prices.cost(prompt, completion, totals['cached'])
     return Spending(counts['all'], prompt, completion, cost, counts['counted'], counts['unknown'])
 

@@ -20,7 +20,7 @@ from opencompass_tooleval.core.aggregate import Aggregate, aggregate
 from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.runs import split_runs
-from opencompass_tooleval.core.tool_calls import read_calls
+from opencompass_tooleval.core.tool_calls import calls_text, read_calls
 from opencompass_tooleval.core.trials import Estimate, RightOrWrong, of_trials
 
 _DIGESTS = {'record': 'records_sha256', 'messages': 'prompts_sha256'}
@@ -239,9 +239,10 @@ class ToolEvalEvaluator(BaseEvaluator):
 def _same_answers(columns: Mapping[str, Any]) -> int:
     """Of how many records all trials have the same answer."""
     answers: dict[str, set[str]] = {}
-    told = [columns[name] for name in ('predictions', 'calls') if name in columns]
-    for record_id, *answer in zip(columns['record_id'], *told, strict=True):
-        answers.setdefault(record_id, set()).add(repr(answer))
+    texts = columns['predictions']
+    calls = [calls_text(read_calls(row)) for row in columns['calls']] if 'calls' in columns else [''] * len(texts)
+    for record_id, *answer in zip(columns['record_id'], texts, calls, strict=True):
+        answers.setdefault(record_id, set()).add(repr(answer))  # ids of calls are drawn anew for each answer
     return sum(len(own) == 1 for own in answers.values())
 
 

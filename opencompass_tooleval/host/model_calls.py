@@ -181,10 +181,12 @@ def token_length(model: Any, prompt: Conversation) -> int:
 
 
 def prompt_length(model: Any, prompt: Conversation) -> int:
-    """Tokens of a prompt as the model counts them that refuses it; tools as JSON, where no template writes them."""
+    """Tokens of a prompt as the model counts them that refuses it; of a server's also its tools, and calls in it."""
     if model.is_api:
-        tools = json.dumps(prompt.tools.as_request()) if prompt.tools else ''
-        texts = [*(message['prompt'] for message in prompt), *([tools] if tools else ())]
+        texts = [message['prompt'] for message in prompt]
+        if prompt.tools is not None:
+            texts += filter(None, (calls_text(message.calls) for message in prompt.messages()))
+            texts.append(json.dumps(prompt.tools.as_request(), ensure_ascii=False))
         return sum(int(model.get_token_len(text)) for text in texts)
     return token_length(model, prompt)
 

@@ -158,9 +158,10 @@ class RoundsRunner:
         # Not len(rows): a line that cannot be read leaves rows 0 and 2, and a new row 2 would take the old one's place.
         self._rows = 1 + max(rows, default=-1)
         kept = {
-            (row['key'], row['round'], row['asked']): _kept_answer(row)
+            (row['key'], row['round'], row['asked']): answer
             for row in rows.values()
             if isinstance(row.get('round'), int) and all(isinstance(row.get(name), str) for name in _TEXTS)
+            if (answer := _kept_answer(row)) is not None
         }
         for dialogue in dialogues:
             while dialogue.turn:
@@ -199,9 +200,13 @@ class RoundsRunner:
         self._rows += len(rows)
 
 
-def _kept_answer(row: Mapping[str, Any]) -> Answer:
+def _kept_answer(row: Mapping[str, Any]) -> Answer | None:
+    """The answer of a row of the journal; None where its calls cannot be read, so that it is asked for again."""
     finish = row.get('finish')
-    return with_extras(Answer(row['answer'], None, finish if isinstance(finish, str) else None), row)
+    try:
+        return with_extras(Answer(row['answer'], None, finish if isinstance(finish, str) else None), row)
+    except ValueError:
+        return None
 
 
 def _is_failure(answer: Answer) -> bool:

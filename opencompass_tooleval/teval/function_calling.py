@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from opencompass_tooleval.core.answer import TRUNCATED_REASONING, as_answer, clean, why_unread
 from opencompass_tooleval.core.errors import Fault, naming_record
-from opencompass_tooleval.core.function_calling import BREAKS_SCHEMA, NOT_JSON, OneCall, call_fault, one_call
+from opencompass_tooleval.core.function_calling import BREAKS_SCHEMA, OneCall, one_call
 from opencompass_tooleval.core.messages import TOOL, Message
 from opencompass_tooleval.core.reading import Parsed, parse_enclosed, unread
 from opencompass_tooleval.core.result import INFRA, SampleScore
@@ -222,7 +222,7 @@ def _with_fault(score: SampleScore, one: OneCall, schemas: Mapping[str, Mapping[
         return score
     if one.reason == BREAKS_SCHEMA:  # the data's own gold breaks some: no point is lost by that alone
         return replace(score, reason=one.reason) if score.reason.startswith('args:') else score
-    is_unread = NOT_JSON in (one.reason, call_fault(one.call, schemas))
+    is_unread = not isinstance(one.call.arguments, dict)
     values = {
         metric: 0.0 if metric in _FORMAT_METRICS or (is_unread and metric == 'args') else value
         for metric, value in score.values.items()

@@ -10,6 +10,7 @@ import pytest
 
 from opencompass_tooleval.api.failure import Failure
 from opencompass_tooleval.api.reply import read_reply
+from opencompass_tooleval.core.tool_calls import ToolCall
 
 JSON, EVENTS = 'application/json', 'text/event-stream; charset=utf-8'
 
@@ -168,3 +169,25 @@ def test_an_answer_may_be_empty_where_tools_were_offered() -> None:
     for finish in ('content_filter', 'error'):
         with pytest.raises(Failure):
             read_reply(reply(finish, content=None), JSON, offers_tools=True)
+
+
+@pytest.mark.parametrize(
+    'pieces',
+    [
+        pytest.param([call('a', '{"x": 1}', id='1'), call('a', '{}', id='2')], id='no index'),
+        pytest.param([call('a', '{"x": 1}', id='1', index=None), call('a', '{}', id='2', index=None)], id='null'),
+        pytest.param([call('a', '{"x": 1}', id='1', index=0), call('a', '{}', id='2', index=0)], id='one index'),
+        pytest.param(
+            [call('a', '{"x": ', id='1'), call(None, '1}'), call('a', '{}', id='2')], id='no index, arguments in pieces'
+        ),
+        pytest.param(
+            [call('a', '{"x": ', id='1', index=0), call('a', '1}', id='1', index=0), call('a', '{}', id='2', index=1)],
+            id='id and name in every piece',
+        ),
+        pytest.param([call('a', {'x': 1}, id='1', index=0), call('a', {}, id='2', index=1)], id='objects'),  # type: ignore[arg-type]
+    ],
+)
+def test_calls_of_a_stream_are_kept_apart(pieces: list[dict[str, Any]]) -> None:
+    body = stream(*({'tool_calls': [piece]} for piece in pieces), finish='tool_calls')
+    answer = read_reply(body, EVENTS, offers_tools=True)
+    assert answer.calls == (ToolCall('a', {'x': 1}, '1'), ToolCall('a', {}, '2'))

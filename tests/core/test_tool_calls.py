@@ -115,7 +115,10 @@ def test_usage_of_a_row_is_checked(value: Any, expected: Usage | None) -> None:
 
 
 def test_a_total_knows_what_all_of_its_parts_know() -> None:
-    assert total_usage([Usage(1, 2, 3, seconds=0.5, tries=2), None, Usage(4, 5, counted=True, seconds=1.0)]) == Usage(
-        5, 7, counted=True, seconds=1.5, tries=3
-    )
-    assert total_usage([None]) is None
+    first, second = Usage(1, 2, 3, seconds=0.5, tries=2), Usage(4, 5, counted=True, seconds=1.0)
+    assert total_usage([first, second]) == Usage(5, 7, counted=True, seconds=1.5, tries=3)
+    assert total_usage([None]) is None and total_usage([]) is None
+
+
+def test_a_round_that_says_nothing_is_not_taken_for_one_that_cost_nothing() -> None:
+    assert total_usage([Usage(1, 2, 3, seconds=0.5, tries=2), None]) == Usage(tries=3)

@@ -95,3 +95,8 @@ def test_a_cost_that_is_none_is_left_out() -> None:
     for cost in (float('nan'), 'x', 10**400, -1, True):
         spending = spending_of({'prompt': {'total': 1}, 'cost': {'total': cost}, 'answers': 7})
         assert spending == Spending(0, 1, 0, None, 0, 0)
+
+
+def test_what_is_half_known_has_no_cost() -> None:
+    spending = spending_of(summary_of([Usage(completion=7)], PRICES), PRICES)
+    assert spending == Spending(1, 0, 7, None, 0, 0)

@@ -20,7 +20,7 @@ from opencompass_tooleval.host.api_model import ToolEvalOpenAI
 from opencompass_tooleval.host.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.host.evaluator import ToolEvalCallsEvaluator
 from opencompass_tooleval.host.fixed_models import OracleModel, ReplayModel
-from opencompass_tooleval.host.model_calls import ask
+from opencompass_tooleval.host.model_calls import ask, prompt_length
 from opencompass_tooleval.host.rounds_runner import RoundsRunner
 from opencompass_tooleval.sweep.journal import Journal
 from tests.conftest import ModelServer, start_server
@@ -105,6 +105,37 @@ def test_a_dialogue_answers_calls_and_is_resumed_with_them(server: ModelServer, 
     again = RoundsRunner(make_model(server), journal, 64).run({'r': talk()})['r']
     assert (again.value, again.turns, again.usages) == (first.value, first.turns, first.usages)
     assert server.stats()['requests'] == asked
+
+
+def test_a_kept_answer_whose_calls_cannot_be_read_is_asked_for_again(server: ModelServer, tmp_path: Path) -> None:
+    journal = Journal(tmp_path / 'journal.jsonl')
+    first = RoundsRunner(make_model(server), journal, 64).run({'r': talk()})['r']
+    rows = journal.restore()
+    journal.remove()
+    journal.append({index: {**kept, 'calls': 'damaged'} if 'calls' in kept else kept for index, kept in rows.items()})
+    assert RoundsRunner(make_model(server), journal, 64).run({'r': talk()})['r'].value == first.value
+
+
+def test_calls_and_tools_are_counted_where_the_server_says_nothing(server: ModelServer) -> None:
+    model = make_model(server)
+    calls = (ToolCall('Weather.of', {'city': 'Rome or Paris'}),)
+    model.generate_from_template = lambda *arguments, **options: [Answer('', calls=calls)]
+    (answer,) = ask(model, [prompt()], 6)
+    assert answer.usage is not None and answer.usage.counted and answer.usage.completion
+    assert answer.usage.completion >= 4
+    bare = prompt()
+    bare.tools = None
+    assert answer.usage.prompt is not None and answer.usage.prompt > prompt_length(model, bare) > 3
+
+
+def test_trials_that_call_the_same_have_the_same_answer() -> None:
+    calls = [calls_payload([ToolCall('a', {'x': 1}, call_id)]) for call_id in ('id1', 'id2')]
+    rows = Dataset.from_list([{'record_id': '0'}] * 2)
+    columns = {'predictions': ['', ''], 'references': ['0', '0'], 'record_id': ['0', '0'], 'infra': [None, None]}
+    result = _CountsCalls().evaluate(1, 2, rows, **columns, calls=calls)
+    assert result['trials']['same_answers'] == 1
+    calls[1][0]['arguments'] = {'x': 2}
+    assert _CountsCalls().evaluate(1, 2, rows, **columns, calls=calls)['trials']['same_answers'] == 0
 
 
 def test_the_oracle_calls_and_a_damaged_one_calls_otherwise() -> None:

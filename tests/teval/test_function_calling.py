@@ -130,6 +130,9 @@ def test_arguments_that_are_no_json_are_not_right_where_none_are_asked_for() -> 
     answers = [Answer('', calls=(ToolCall('FinishAction', arguments),)) for arguments in ({}, 'none')]
     right, wrong = score_native_answers([record] * 2, answers, Protocol('v2'), ExactSimilarity())
     assert (right.values['args'], wrong.values['args'], wrong.reason) == (1.0, 0.0, 'call:not_json')
+    unknown = Answer('', calls=(ToolCall('Finish', 'none'),))
+    (wrong,) = score_native_answers([record], [unknown], Protocol('v2'), ExactSimilarity())
+    assert (wrong.values['args'], wrong.reason) == (0.0, 'call:unknown_name')
 
 
 def test_other_subsets_ask_for_no_calls() -> None:
