@@ -47,12 +47,12 @@ def _descendants() -> list[int]:
             state, parent = stat.read_text(encoding='utf-8', errors='replace').rpartition(')')[2].split()[:2]
             if state not in 'ZX':
                 parents[int(stat.parent.name)] = int(parent)
-    found: list[int] = []
+    descendants: list[int] = []
     level = {os.getpid()}
     while level:
         level = {process for process, parent in parents.items() if parent in level}
-        found += level
-    return found
+        descendants += level
+    return descendants
 
 
 class Guard:

@@ -53,7 +53,7 @@ def _is_call_in_text(text: str) -> bool:
     return any(mark in shown for mark in _MARKS) or (f'"{_NAME}"' in shown and '"name"' in shown)
 
 
-def _found(what: str, reply: RawReply) -> Finding | None:
+def _finding_of_call(what: str, reply: RawReply) -> Finding | None:
     """What calls, or a call as text, say; None if there is neither."""
     if reply.functions:
         faults = list(filter(None, map(_fault_of, reply.functions)))
@@ -77,9 +77,9 @@ def check_forced(probed: Probed) -> Iterator[Finding]:
             raise
         yield Finding(Level.UNKNOWN, what, f'refused: {failure.words}')
         return
-    found = _found(what, reply)
-    probed.calls_if_forced = found is not None and found.level is Level.OK
-    yield found or Finding(Level.UNKNOWN, what, 'tool_choice is not kept to: no call came')
+    finding = _finding_of_call(what, reply)
+    probed.calls_if_forced = finding is not None and finding.level is Level.OK
+    yield finding or Finding(Level.UNKNOWN, what, 'tool_choice is not kept to: no call came')
 
 
 def check_auto(probed: Probed) -> Iterator[Finding]:
@@ -98,9 +98,9 @@ def check_auto(probed: Probed) -> Iterator[Finding]:
             yield Finding(Level.FAULT, what, f'tools are refused: {other.words}; {_PARSER}')
             return
         yield Finding(Level.UNKNOWN, 'tool_choice', "'auto' is refused; leave tool_choice out")
-    found = _found(what, reply)
-    if found:
-        yield found
+    finding = _finding_of_call(what, reply)
+    if finding:
+        yield finding
     elif probed.is_dropped(reply, _QUESTION):
         says = 'the chat template leaves tools out: take the data sets with tools in the prompt'
         yield Finding(Level.FAULT, what, says)
@@ -123,11 +123,11 @@ def check_several(probed: Probed) -> Iterator[Finding]:
         yield Finding(Level.UNKNOWN, what, f'refused: {failure.words}')
         return
     count = len(reply.functions)
-    found = _found(what, reply)
-    if count > 1 and found and found.level is Level.OK:
+    finding = _finding_of_call(what, reply)
+    if count > 1 and finding and finding.level is Level.OK:
         yield Finding(Level.OK, what, f'{count} come in one answer')
-    elif found and found.level is not Level.OK:
-        yield found
+    elif finding and finding.level is not Level.OK:
+        yield finding
     else:
         says = 'one came for two cities' if count else 'none came'
         yield Finding(Level.UNKNOWN, what, says)

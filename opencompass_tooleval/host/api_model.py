@@ -205,10 +205,10 @@ class ToolEvalOpenAI(OpenAISDK):
         """What a request says of tools."""
         if not tools.tools:
             return {}  # servers refuse an empty list
-        said: dict[str, Any] = {'tools': tools.as_request(), 'tool_choice': self._tool_choice}
+        offered: dict[str, Any] = {'tools': tools.as_request(), 'tool_choice': self._tool_choice}
         if tools.parallel is not None and self._says_parallel:
-            said['parallel_tool_calls'] = tools.parallel
-        return said
+            offered['parallel_tool_calls'] = tools.parallel
+        return offered
 
     def _try_until_answered(self, request: dict[str, Any], stop: threading.Event) -> Answer | None:
         """Returns the answer, one with a reason, or None if the task ends."""

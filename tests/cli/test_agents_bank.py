@@ -31,10 +31,10 @@ def test_coverage_of_gold_calls(tooleval: Command, bank: Path) -> None:
     data = DEMO / 'EN' / 'plan_json_v2.json'
     result = json.loads(tooleval('agents', 'bank', 'stats', bank, '--data', data, '--json', '-').out)
     assert result['calls'] == 42 and result['tasks'] == 4 and sum(result['apis'].values()) == 42
-    found = result['coverage']
-    assert (found['tasks'], found['calls']) == (4, 13)
-    assert sum(found['by_source'].values()) == 13
-    assert found['by_source'] == {**dict.fromkeys(found['by_source'], 0), 'exact': 10, 'error': 3}
+    coverage = result['coverage']
+    assert (coverage['tasks'], coverage['calls']) == (4, 13)
+    assert sum(coverage['by_source'].values()) == 13
+    assert coverage['by_source'] == {**dict.fromkeys(coverage['by_source'], 0), 'exact': 10, 'error': 3}
     shown = tooleval('agents', 'bank', 'stats', bank, '--data', data).out
     assert '13 gold calls of 4 tasks' in shown
 
@@ -59,10 +59,10 @@ def test_what_of_published_gold_calls_is_answered(tooleval: Command, tmp_path: P
     assert tooleval('agents', 'bank', 'build', '--from', REVIEW, '--out', tmp_path / 'bank').code == 0
     data = DATA / 'teval' / 'EN' / 'plan_json_v1.json'
     result = json.loads(tooleval('agents', 'bank', 'stats', tmp_path / 'bank', '--data', data, '--json', '-').out)
-    found = result['coverage']
+    coverage = result['coverage']
     assert result['errors'] == {'unable': 132, 'input': 86, 'internal': 37, 'irrelevant': 25}
-    assert (found['tasks'], found['calls']) == (553, 2660)
-    assert found['by_source'] == {
+    assert (coverage['tasks'], coverage['calls']) == (553, 2660)
+    assert coverage['by_source'] == {
         'exact': 239,
         'elsewhere': 633,
         'nearest': 99,
@@ -71,9 +71,9 @@ def test_what_of_published_gold_calls_is_answered(tooleval: Command, tmp_path: P
         'error': 1038,
     }
     stateful = ('Email', 'FileOperation', 'PPT', 'ReserveMeeting')
-    assert sum(sum(found['by_tool'][tool].values()) for tool in stateful) == 699
-    assert sum(found['by_tool']['TimeTool'].values()) == 803 - 699
-    assert not any(found['by_tool'][tool]['error'] for tool in (*stateful, 'TimeTool'))
+    assert sum(sum(coverage['by_tool'][tool].values()) for tool in stateful) == 699
+    assert sum(coverage['by_tool']['TimeTool'].values()) == 803 - 699
+    assert not any(coverage['by_tool'][tool]['error'] for tool in (*stateful, 'TimeTool'))
 
 
 def test_a_group_of_one_command_is_a_group(tooleval: Command, tmp_path: Path) -> None:

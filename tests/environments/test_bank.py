@@ -72,10 +72,10 @@ def test_what_cannot_be_compared_is_left_out_and_counted(tmp_path: Path) -> None
 
 
 def test_threads_share_it(bank: Bank) -> None:
-    found: list[int] = []
+    counts: list[int] = []
     threads = [
         threading.Thread(
-            target=lambda: found.extend(len(bank.recorded_for('1', 'search', key({'q': 'a'}))) for _ in range(100))
+            target=lambda: counts.extend(len(bank.recorded_for('1', 'search', key({'q': 'a'}))) for _ in range(100))
         )
         for _ in range(8)
     ]
@@ -83,7 +83,7 @@ def test_threads_share_it(bank: Bank) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [2] * 800
+    assert counts == [2] * 800
 
 
 def test_a_bank_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
