@@ -79,7 +79,7 @@ class Conversation(PromptList):
         return {**requested, 'tool_call_id': message.call_id} if message.call_id else requested
 
     def _requested_call(self, call: ToolCall) -> dict[str, str]:
-        arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+        arguments = call.arguments if isinstance(call.arguments, str) else _arguments_text(call.arguments)
         return {'name': self.tools.sent_name(call.name) if self.tools else call.name, 'arguments': arguments}
 
     def own_calls(self, answer: Answer) -> Answer:
@@ -87,6 +87,11 @@ class Conversation(PromptList):
         if self.tools is None or not answer.calls:
             return answer
         return answer.changed(calls=tuple(replace(call, name=self.tools.own_name(call.name)) for call in answer.calls))
+
+
+def _arguments_text(arguments: Any) -> str:
+    """JSON with letters of any script as they are: some servers show models this very text."""
+    return json.dumps(arguments, ensure_ascii=False).encode('utf-8', 'replace').decode('utf-8')
 
 
 @ICL_PROMPT_TEMPLATES.register_module()

@@ -21,6 +21,8 @@ from opencompass.utils import (
 
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.prices import read_prices
+from opencompass_tooleval.core.tool_set import ToolSet
+from opencompass_tooleval.host.conversation import TOOLS
 from opencompass_tooleval.host.model_config import PRICES
 from opencompass_tooleval.sweep.earlier_usage import EarlierUsage, earlier_usage
 from opencompass_tooleval.sweep.prompt_tokens import choose_counter
@@ -87,8 +89,18 @@ def _texts(rows: Any) -> list[str]:
     if 'messages' not in rows.column_names:
         return []
     step = max(1, len(rows) // _SAMPLED)
-    spread = (json.loads(messages) for messages in rows['messages'][::step])
-    return ['\n'.join(message['content'] for message in messages) for messages in spread]
+    spread = [json.loads(messages) for messages in rows['messages'][::step]]
+    tools = rows[TOOLS][::step] if TOOLS in rows.column_names else [None] * len(spread)
+    return [
+        '\n'.join([*(message['content'] for message in messages), *_offered(offered)])
+        for messages, offered in zip(spread, tools, strict=True)
+    ]
+
+
+def _offered(tools: str | None) -> list[str]:
+    """Tools that are offered natively, as JSON each: they are part of the prompt."""
+    offered = ToolSet.of_text(tools).as_request() if tools else []
+    return [json.dumps(tool, ensure_ascii=False) for tool in offered]
 
 
 @contextmanager

@@ -161,6 +161,12 @@ def test_a_model_that_cannot_offer_tools_is_refused() -> None:
         ask(Bare(), [prompt()], 64)
 
 
+def test_a_request_has_letters_of_any_script_as_they_are() -> None:
+    call = ToolCall('Weather.of', {'城市': '罗马', 'half': '\ud83d'}, '1')
+    (sent,) = Conversation.of([Message('assistant', '', (call,))], row()).as_request()
+    assert sent['tool_calls'][0]['function']['arguments'] == '{"城市": "罗马", "half": "?"}'
+
+
 def test_tools_are_part_of_what_was_asked() -> None:
     template = ToolEvalConversationTemplate()
     rows = Dataset.from_list([row(), row(tools=ToolSet([]).to_text())])

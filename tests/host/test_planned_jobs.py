@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from mmengine.config import Config
 from opencompass.registry import PARTITIONERS
+from opencompass.utils import build_dataset_from_cfg
 
+from opencompass_tooleval.core.tool_set import ToolSet
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.core.usage_summary import summary_of
 from opencompass_tooleval.host.planned_jobs import ModelPlan, make_plan
@@ -58,6 +60,17 @@ def test_what_answers_will_cost(tmp_path: Path) -> None:
     assert later.answers_by == 'data sets: 2 as long as those of quick, slow'
     assert questions * 1000 < later.prompt_tokens < questions * 1000 + first.prompt_tokens
     assert later.cost == pytest.approx((2 * later.prompt_tokens + 8 * later.answer_tokens) / 1e6)
+
+
+def test_tools_that_are_offered_are_part_of_the_prompt(tmp_path: Path) -> None:
+    config = tmp_path / 'mine.py'
+    (abbr,) = wanted = ['tooleval-teval-instruct_v2-fc']
+    config.write_text(CONFIG.replace("['tooleval-teval-review_str_v2', 'tooleval-teval-retrieve_str_v2']", str(wanted)))
+    (dataset,) = (row for row in Config.fromfile(config, format_python_code=False)['datasets'] if row['abbr'] == abbr)
+    rows = build_dataset_from_cfg(dataset).test
+    tools = sum(len(ToolSet.of_text(text).tools) for text in rows['tools'])
+    words = sum(len(message['content'].split()) for text in rows['messages'] for message in json.loads(text))
+    assert plan_of(config, tmp_path / 'run').prompt_tokens > 2 * words + 40 * tools
 
 
 def test_a_data_set_is_done_when_all_its_parts_are(tmp_path: Path) -> None:

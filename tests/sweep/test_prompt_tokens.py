@@ -75,3 +75,16 @@ def test_a_models_own_tokenizer(tiny_model: Path, tmp_path: Path) -> None:
     expected = [len(own(text, add_special_tokens=False)['input_ids']) for text in texts]
     assert counter.count(texts) == expected
     assert count_prompts([predictions(tmp_path, *texts)], counter) == sum(expected) / 2
+
+
+def test_tools_and_calls_are_counted_as_templates_write_them(tmp_path: Path) -> None:
+    calls = [{'role': 'assistant', 'content': None, 'tool_calls': [{'arguments': '{"城市": "罗马"}'}]}]
+    file = predictions(tmp_path, calls)
+    rows = json.loads(file.read_text(encoding='utf-8'))
+    rows['0']['tools'] = [{'description': '查询天气'}]
+    file.write_text(json.dumps(rows), encoding='utf-8')
+    texts = [
+        json.dumps(calls[0]['tool_calls'], ensure_ascii=False),
+        json.dumps(rows['0']['tools'][0], ensure_ascii=False),
+    ]
+    assert count_prompts([file], choose_counter([])) == sum(estimate_tokens(texts))
