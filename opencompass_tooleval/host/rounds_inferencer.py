@@ -75,7 +75,8 @@ class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
         outcomes = runner.run({key: self.dialogues(row) for index, (key, row) in rows if index not in kept})
         parsed = self.model.parse_template(list(questions.prompts), mode='gen')
         answers = {
-            key: as_answer(outcome.value or '').changed(
+            # Not `value or ''`: an answer of nothing but calls is an empty text, too.
+            key: as_answer('' if outcome.value is None else outcome.value).changed(
                 reason=outcome.infra, finish=outcome.finish, usage=total_usage(outcome.usages)
             )
             for key, outcome in outcomes.items()

@@ -14,6 +14,7 @@ from opencompass.openicl.icl_retriever import ZeroRetriever
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.rounds import Rounds, Turn
+from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.host.inferencer import InfraFailureError
 from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
@@ -174,6 +175,21 @@ def test_several_runs_of_a_data_set_are_dialogues_of_their_own(tmp_path: Path) -
     assert [len(batch) for batch in run.model.asked] == [16, 12, 8, 4]
     assert [row['prediction'] for row in rows] == [expected(index) for index in range(8)] * 2
     assert [row['record_id'] for row in rows] == [f'r{index}' for index in range(8)] * 2
+
+
+class Silent:
+    """Dialogues of one round that end in a call and no text."""
+
+    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+        """Begins one."""
+        yield Turn((Message('user', row['record']),), '')
+        return Answer('', calls=(ToolCall('search', {'row': row['record_id']}),))
+
+
+def test_calls_are_kept_where_nothing_is_said_beside_them(tmp_path: Path) -> None:
+    rows = Run(tmp_path, dialogues={'type': Silent}).go()
+    assert [row['prediction'] for row in rows] == [''] * 8
+    assert [row['calls'][0]['arguments'] for row in rows] == [{'row': f'r{index}'} for index in range(8)]
 
 
 def test_dialogues_are_named_by_class_or_by_text(tmp_path: Path) -> None:
