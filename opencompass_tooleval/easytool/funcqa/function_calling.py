@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from opencompass_tooleval.core.answer import Answer, as_answer, strip_reasoning
+from opencompass_tooleval.core.function_calling import METHOD
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.core.tool_calls import ToolCall, calls_text, write_answer
@@ -15,8 +16,6 @@ from opencompass_tooleval.easytool.funcqa.prompts import FUNCTION_CALLING
 from opencompass_tooleval.easytool.funcqa.react_prompts import CALLING_FORMS
 from opencompass_tooleval.easytool.funcqa.records import Record
 from opencompass_tooleval.easytool.funcqa.trajectory import Trajectory
-
-METHOD = 'function_calling'
 
 PARAMETERS = {
     'type': 'object',

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from opencompass_tooleval.core.function_calling import METHOD
 from opencompass_tooleval.core.rounds import Rounds
 from opencompass_tooleval.easytool.funcqa import prompts
 from opencompass_tooleval.easytool.funcqa.dialogue import Options, Talk, gold_answer
 from opencompass_tooleval.easytool.funcqa.easytool_method import easytool
-from opencompass_tooleval.easytool.funcqa.function_calling import METHOD, function_calling
+from opencompass_tooleval.easytool.funcqa.function_calling import function_calling
 from opencompass_tooleval.easytool.funcqa.records import Record
 from opencompass_tooleval.easytool.funcqa.trajectory import Trajectory
 
