@@ -40,7 +40,8 @@ DEMO_CONFIG = """
 from mmengine.config import read_base
 
 with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, models, summarizer
+    from opencompass_tooleval.configs.eval_demo import datasets, models
+    from opencompass_tooleval.configs.summarizers.tooleval_easytool import summarizer
     from opencompass_tooleval.configs.tooleval_WHERE import eval, infer
 
 wanted = ['tooleval-teval-review_str_v2', 'tooleval-ultratool-tool_selection_zh']

@@ -130,12 +130,14 @@ def test_an_element_cancelled_from_outside(testbed: Testbed, aside: ThreadPoolEx
 def test_cancelled_while_it_waits(
     testbed: Testbed, aside: ThreadPoolExecutor, tmp_path: Path, said: pytest.LogCaptureFixture
 ) -> None:
-    future = aside.submit(runner(max_num_workers=1).launch, shell_tasks(tmp_path, ['sleep 8', 'sleep 60']))
+    tasks = shell_tasks(tmp_path, [f'until [ -e {tmp_path}/go ]; do sleep 1; done', 'sleep 60'])
+    future = aside.submit(runner(max_num_workers=1).launch, tasks)
     queue = testbed.wait_for('RUNNING', 'PENDING')
     while 'tasks wait in the queue: JobArrayTaskLimit' not in said.messages:
         assert not future.done()
         time.sleep(0.1)
     testbed.tell('scancel', queue[0].split('_')[0] + '_1')
+    (tmp_path / 'go').touch()
     assert codes(future.result()) == [0, -1]
 
 
