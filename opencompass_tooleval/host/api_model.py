@@ -220,10 +220,9 @@ class ToolEvalOpenAI(OpenAISDK):
                 self.outage.wait(stop)
                 if stop.is_set():
                     break
-                started = time.monotonic()
-                answer = self._try(request)
+                answer, seconds = self._try(request)
                 self.outage.reached()
-                return _timed(answer, time.monotonic() - started, tries + 1)
+                return _timed(answer, seconds, tries + 1)
             except Failure as failure:
                 last = failure
             if last.ends:
@@ -253,8 +252,10 @@ class ToolEvalOpenAI(OpenAISDK):
         """Waits until another request may start."""
         self._pace.wait()
 
-    def _try(self, request: dict[str, Any]) -> Answer:
+    def _try(self, request: dict[str, Any]) -> tuple[Answer, float]:
+        """Asks once; returns the answer and how many seconds it took, the wait for its turn aside."""
         self.acquire()
+        started = time.monotonic()
         try:
             exchange = self._client.chat.completions.with_raw_response.create(**request)
             response: httpx.Response = run_within(exchange, self.timeout).http_response
@@ -270,7 +271,8 @@ class ToolEvalOpenAI(OpenAISDK):
             raise Failure('infra:bad_request', _words_of(error), again=False) from None
         finally:
             self.release()
-        return read_reply(response.content, response.headers.get('content-type', ''), 'tools' in request)
+        seconds = time.monotonic() - started
+        return read_reply(response.content, response.headers.get('content-type', ''), 'tools' in request), seconds
 
 
 def _timed(answer: Answer, seconds: float, tries: int) -> Answer:

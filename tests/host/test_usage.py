@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from opencompass_tooleval.core.tool_calls import ToolCall, calls_text
 from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.core.usage_summary import summary_of
+from opencompass_tooleval.host import api_model
 from opencompass_tooleval.host.api_model import ToolEvalOpenAI
 from opencompass_tooleval.host.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.host.fixed_models import OracleModel
@@ -169,3 +171,18 @@ def test_tools_and_calls_are_counted_where_the_server_says_nothing(tiny_model: P
     tools, calls = json.dumps(offered.tools.as_request()), 'a' + calls_text([call])
     assert with_tools.prompt == without.prompt + own.get_token_len(tools)
     assert with_tools.completion == len(own.tokenizer.encode(calls, add_special_tokens=False)) > without.completion
+
+
+def test_seconds_are_those_of_the_exchange_without_the_wait_for_its_turn(
+    canned_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+
+    def wait_for_a_turn() -> None:
+        clock[0] += 1000
+
+    model = ToolEvalOpenAI(path='tiny', key='right', openai_api_base=canned_server.url, max_seq_len=8192, retry=0)
+    monkeypatch.setattr(model, 'acquire', wait_for_a_turn)
+    monkeypatch.setattr(api_model, 'time', SimpleNamespace(monotonic=lambda: clock[0]))
+    (answer,) = ask(model, [make_conversation()], 6)
+    assert answer.usage is not None and answer.usage.seconds == 0.0
