@@ -84,6 +84,11 @@ class Spending:
     counted: int
     unknown: int
 
+    @property
+    def with_tokens(self) -> int:
+        """Of how many answers the tokens are known."""
+        return self.answers - self.unknown
+
     def __add__(self, other: Spending) -> Spending:
         costs = [cost for cost in (self.cost, other.cost) if cost is not None]
         return Spending(

@@ -125,6 +125,6 @@ def read_simulated(reply: str) -> str | None:
     value = parse_enclosed(str(clean(reply)), '{', '}').value
     if not isinstance(value, dict) or 'response' not in value:
         return None
-    said = {'error': bounded_text(value.get('error'), MAX_CHARS // 4), 'response': to_jsonable(value['response'])}
-    text = json.dumps(said, ensure_ascii=False)
+    response = {'error': bounded_text(value.get('error'), MAX_CHARS // 4), 'response': to_jsonable(value['response'])}
+    text = json.dumps(response, ensure_ascii=False)
     return text if len(text) <= MAX_CHARS else None

@@ -71,7 +71,7 @@ class Conversation(PromptList):
     def _requested(self, message: Message) -> dict[str, Any]:
         requested: dict[str, Any] = {'role': message.role, 'content': message.content}
         if message.calls:
-            # vLLM's templates take '' for a message of its own; OpenAI and all engines take null beside calls.
+            # OpenAI's own form: null beside calls where nothing was said.
             requested['content'] = message.content or None
             requested['tool_calls'] = [
                 {'id': call.id, 'type': 'function', 'function': self._requested_call(call)} for call in message.calls

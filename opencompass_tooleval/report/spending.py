@@ -48,7 +48,7 @@ def _prices(run: WorkDir) -> dict[str, Prices]:
 def _known(entry: Scored, estimated: Spent | None, prices: Prices | None) -> Spent:
     base = estimated or Spent(None, None, None)
     spending = spending_of(entry.part('usage'), prices)
-    known = spending.answers - spending.unknown if spending else 0
+    known = spending.with_tokens if spending else 0
     if spending is None or known <= 0:
         return base
     cost = None if spending.cost is None else spending.cost / known

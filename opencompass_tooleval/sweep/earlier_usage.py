@@ -45,9 +45,9 @@ def earlier_usage(run: Path, datasets: Collection[str]) -> dict[str, EarlierUsag
             spending = spending_of((work.result(model, dataset) or {}).get('usage'))
         except DataError:
             continue  # a damaged result says nothing
-        known = spending.answers - spending.unknown if spending else 0
-        if spending and known > 0:
-            means.setdefault(dataset, {})[model] = spending.prompt / known, spending.completion / known
+        count = spending.with_tokens if spending else 0
+        if spending and count > 0:
+            means.setdefault(dataset, {})[model] = spending.prompt / count, spending.completion / count
     earlier = {}
     for dataset, own in means.items():
         prompt, completion = (sum(part) / len(own) for part in zip(*own.values(), strict=True))

@@ -213,10 +213,10 @@ def score_native_answers(
     plain = [record.record for record in records]
     readings = [_read(record, answer, one) for record, answer, one in zip(plain, answers, ones, strict=True)]
     scores = score_readings(plain, [''] * len(plain), readings, protocol, similarity, progress)
-    return [_with_fault(score, one, record.schemas) for score, one, record in zip(scores, ones, records, strict=True)]
+    return [_with_fault(score, one) for score, one in zip(scores, ones, strict=True)]
 
 
-def _with_fault(score: SampleScore, one: OneCall, schemas: Mapping[str, Mapping[str, Any]]) -> SampleScore:
+def _with_fault(score: SampleScore, one: OneCall) -> SampleScore:
     """The score of the first call, where more is wrong with the answer than its parts."""
     if one.call is None or not one.reason:
         return score
