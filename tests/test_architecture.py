@@ -63,7 +63,8 @@ LAYERS = {
     **dict.fromkeys(ROOMS, BENCHMARK_LAYER),
     'configs': 6,
     'environments': 6,
-    'cli': 7,
+    'agents': 7,
+    'cli': 8,
 }
 """Who may import whom: only what is lower. Benchmarks among each other: see `REWRITING`."""
 

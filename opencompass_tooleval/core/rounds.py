@@ -31,11 +31,16 @@ class Turn:
         gold: What a perfect model would say, for the oracle model only; with ``tools`` as
             :func:`~opencompass_tooleval.core.tool_calls.write_answer` has it.
         tools: What it may call natively; None for nothing.
+        model: Whom to ask: ``''`` for the model under test, else another's name, such as ``simulator``.
+        may_be_too_long: Whether a refusal for length (an answer with the reason ``infra:truncated``) is given to the
+            dialogue, which then asks for less; otherwise it ends the dialogue as any failure does.
     """
 
     messages: tuple[Message, ...]
     gold: str = ''
     tools: ToolSet | None = None
+    model: str = ''
+    may_be_too_long: bool = False
 
 
 Rounds = Generator[Turn, str, T]

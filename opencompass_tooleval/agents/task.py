@@ -1,0 +1,62 @@
+"""What an agent is to do: a request, the tools that it may call, and, where somebody knows them, the right calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from opencompass_tooleval.core.tool_set import ToolSchema
+
+
+@dataclass(frozen=True)
+class GoldCall:
+    """A call that a perfect agent makes."""
+
+    name: str
+    arguments: Any
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task.
+
+    Attributes:
+        id: As recordings of the task have it: T-Eval's ``query_0_1``, ToolBench's query id.
+        subset: Row of the table of subsets.
+        query: The request.
+        tools: What may be called, under the names that the environment knows, without what ends the task.
+        gold: The calls of a perfect agent in order, without the finish; None where nobody knows them.
+        documents: Tool -> its documentation as JSON values, where there is more than its schema: for text prompts and
+            for the simulator.
+    """
+
+    id: str
+    subset: str
+    query: str
+    tools: tuple[ToolSchema, ...]
+    gold: tuple[GoldCall, ...] | None = None
+    documents: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def schemas(self) -> dict[str, Mapping[str, Any]]:
+        """Tool -> JSON Schema of its arguments, as the environment takes it."""
+        return {tool.name: tool.parameters for tool in self.tools}
+
+    def to_payload(self) -> str:
+        """The task as JSON text; :func:`parse_task` gives it back."""
+        return json.dumps(asdict(self))
+
+
+def parse_task(payload: str) -> Task:
+    """Reads :meth:`Task.to_payload`."""
+    raw = json.loads(payload)
+    gold = raw.pop('gold')
+    return Task(
+        **{
+            **raw,
+            'tools': tuple(ToolSchema(**tool) for tool in raw['tools']),
+            'gold': None if gold is None else tuple(GoldCall(**call) for call in gold),
+        }
+    )

@@ -1,0 +1,52 @@
+"""Trajectories and tasks as text."""
+
+import json
+
+import pytest
+
+from opencompass_tooleval.agents.task import GoldCall, Task, parse_task
+from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory, parse_trajectory
+from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.environments.observation import ERROR, EXACT, UNKNOWN_TOOL
+
+SEARCH = ToolSchema('Map.search', 'Finds a place.', {'type': 'object', 'properties': {'name': {'type': 'string'}}})
+FOUND = AnsweredCall('Map.search', {'name': 'Delft'}, 'It is in Holland.', EXACT, '', 17)
+LOST = AnsweredCall('Map.find', 'Delft', 'There is no such tool.', ERROR, UNKNOWN_TOOL)
+FINISH = AnsweredCall('Finish', {'return_type': 'give_answer'}, '')
+STEPS = (Step('look', (LOST,)), Step('again', (FOUND,)), Step('done', (FINISH,), parent=1))
+DONE = Trajectory('dfsdt', STEPS, 'Holland', path=(1, 2), settings={'most_nodes': 3})
+
+
+def test_trajectory_comes_back_from_its_text():
+    assert parse_trajectory(DONE.to_json()) == DONE
+
+
+def test_calls_are_those_of_tools():
+    assert DONE.calls == (LOST, FOUND)
+    assert DONE.path_calls == (FOUND,)
+    assert DONE.sources == {'exact': 1, 'elsewhere': 0, 'nearest': 0, 'function': 0, 'simulated': 0, 'error': 1}
+
+
+@pytest.mark.parametrize(
+    'damage',
+    [
+        lambda raw: raw.update(path=[3]),
+        lambda raw: raw.update(steps=5),
+        lambda raw: raw.update(final_answer=None),
+        lambda raw: raw.update(unknown=1),
+        lambda raw: raw['steps'][0].update(parent=0),
+        lambda raw: raw['steps'][0]['calls'][0].update(source='guess'),
+    ],
+)
+def test_what_is_no_trajectory_is_refused(damage):
+    raw = json.loads(DONE.to_json())
+    damage(raw)
+    with pytest.raises(ValueError, match='no trajectory'):
+        parse_trajectory(json.dumps(raw))
+
+
+@pytest.mark.parametrize('gold', [None, (), (GoldCall('Map.search', {'name': 'Delft'}),)])
+def test_task_comes_back_from_its_text(gold):
+    task = Task('query_0_1', 'teval', 'Where is Delft?', (SEARCH,), gold, {'Map.search': {'name': 'Map.search'}})
+    assert parse_task(task.to_payload()) == task
+    assert task.schemas == {'Map.search': SEARCH.parameters}
