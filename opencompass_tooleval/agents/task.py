@@ -30,6 +30,10 @@ class Task:
         gold: The calls of a perfect agent in order, without the finish; None where nobody knows them.
         documents: Tool -> its documentation as JSON values, where there is more than its schema: for text prompts and
             for the simulator.
+        relevant: The tools that are needed, where somebody knows them but not the calls (ToolBench).
+        instructions: Tool -> its EasyTool guideline, which the model sees in place of the documentation: ``tool_name``,
+            ``tool_description``, ``name``, ``description``, ``required_parameters``, ``optional_parameters`` and, where
+            there is one, ``Example``. Empty without instructions. ``tools`` are described by them already.
     """
 
     id: str
@@ -38,6 +42,13 @@ class Task:
     tools: tuple[ToolSchema, ...]
     gold: tuple[GoldCall, ...] | None = None
     documents: Mapping[str, Any] = field(default_factory=dict)
+    relevant: tuple[str, ...] = ()
+    instructions: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> Mapping[str, Any]:
+        """Tool -> what a text prompt shows of it: instructions, or the documentation."""
+        return self.instructions or self.documents
 
     @property
     def schemas(self) -> dict[str, Mapping[str, Any]]:
@@ -58,5 +69,6 @@ def parse_task(payload: str) -> Task:
             **raw,
             'tools': tuple(ToolSchema(**tool) for tool in raw['tools']),
             'gold': None if gold is None else tuple(GoldCall(**call) for call in gold),
+            'relevant': tuple(raw.get('relevant', ())),
         }
     )

@@ -1,6 +1,7 @@
 """Trajectories and tasks as text."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -47,6 +48,11 @@ def test_what_is_no_trajectory_is_refused(damage):
 
 @pytest.mark.parametrize('gold', [None, (), (GoldCall('Map.search', {'name': 'Delft'}),)])
 def test_task_comes_back_from_its_text(gold):
-    task = Task('query_0_1', 'teval', 'Where is Delft?', (SEARCH,), gold, {'Map.search': {'name': 'Map.search'}})
+    documents, guidelines = {'Map.search': {'name': 'Map.search'}}, {'Map.search': {'name': 'search'}}
+    task = Task('query_0_1', 'teval', 'Where is Delft?', (SEARCH,), gold, documents, ('Map.search',))
     assert parse_task(task.to_payload()) == task
     assert task.schemas == {'Map.search': SEARCH.parameters}
+    assert task.shown == documents
+    instructed = replace(task, instructions=guidelines)
+    assert parse_task(instructed.to_payload()) == instructed
+    assert instructed.shown == guidelines
