@@ -189,6 +189,24 @@ METRICS: dict[str, Words] = {
 """Metric or column of a table -> its words. Halves of a column, such as ``plan_json``, get theirs from
 :func:`words_of_metric`."""
 
+
+SOURCES: dict[str, Words] = {
+    'exact': Words('recorded', 'recorded for this task, this API and these arguments'),
+    'function': Words('worked out', 'worked out by a function in Python'),
+    'elsewhere': Words('recorded elsewhere', 'recorded for another task, with the same arguments'),
+    'nearest': Words('nearest recorded', "the task's only recorded call of this API, with other arguments"),
+    'simulated': Words('simulated', 'a model answered in place of the API'),
+    'error': Words('error', 'nothing answers the call, and the model is told an error'),
+}
+"""Where an observation came from -> its words, as ``environments.observation.SOURCES``."""
+
+FAULTS: dict[str, Words] = {
+    'unknown_tool': Words('error: unknown tool', 'no tool of this name was offered, and the model is told so'),
+    'wrong_arguments': Words('error: wrong arguments', 'the tool does not take these arguments, and says so'),
+    'unanswered': Words('error: no answer', 'a call that could be right, and that nothing answers'),
+}
+"""Why an observation is an error -> its words, as ``environments.observation.FAULTS``."""
+
 _ENDINGS = {
     '_json': Words('JSON', 'answers as JSON'),
     '_str': Words('text', 'answers as text'),
@@ -217,3 +235,9 @@ def words_of_metric(metric: str) -> Words:
         if whole and metric.endswith(ending):
             return Words(f'{whole.name}, {told.name}', f'{whole.sentence}; {told.sentence}')
     return Words(metric.replace('_', ' '), '')
+
+
+def words_of_source(source: str, fault: str = '') -> Words:
+    """The words for where an observation came from, or for the fault of an error; of one not known: its code."""
+    words = FAULTS.get(fault) if fault else SOURCES.get(source)
+    return words or Words((fault or source).replace('_', ' '), '')

@@ -8,11 +8,21 @@ from pathlib import Path
 
 import opencompass_tooleval
 from opencompass_tooleval.core import result
-from opencompass_tooleval.core.words import METRICS, REASONS, explained, words_of_metric, words_of_reason
+from opencompass_tooleval.core.words import (
+    FAULTS,
+    METRICS,
+    REASONS,
+    SOURCES,
+    explained,
+    words_of_metric,
+    words_of_reason,
+    words_of_source,
+)
 from opencompass_tooleval.easytool.funcqa.subsets import SUBSETS as FUNCQA
 from opencompass_tooleval.easytool.restbench.subsets import SUBSETS as RESTBENCH
 from opencompass_tooleval.easytool.toolbench.retrieval import METRICS as RETRIEVAL
 from opencompass_tooleval.easytool.toolbench.subsets import SUBSETS as TOOLBENCH
+from opencompass_tooleval.environments import observation
 from opencompass_tooleval.sweep.published_columns import published_columns
 from opencompass_tooleval.teval.subsets import SUBSETS as TEVAL
 from opencompass_tooleval.ultratool.subsets import SUBSETS as ULTRATOOL
@@ -53,8 +63,18 @@ def test_every_metric_and_column_has_words() -> None:
 
 
 def test_a_sentence_is_short_and_no_sentence_is_code() -> None:
-    for words in (*REASONS.values(), *METRICS.values()):
+    for words in (*REASONS.values(), *METRICS.values(), *SOURCES.values(), *FAULTS.values()):
         assert 2 <= len(words.name) <= 32 and len(words.sentence) <= 110 and '_' not in words.name + words.sentence
+
+
+def test_every_source_of_an_observation_has_words() -> None:
+    assert set(SOURCES) == set(observation.SOURCES) and set(FAULTS) == set(observation.FAULTS)
+    assert words_of_source('error', 'unknown_tool').name == 'error: unknown tool'
+    assert (
+        words_of_source('error', 'of_another_version')
+        == ('of another version', '')
+        == words_of_source('of_another_version')
+    )
 
 
 def test_what_is_not_known_is_named_by_its_code() -> None:
