@@ -12,10 +12,18 @@ from opencompass_tooleval.core.tool_set import ToolSchema
 
 @dataclass(frozen=True)
 class GoldCall:
-    """A call that a perfect agent makes."""
+    """A call that a perfect agent makes.
+
+    Attributes:
+        name: The tool.
+        arguments: What is passed, as JSON values.
+        open_arguments: Names of those whose values nobody knows beforehand, since an earlier call returns them: any
+            value is right.
+    """
 
     name: str
     arguments: Any
+    open_arguments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,14 @@ class Task:
         """Tool -> JSON Schema of its arguments, as the environment takes it."""
         return {tool.name: tool.parameters for tool in self.tools}
 
+    @property
+    def oracle_calls(self) -> tuple[GoldCall, ...]:
+        """What the oracle model calls: the gold calls; where nobody knows them each relevant tool, with examples."""
+        if self.gold is not None:
+            return self.gold
+        schemas = self.schemas
+        return tuple(GoldCall(name, example_arguments(schemas[name])) for name in self.relevant)
+
     def to_payload(self) -> str:
         """The task as JSON text; :func:`parse_task` gives it back."""
         return json.dumps(asdict(self))
@@ -68,7 +84,23 @@ def parse_task(payload: str) -> Task:
         **{
             **raw,
             'tools': tuple(ToolSchema(**tool) for tool in raw['tools']),
-            'gold': None if gold is None else tuple(GoldCall(**call) for call in gold),
+            'gold': None if gold is None else tuple(_gold_call(call) for call in gold),
             'relevant': tuple(raw.get('relevant', ())),
         }
     )
+
+
+def _gold_call(raw: Mapping[str, Any]) -> GoldCall:
+    return GoldCall(raw['name'], raw['arguments'], tuple(raw.get('open_arguments', ())))
+
+
+_EXAMPLES: dict[str, Any] = {'integer': 1, 'number': 1, 'boolean': True, 'array': [], 'object': {}}
+
+
+def example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Required arguments with their example values; where a schema has none, one of the type."""
+    properties = schema.get('properties', {})
+    required = {name: properties.get(name, {}) for name in schema.get('required', ())}
+    return {
+        name: its.get('example_value', _EXAMPLES.get(its.get('type', ''), 'text')) for name, its in required.items()
+    }

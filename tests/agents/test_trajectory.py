@@ -46,7 +46,7 @@ def test_what_is_no_trajectory_is_refused(damage):
         parse_trajectory(json.dumps(raw))
 
 
-@pytest.mark.parametrize('gold', [None, (), (GoldCall('Map.search', {'name': 'Delft'}),)])
+@pytest.mark.parametrize('gold', [None, (), (GoldCall('Map.search', {'name': 'Delft'}, ('name',)),)])
 def test_task_comes_back_from_its_text(gold):
     documents, guidelines = {'Map.search': {'name': 'Map.search'}}, {'Map.search': {'name': 'search'}}
     task = Task('query_0_1', 'teval', 'Where is Delft?', (SEARCH,), gold, documents, ('Map.search',))
@@ -56,3 +56,11 @@ def test_task_comes_back_from_its_text(gold):
     instructed = replace(task, instructions=guidelines)
     assert parse_task(instructed.to_payload()) == instructed
     assert instructed.shown == guidelines
+
+
+def test_oracle_calls_relevant_tools_where_nobody_knows_the_calls():
+    properties = {'place': {'type': 'string', 'example_value': 'Delft'}, 'days': {'type': 'integer'}, 'unit': {}}
+    weather = ToolSchema('weather', '', {'type': 'object', 'properties': properties, 'required': ['place', 'days']})
+    task = Task('1', 'toolbench_g1', 'Will it rain?', (SEARCH, weather), relevant=('weather',))
+    assert task.oracle_calls == (GoldCall('weather', {'place': 'Delft', 'days': 1}),)
+    assert replace(task, gold=()).oracle_calls == ()
