@@ -1,0 +1,66 @@
+"""What to do where a conversation is too long for the model: the oldest observations are left out.
+
+A model's server refuses what is too long, or the prompt is counted before it is sent: the answer comes back with the
+reason ``infra:truncated``. Then the older half of the observations that are still whole, at least one, is replaced by
+:data:`LEFT_OUT`, and the same is asked again. What was left out once stays left out, so that a conversation keeps its
+beginning from round to round. Requests, thoughts, calls and the list of tools are never left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from opencompass_tooleval.core.answer import Answer, as_answer
+from opencompass_tooleval.core.messages import TOOL, Message
+from opencompass_tooleval.core.rounds import Rounds, Turn
+
+LEFT_OUT = '(left out: the conversation is too long)'
+"""Stands for an observation that is left out."""
+
+TOO_LONG_TO_ASK = 'infra:truncated'
+"""The reason of an answer that was not given since the question is too long."""
+
+
+class Reply(NamedTuple):
+    """What came of asking.
+
+    Attributes:
+        answer: The answer; its reason is :data:`TOO_LONG_TO_ASK` where it is too long with no observation left.
+        left_out: Observations that are left out now, the oldest ones: what the next round begins with.
+    """
+
+    answer: Answer
+    left_out: int
+
+    @property
+    def has_no_room(self) -> bool:
+        """Whether what is asked is too long though no observation is left in it."""
+        return self.answer.reason == TOO_LONG_TO_ASK
+
+
+def is_tool_message(message: Message) -> bool:
+    """Whether a message of a native conversation is an observation."""
+    return message.role == TOOL
+
+
+def ask(turn: Turn, left_out: int = 0, is_observation: Callable[[Message], bool] = is_tool_message) -> Rounds[Reply]:
+    """Asks; as long as it is too long, asks for the same with fewer observations.
+
+    Args:
+        turn: With the whole conversation; ``may_be_too_long`` is set here.
+        left_out: Observations, counted from the oldest, that were left out before.
+        is_observation: Which messages are observations.
+    """
+    places = [place for place, message in enumerate(turn.messages) if is_observation(message)]
+    left_out = min(left_out, len(places))
+    while True:
+        messages = list(turn.messages)
+        for place in places[:left_out]:
+            messages[place] = replace(messages[place], content=LEFT_OUT)
+        answer = as_answer((yield replace(turn, messages=tuple(messages), may_be_too_long=True)))
+        whole = len(places) - left_out
+        if answer.reason != TOO_LONG_TO_ASK or not whole:
+            return Reply(answer, left_out)
+        left_out += (whole + 1) // 2

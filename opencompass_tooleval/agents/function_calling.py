@@ -1,0 +1,167 @@
+"""The loop ``function_calling``: tools are offered natively, and every call of an answer is carried out in order.
+
+How it ends is ``finish``:
+
+* ``text``: an answer that calls nothing is the final answer (T-Eval, UltraTool).
+* ``tool``: ToolBench's function ``Finish`` is offered beside the tools, and gives the answer or gives up.
+
+An answer that neither calls nor ends the task (no text; with ``tool``, no call) is followed by a reminder. The second
+in a row ends the task with ``finish:missing``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from opencompass_tooleval.agents import context, prompts
+from opencompass_tooleval.agents.finish import FINISH, Finish, finish_call, read_finish
+from opencompass_tooleval.agents.steps import MAX_TEXT, Chain, answered_call, bounded_value
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.trajectory import (
+    NO_ROOM,
+    NOT_FINISHED,
+    TOO_MANY_CALLS,
+    TOO_MANY_STEPS,
+    AnsweredCall,
+    Trajectory,
+)
+from opencompass_tooleval.core.answer import Answer, spoken
+from opencompass_tooleval.core.function_calling import METHOD, NO_CALL
+from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.rounds import Rounds, Turn
+from opencompass_tooleval.core.tool_calls import ToolCall, write_answer
+from opencompass_tooleval.core.tool_messages import tool_messages
+from opencompass_tooleval.core.tool_set import ToolSet
+from opencompass_tooleval.environments.environment import Session
+
+BY_TEXT, BY_TOOL = 'text', 'tool'
+ENDS = (BY_TEXT, BY_TOOL)
+"""How a task can end."""
+
+
+class FunctionCalling:
+    """Function calling.
+
+    The oracle model makes one of :attr:`~opencompass_tooleval.agents.task.Task.oracle_calls` per answer, and then ends
+    with :data:`~opencompass_tooleval.agents.prompts.GOLD_ANSWER`, a sentence of ours.
+
+    Args:
+        max_steps: Answers of the model per task at most.
+        max_calls: Calls per task at most; those of an answer that do not fit are not carried out.
+        max_observation: Characters of an observation that the model sees; ToolBench shows 1,024.
+        finish: One of :data:`ENDS`. What an answer calls after ``Finish`` is not carried out.
+        parallel: Whether several calls in one answer are wanted; None leaves it to the server.
+
+    Raises:
+        ValueError: There is no such end, or a bound is no positive number.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_steps: int = 20,
+        max_calls: int = 100,
+        max_observation: int = MAX_TEXT,
+        finish: str = BY_TEXT,
+        parallel: bool | None = None,
+    ) -> None:
+        if finish not in ENDS:
+            raise ValueError(f'finish is {finish!r}; it is one of {", ".join(ENDS)}')
+        if min(max_steps, max_calls, max_observation) < 1:
+            raise ValueError('max_steps, max_calls and max_observation are 1 at least')
+        self._max_steps = max_steps
+        self._max_calls = max_calls
+        self._max_observation = min(max_observation, MAX_TEXT)
+        self._finish = finish
+        self._parallel = parallel
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a trajectory says of the options."""
+        return {
+            'max_steps': self._max_steps,
+            'max_calls': self._max_calls,
+            'max_observation': self._max_observation,
+            'finish': self._finish,
+            'parallel': self._parallel,
+            'prompts': 'own',
+        }
+
+    def run(self, task: Task, session: Session) -> Rounds[Trajectory]:
+        """Carries out a task; a step is one answer of the model.
+
+        Args:
+            task: The task.
+            session: What answers its calls.
+        """
+        tools = ToolSet((*task.tools, FINISH) if self._finish == BY_TOOL else task.tools, self._parallel)
+        conversation, golds = self._beginning(task), self._golds(task)
+        chain = Chain(METHOD, self.settings)
+        was_reminded = False
+        made = 0
+        for number in range(self._max_steps):
+            turn = Turn(conversation, golds[min(number, len(golds) - 1)], tools)
+            reply = yield from context.ask(turn, chain.left_out)
+            answer, chain.left_out = reply
+            if reply.has_no_room:
+                return chain.end(stopped=NO_ROOM)
+            if answer.calls:
+                carried_out, finish = yield from self._carry_out(answer.calls[: self._max_calls - made], session)
+                chain.add(answer, carried_out, '' if carried_out else TOO_MANY_CALLS)
+                if finish:
+                    return chain.end(finish.final_answer, finish.stopped)
+                if len(carried_out) < len(answer.calls):
+                    return chain.end(stopped=TOO_MANY_CALLS)
+                conversation += _told(answer, carried_out, made)
+                made += len(carried_out)
+                was_reminded = False
+                continue
+            said = spoken(answer)
+            if self._finish == BY_TEXT and not said.reason:
+                chain.add(answer)
+                return chain.end(said)
+            chain.add(answer, reason=said.reason or NO_CALL)
+            if was_reminded:
+                return chain.end(stopped=NOT_FINISHED)
+            conversation += self._reminder(said)
+            was_reminded = True
+        return chain.end(stopped=TOO_MANY_STEPS)
+
+    def _carry_out(
+        self, calls: Sequence[ToolCall], session: Session
+    ) -> Rounds[tuple[list[AnsweredCall], Finish | None]]:
+        """Carries out calls up to the one that ends the task, which is returned beside them."""
+        carried_out: list[AnsweredCall] = []
+        for call in calls:
+            if self._finish == BY_TOOL and call.name.strip() == FINISH.name:
+                finish = read_finish(call.arguments)
+                carried_out.append(finish.call)
+                if finish.is_end:
+                    return carried_out, finish
+                continue
+            observation = yield from session.ask(call.name, call.arguments)
+            carried_out.append(answered_call(call.name, call.arguments, observation, self._max_observation))
+        return carried_out, None
+
+    def _beginning(self, task: Task) -> tuple[Message, ...]:
+        system = prompts.FUNCTION_CALLING_FINISH if self._finish == BY_TOOL else prompts.FUNCTION_CALLING
+        return Message('system', system), Message('user', task.query)
+
+    def _reminder(self, said: Answer) -> tuple[Message, ...]:
+        text = prompts.GO_ON_FINISH if self._finish == BY_TOOL else prompts.GO_ON
+        return Message('assistant', bounded_text(said, MAX_TEXT)), Message('user', text)
+
+    def _golds(self, task: Task) -> list[str]:
+        calls = [write_answer('', [ToolCall(call.name, call.arguments)]) for call in task.oracle_calls]
+        if self._finish == BY_TOOL:
+            return [*calls, write_answer('', [finish_call(prompts.GOLD_ANSWER)])]
+        return [*calls, write_answer(prompts.GOLD_ANSWER)]
+
+
+def _told(answer: Answer, carried_out: list[AnsweredCall], earlier: int) -> tuple[Message, ...]:
+    """The answer with its calls, and what each was told, as the conversation goes on."""
+    calls = tuple(ToolCall(call.name, bounded_value(call.arguments), call.id) for call in answer.calls)
+    shown = Answer(bounded_text(spoken(answer), MAX_TEXT), calls=calls)
+    return tool_messages(shown, [call.observation for call in carried_out], earlier)

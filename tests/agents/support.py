@@ -1,0 +1,73 @@
+"""A task, what answers its calls, and scripted models, for the tests of loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from opencompass_tooleval.agents.loops import Loop
+from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.agents.trajectory import Trajectory
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.rounds import Turn
+from opencompass_tooleval.core.tool_calls import ToolCall
+from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.easytool.funcqa.arithmetic import PARAMETER
+from opencompass_tooleval.environments.environment import Environment, Session
+from opencompass_tooleval.environments.funcqa_tools import funcqa_functions
+
+NUMBERS = {
+    'type': 'object',
+    'properties': {PARAMETER: {'type': 'array', 'items': {'type': 'number'}}},
+    'required': [PARAMETER],
+}
+TOOLS = (
+    ToolSchema('multiply_', 'The product of numbers.', NUMBERS),
+    ToolSchema('subtract_', 'The first number less the second.', NUMBERS),
+)
+TASK = Task(
+    'q1',
+    'support',
+    'What is 12 * 25 - 42?',
+    TOOLS,
+    (GoldCall('multiply_', {'input': [12, 25]}), GoldCall('subtract_', {'input': [300, 42]})),
+)
+PRODUCT = ('multiply_', {'input': [12, 25]})
+REST = ('subtract_', {'input': [300, 42]})
+
+
+def session_of(task: Task = TASK) -> Session:
+    """Numbers are worked out."""
+    return Environment(functions=funcqa_functions).begin(task.id, task.schemas)
+
+
+def calling(*calls: tuple[str, Any], text: str = '') -> Answer:
+    """An answer that calls tools."""
+    return Answer(text, calls=tuple(ToolCall(name, arguments, f'id{n}') for n, (name, arguments) in enumerate(calls)))
+
+
+def talk(
+    loop: Loop, model: Callable[[Turn, int], str], task: Task = TASK, session: Session | None = None
+) -> tuple[Trajectory, list[Turn]]:
+    """What comes of a scripted model, and what it was asked.
+
+    Args:
+        loop: The loop.
+        model: Turn and how many turns there were before -> answer.
+        task: The task.
+        session: What answers; by default numbers are worked out.
+    """
+    dialogue = loop.run(task, session or session_of(task))
+    turns: list[Turn] = []
+    try:
+        turn = next(dialogue)
+        while True:
+            turns.append(turn)
+            turn = dialogue.send(model(turn, len(turns) - 1))
+    except StopIteration as end:
+        return end.value, turns
+
+
+def drive(loop: Loop, *answers: str, task: Task = TASK) -> tuple[Trajectory, list[Turn]]:
+    """What comes of given answers; the last is repeated as long as anything is asked."""
+    return talk(loop, lambda _, number: answers[min(number, len(answers) - 1)], task)

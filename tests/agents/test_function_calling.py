@@ -1,0 +1,219 @@
+"""The loop of native calls: what is asked, what is told of a call, and every way in which it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from opencompass_tooleval.agents import prompts
+from opencompass_tooleval.agents.context import LEFT_OUT
+from opencompass_tooleval.agents.function_calling import FunctionCalling
+from opencompass_tooleval.agents.loops import make_loop
+from opencompass_tooleval.agents.trajectory import parse_trajectory
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.rounds import Turn
+from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.simulator import Simulator
+from opencompass_tooleval.host.fixed_models import OracleModel
+from opencompass_tooleval.host.rounds_runner import RoundsRunner
+from tests.agents.support import PRODUCT, REST, TASK, calling, drive, session_of, talk
+
+TEXT = FunctionCalling()
+TOOL = FunctionCalling(finish='tool')
+
+
+def finishing(answer: str) -> tuple[str, dict[str, str]]:
+    return 'Finish', {'return_type': 'give_answer', 'final_answer': answer}
+
+
+def test_calls_are_carried_out_and_told():
+    first = calling(PRODUCT, text='<think>first</think>Well,').changed(usage=Usage(30, 5))
+    trajectory, turns = drive(TEXT, first, calling(REST), Answer('It is 258.'))
+    assert [(message.role, message.content) for message in turns[2].messages[1:]] == [
+        ('user', TASK.query),
+        ('assistant', 'Well,'),
+        ('tool', '300'),
+        ('assistant', ''),
+        ('tool', '258'),
+    ]
+    assert all(turn.may_be_too_long and not turn.model for turn in turns)
+    assert [(call.name, call.arguments, call.observation, call.source) for call in trajectory.calls] == [
+        (*PRODUCT, '300', 'function'),
+        (*REST, '258', 'function'),
+    ]
+    assert [(step.text, step.parent, step.usage) for step in trajectory.steps] == [
+        ('Well,', -1, {'prompt': 30, 'completion': 5, 'tries': 1}),
+        ('', 0, None),
+        ('It is 258.', 1, None),
+    ]
+    assert (trajectory.final_answer, trajectory.stopped, trajectory.path) == ('It is 258.', '', (0, 1, 2))
+    assert trajectory.settings == {
+        'max_steps': 20,
+        'max_calls': 100,
+        'max_observation': 20_000,
+        'finish': 'text',
+        'parallel': None,
+        'prompts': 'own',
+    }
+    assert parse_trajectory(trajectory.to_json()) == trajectory
+
+
+def test_all_calls_of_an_answer_are_carried_out_in_order():
+    trajectory, turns = drive(TEXT, calling(PRODUCT, ('sqrt_', {}), REST), Answer('258'))
+    assert [(m.call_id, m.content) for m in turns[1].messages if m.role == 'tool'] == [
+        ('id0', '300'),
+        ('id1', trajectory.calls[1].observation),
+        ('id2', '258'),
+    ]
+    assert [call.fault for call in trajectory.calls] == ['', 'unknown_tool', '']
+
+
+@pytest.mark.parametrize('arguments', ['{"input": [1', '', 'null', 7, [1, 2], None, {'number': 1}])
+def test_bad_arguments_are_told(arguments):
+    trajectory, turns = drive(TEXT, calling(('multiply_', arguments)), Answer('no'))
+    (call,) = trajectory.calls
+    assert (call.source, call.fault, trajectory.final_answer) == ('error', 'wrong_arguments', 'no')
+    assert turns[1].messages[-1].content == call.observation != ''
+
+
+def test_lazy_model_answers_without_a_call():
+    trajectory, turns = drive(TEXT, Answer('I think 258.'))
+    assert (len(turns), trajectory.calls, trajectory.final_answer, trajectory.stopped) == (1, (), 'I think 258.', '')
+
+
+@pytest.mark.parametrize(
+    ('answer', 'reason'),
+    [(' \n', 'answer:empty'), ('<think>12 times', 'answer:truncated_reasoning'), ('a' * 200_001, 'answer:too_long')],
+)
+def test_an_answer_of_nothing_is_reminded_once(answer, reason):
+    trajectory, turns = drive(TEXT, Answer(answer))
+    assert ([step.reason for step in trajectory.steps], trajectory.stopped) == ([reason] * 2, 'finish:missing')
+    assert turns[1].messages[-1].content == prompts.GO_ON
+    again, _ = drive(TEXT, Answer(answer), calling(PRODUCT), Answer(answer), Answer('258'))
+    assert ([step.reason for step in again.steps], again.final_answer) == ([reason, '', reason, ''], '258')
+
+
+def test_finish_ends_it():
+    trajectory, turns = drive(TOOL, calling(PRODUCT), calling(REST, finishing('258'), PRODUCT))
+    assert [tool.name for tool in turns[0].tools.tools] == ['multiply_', 'subtract_', 'Finish']
+    assert turns[0].messages[0].content == prompts.FUNCTION_CALLING_FINISH
+    assert [call.name for call in trajectory.calls] == ['multiply_', 'subtract_']
+    assert [(call.name, call.source) for call in trajectory.steps[1].calls] == [
+        ('subtract_', 'function'),
+        ('Finish', ''),
+    ]
+    assert (trajectory.final_answer, trajectory.stopped) == ('258', '')
+
+
+def test_giving_up_ends_it():
+    trajectory, _ = drive(TOOL, calling(('Finish', '{"return_type": "give_up_and_restart", "final_answer": "x"}')))
+    assert (trajectory.final_answer, trajectory.stopped, len(trajectory.steps)) == ('', 'finish:gave_up', 1)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'told'),
+    [
+        ({}, 'must have "return_type"'),
+        ('broken', 'must have "return_type"'),
+        ({'return_type': 'give_answer'}, 'must have "final_answer"'),
+        ({'return_type': 'give_answer', 'final_answer': ' '}, 'must have "final_answer"'),
+        ({'return_type': ['give_answer'], 'final_answer': 'x'}, '"return_type" is not a valid choice'),
+    ],
+)
+def test_a_finish_that_says_nothing_goes_on(arguments, told):
+    trajectory, turns = drive(TOOL, calling(('Finish', arguments)), calling(finishing('258')))
+    assert told in turns[1].messages[-1].content.replace('\\"', '"')
+    assert (trajectory.final_answer, trajectory.calls, len(turns)) == ('258', (), 2)
+
+
+def test_never_finishing():
+    trajectory, turns = drive(TOOL, Answer('It is 258.'))
+    assert [step.reason for step in trajectory.steps] == ['call:none', 'call:none']
+    assert [m.content for m in turns[1].messages[2:]] == ['It is 258.', prompts.GO_ON_FINISH]
+    assert (trajectory.final_answer, trajectory.stopped) == ('', 'finish:missing')
+
+
+def test_a_thought_between_calls_is_no_end():
+    trajectory, _ = drive(TOOL, Answer('Hm.'), calling(PRODUCT), Answer('Hm.'), calling(finishing('258')))
+    assert (trajectory.final_answer, len(trajectory.steps)) == ('258', 4)
+
+
+def test_finish_is_a_tool_only_where_it_is_offered():
+    trajectory, turns = drive(TEXT, calling(finishing('258')), Answer('258'))
+    assert trajectory.calls[0].fault == 'unknown_tool'
+    assert [tool.name for tool in turns[0].tools.tools] == ['multiply_', 'subtract_']
+
+
+def test_looping_ends_at_its_steps():
+    trajectory, turns = drive(FunctionCalling(max_steps=5), calling(PRODUCT))
+    assert (len(turns), len(trajectory.calls), trajectory.stopped) == (5, 5, 'limit:steps')
+
+
+def test_calls_are_bounded():
+    trajectory, turns = drive(FunctionCalling(max_calls=5), calling(PRODUCT, REST))
+    assert (len(turns), len(trajectory.calls), trajectory.stopped) == (3, 5, 'limit:calls')
+    trajectory, _ = drive(FunctionCalling(max_calls=2), calling(PRODUCT, REST))
+    assert [(len(step.calls), step.reason) for step in trajectory.steps] == [(2, ''), (0, 'limit:calls')]
+
+
+def test_observations_are_cut():
+    loop = FunctionCalling(max_observation=2)
+    trajectory, turns = drive(loop, calling(PRODUCT), Answer('258'))
+    assert turns[1].messages[-1].content == '30...' == trajectory.calls[0].observation
+    assert trajectory.calls[0].whole_chars == 3
+
+
+def test_too_long_a_conversation_loses_its_oldest_observations():
+    calls = [calling((PRODUCT[0], {'input': [12, n]})) for n in range(4)]
+    given = []
+
+    def model(turn: Turn, _: int) -> Answer:
+        whole = [m.content for m in turn.messages if m.role == 'tool' and m.content != LEFT_OUT]
+        if len(whole) > 2:
+            return Answer('', 'infra:truncated')
+        given.append(whole)
+        return calls[len(given) - 1] if len(given) <= 4 else Answer('done')
+
+    trajectory, _ = talk(TEXT, model)
+    assert given == [[], ['0'], ['0', '12'], ['24'], ['24', '36']]
+    assert (trajectory.left_out, trajectory.final_answer, len(trajectory.calls)) == (2, 'done', 4)
+
+
+def test_no_room_at_all():
+    trajectory, turns = drive(TEXT, calling(PRODUCT), calling(REST), Answer('', 'infra:truncated'))
+    assert (trajectory.stopped, trajectory.left_out, len(trajectory.calls)) == ('limit:context', 2, 2)
+    assert len(turns) == 5
+    trajectory, turns = drive(TEXT, Answer('', 'infra:truncated'))
+    assert (trajectory.stopped, len(turns), trajectory.steps) == ('limit:context', 1, ())
+
+
+def test_a_simulator_is_asked_between():
+    environment = Environment(simulator=Simulator('judge', lambda name: {'name': name}))
+    session = environment.begin(TASK.id, TASK.schemas)
+    answers = [calling(PRODUCT, REST), '{"error": "", "response": "a"}', '{"error": "", "response": "b"}', Answer('ab')]
+    trajectory, turns = talk(TEXT, lambda _, number: answers[number], session=session)
+    assert [call.source for call in trajectory.calls] == ['simulated', 'simulated']
+    assert '"a"' in turns[3].messages[-2].content and '"b"' in turns[3].messages[-1].content
+    assert trajectory.final_answer == 'ab'
+
+
+@pytest.mark.parametrize(('finish', 'steps'), [('text', 3), ('tool', 3)])
+def test_oracle_replays_the_gold_calls_to_the_byte(finish, steps):
+    def run() -> list[str]:
+        loop = make_loop('function_calling', finish=finish)
+        dialogues = {f'q{n}': loop.run(TASK, session_of()) for n in range(3)}
+        outcomes = RoundsRunner(OracleModel(), None, 100, batch_size=2).run(dialogues)
+        return [outcome.value.to_json() for outcome in outcomes.values()]
+
+    first = run()
+    assert first == run() and len(set(first)) == 1
+    trajectory = parse_trajectory(first[0])
+    assert [(call.name, call.arguments) for call in trajectory.calls] == [PRODUCT, REST]
+    assert [call.observation for call in trajectory.calls] == ['300', '258']
+    assert (len(trajectory.steps), trajectory.final_answer, trajectory.stopped) == (steps, prompts.GOLD_ANSWER, '')
+
+
+@pytest.mark.parametrize('wrong', [{'finish': 'never'}, {'max_steps': 0}, {'max_calls': 0}, {'max_observation': -1}])
+def test_wrong_options_are_refused(wrong):
+    with pytest.raises(ValueError, match=r'finish is|are 1 at least'):
+        FunctionCalling(**wrong)
