@@ -16,6 +16,7 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.messages import TOOL
 from opencompass_tooleval.easytool.files import read_json
 from opencompass_tooleval.easytool.instruction import ABSENT, Parameter
 from opencompass_tooleval.easytool.toolbench.request import Signature
@@ -47,6 +48,21 @@ class StoredCall:
 
 
 @dataclass(frozen=True)
+class Node:
+    """One node of a run's tree.
+
+    Attributes:
+        role: ``system``, ``user``, ``assistant`` or ``tool``.
+        message: Text; of a tool ``{"name", "arguments", "response"}``.
+        parent: Place of the node that it follows, depth first; -1 for a root.
+    """
+
+    role: str
+    message: Any
+    parent: int
+
+
+@dataclass(frozen=True)
 class Run:
     """One stored run.
 
@@ -60,6 +76,7 @@ class Run:
             where the last step is another one.
         calls: The calls of tools, ``Finish`` aside, in the order of the tree, depth first.
         inventory: Name -> signature of the tools that the file says were there, ``Finish`` aside.
+        nodes: The whole tree, depth first; what a tool node's message has is checked.
     """
 
     id: str
@@ -70,6 +87,7 @@ class Run:
     ending: str
     calls: tuple[StoredCall, ...]
     inventory: Mapping[str, Signature]
+    nodes: tuple[Node, ...] = ()
 
     @property
     def is_retrieved(self) -> bool:
@@ -106,26 +124,23 @@ def _signature(tool: Any) -> Signature:
     )
 
 
-def _tool_messages(details: list[Any]) -> list[Mapping[str, Any]]:
-    """The messages of all tool nodes, depth first; without recursion, since a file may nest as it likes."""
-    calls: list[Mapping[str, Any]] = []
-    waiting = list(reversed(details))
-    seen = 0
+def _nodes(details: list[Any]) -> tuple[Node, ...]:
+    """All nodes, depth first; without recursion, since a file may nest as it likes."""
+    nodes: list[Node] = []
+    waiting = [(node, -1) for node in reversed(details)]
     while waiting:
-        node = waiting.pop()
-        seen += 1
-        if seen > MAX_NODES:
+        node, parent = waiting.pop()
+        if len(nodes) == MAX_NODES:
             raise Fault(f"'answer_details' has more than {MAX_NODES} nodes")
         role, below = _need(node, 'role', str), node.get('next', [])
         if not isinstance(below, list):
             raise Fault("'next' of a node is no list")
-        if role == 'tool':
-            calls.append(_need(node, 'message', dict))
-        waiting += reversed(below)
-    return calls
+        waiting += [(child, len(nodes)) for child in reversed(below)]
+        nodes.append(Node(role, _need(node, 'message', dict) if role == TOOL else node.get('message'), parent))
+    return tuple(nodes)
 
 
-def _arguments(raw: Any) -> Any:
+def read_passed(raw: Any) -> Any:
     """What was passed; text is read as JSON where it is JSON."""
     if not isinstance(raw, str):
         return raw
@@ -144,10 +159,15 @@ def _ending(message: Mapping[str, Any]) -> str:
     return return_type[1] if return_type else ''
 
 
-def _run(run_id: str, row: Any) -> Run:
+def read_run(run_id: str, row: Any) -> Run:
+    """Reads one run of a file.
+
+    Raises:
+        Fault: It is no run.
+    """
     answer = _need(row, 'answer', dict)
-    messages = _tool_messages(_need(answer, 'answer_details', list))
-    called = [(message, _need(message, 'name', str)) for message in messages]
+    nodes = _nodes(_need(answer, 'answer_details', list))
+    called = [(node.message, _need(node.message, 'name', str)) for node in nodes if node.role == TOOL]
     final = answer.get('final_answer', '')
     tools = [_signature(tool) for tool in _need(row, 'available_tools', list)]
     query, steps = row.get('query', ''), _need(answer, 'total_steps', int)
@@ -161,11 +181,12 @@ def _run(run_id: str, row: Any) -> Run:
         final if isinstance(final, str) else '',
         _ending(called[-1][0]) if called and called[-1][1] == FINISH else '',
         tuple(
-            StoredCall(name, _arguments(message.get('arguments')), _need(message, 'response', str))
+            StoredCall(name, read_passed(message.get('arguments')), _need(message, 'response', str))
             for message, name in called
             if name != FINISH
         ),
         {tool.api: tool for tool in reversed(tools) if tool.api != FINISH},
+        nodes,
     )
 
 
@@ -181,5 +202,5 @@ def load_runs(file: Path) -> list[Run]:
     runs = []
     for run_id, row in rows.items():
         with naming_record(file, run_id[:_MAX_HEAD]):
-            runs.append(_run(run_id, row))
+            runs.append(read_run(run_id, row))
     return runs

@@ -1,0 +1,59 @@
+"""What ToolBench's agents send, byte for byte (ToolBench's inference code; its published runs show the same).
+
+Misspellings are the published ones. In the source code the task's description has ``\\"`` and ``\\n`` where the runs
+have a quotation mark and a line break: here it stands as it is sent.
+"""
+
+from __future__ import annotations
+
+SYSTEM = (
+    'You are AutoGPT, you can use many tools(functions) to do the following task.\n'
+    'First I will give you the task description, and your task start.\n'
+    'At each step, you need to give your thought to analyze the status now and what to do next, with a function call to actually excute your step.\n'
+    'After the call, you will get the call result, and you are now in a new state.\n'
+    'Then you will analyze your status now, then decide what to do next...\n'
+    'After many (Thought-call) pairs, you finally perform the task, then you can give your finial answer.\n'
+    'Remember: \n'
+    "1.the state change is irreversible, you can't go back to one of the former state, if you want to restart the task, "
+    'say "I give up and restart".\n'
+    '2.All the thought is short, at most in 5 sentence.\n'
+    '3.You can do more then one trys, so if your plan is to continusly try some conditions, you can do one of the '
+    'conditions per try.\n'
+    "Let's Begin!\n"
+    'Task description: '
+)
+"""The system message begins with it; the task's description follows."""
+
+TASK_DESCRIPTION = (
+    'You should use functions to help handle the real time user querys. Remember:\n'
+    '1.ALWAYS call "Finish" function at the end of the task. And the final answer should contain enough information to '
+    "show to the user,If you can't handle the task, or you find that function calls always fail(the function is not "
+    'valid now), use function Finish->give_up_and_restart.\n'
+    "2.Do not use origin tool names, use only subfunctions' names.\n"
+    'You have access of the following tools:\n'
+)
+"""The list of tools follows, a line each."""
+
+USER = '\n{}\nBegin!\n'
+"""The user message, around the request."""
+
+DIVERSITY = (
+    'This is not the first time you try this task, all previous trails failed.\n'
+    'Before you generate my thought for this state, I will first show you your previous actions for this state, and '
+    'then you must generate actions that is different from all of them. Here are some previous actions candidates:\n',
+    '\nRemember you are now in the intermediate state of a trail, you will first analyze the now state and previous '
+    'action candidates, then make actions that is different from all the previous.',
+)
+"""Before and behind the former candidates."""
+
+FORMER_OBSERVATION = 'again, your former observation: {}\n'
+"""Follows the former candidates where the node has an observation; the published runs have it."""
+
+INVALID_NAME = 'invalid_hallucination_function_name'
+"""What a function that there is not is called in the conversation."""
+
+MAX_TOOL_DESCRIPTION = 512
+"""Characters of a tool's description that the list of tools shows."""
+
+MAX_OBSERVATION = 1_024
+"""Characters of an observation that are shown."""

@@ -1,0 +1,32 @@
+"""ToolBench's prompts are the published ones."""
+
+from __future__ import annotations
+
+import json
+
+from opencompass_tooleval.agents import toolbench_prompts as prompts
+from opencompass_tooleval.agents.finish import FINISH
+from tests.easytool.shared_data import expected
+
+
+def test_prompts_are_those_of_the_source_code() -> None:
+    published = json.loads(expected('toolbench/prompts.json').read_text())
+    react = published['react']
+    assert prompts.SYSTEM + '{task_description}' == react['FORMAT_INSTRUCTIONS_SYSTEM_FUNCTION']
+    assert prompts.USER.replace('{}', '{input_description}') == react['FORMAT_INSTRUCTIONS_USER_FUNCTION']
+    assert '{previous_candidate}'.join(prompts.DIVERSITY) == published['diversity']
+    assert prompts.TASK_DESCRIPTION == published['task_description'].replace('\\"', '"').replace('\\n', '\n')
+
+
+def test_the_published_runs_were_sent_the_same() -> None:
+    run = json.loads(expected('toolbench/example/answer_dfs_588.json').read_text())['answer_generation']
+    system, user = run['train_messages'][0][:2]
+    listed = '1.theclique: API for TheClique company\n'
+    assert system['content'] == f'{prompts.SYSTEM}{prompts.TASK_DESCRIPTION}{listed}'
+    assert user['content'] == prompts.USER.format(run['query'])
+    finish = run['function'][-1]
+    assert (finish['name'], finish['description'], finish['parameters']) == (
+        FINISH.name,
+        FINISH.description,
+        FINISH.parameters,
+    )

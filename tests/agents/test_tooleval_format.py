@@ -1,0 +1,156 @@
+"""Answers in ToolEval's format: read, written, and the published files there and back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.agents.finish import finish_call
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.tooleval_format import load_answers, of_tooleval, to_tooleval
+from opencompass_tooleval.agents.trajectory import GAVE_UP, NOT_FINISHED, AnsweredCall, Step, Trajectory
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.easytool.files import read_json
+from opencompass_tooleval.environments.observation import EXACT
+from tests.easytool.shared_data import DATA
+
+EXAMPLE = DATA.parent / 'expected' / 'toolbench' / 'example'
+RUNS = DATA / 'toolbench_trajectories'
+SEARCH = ToolSchema('search_for_map', 'Finds a place.', {'type': 'object', 'properties': {'name': {'type': 'string'}}})
+TASK = Task('7', 'toolbench', 'Where is Delft?', (SEARCH,))
+
+
+def called(name: str, arguments: Any, observation: str = 'Holland', source: str = EXACT) -> AnsweredCall:
+    return AnsweredCall(name, arguments, observation, source, '', len(observation))
+
+
+FINISH = called('Finish', finish_call('Holland').arguments, '{"response": "ok"}', '')
+GIVES_UP = called('Finish', {'return_type': 'give_up_and_restart'}, '{"response": "no"}', '')
+
+
+def chain_of(row: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Role and message of each node of a tree without branches, and the counts agree."""
+    nodes, chain = row['answer']['answer_details'], []
+    while nodes:
+        (node,) = nodes
+        message = node['message']
+        chain.append((node['role'], message['name'] if isinstance(message, dict) else message))
+        nodes = node['next']
+    assert row['answer']['total_steps'] == len(chain)
+    return chain
+
+
+def test_a_search_is_the_way_to_its_answer() -> None:
+    steps = (
+        Step('first', (called('search_for_map', {'name': 'x'}),)),
+        Step('', (GIVES_UP,), 0),
+        Step('then', (called('search_for_map', {'name': 'Delft'}),)),
+        Step('I know.', parent=2),
+        Step('', (FINISH,), 3),
+    )
+    row = to_tooleval(TASK, Trajectory('dfsdt', steps, 'Holland', path=(2, 3, 4)))
+    assert chain_of(row) == [
+        ('system', ''),
+        ('user', ''),
+        ('tool', 'search_for_map'),
+        ('assistant', 'I know.'),
+        ('tool', 'Finish'),
+    ]
+    assert row['answer']['method'] == 'DFS_woFilter_w2'
+    assert json.loads(row['answer']['final_answer']) == finish_call('Holland').arguments
+    assert [tool['name'] for tool in row['available_tools']] == ['search_for_map', 'Finish']
+
+
+def test_a_search_without_an_answer_is_its_whole_tree() -> None:
+    steps = (
+        Step('', (called('search_for_map', {}),)),
+        Step('hm', parent=0),
+        Step('', (GIVES_UP,), 1),
+        Step('', (GIVES_UP,), 0),
+    )
+    row = to_tooleval(TASK, Trajectory('dfsdt', steps, '', GAVE_UP, (0, 3)))
+    (user,) = row['answer']['answer_details'][0]['next']
+    (search,) = user['next']
+    thought, gives_up = search['next']
+    assert thought['message'] == 'hm' and [node['message']['name'] for node in thought['next']] == ['Finish']
+    assert gives_up['message']['response'] == '' and thought['next'][0]['message']['response'] == GIVES_UP.observation
+    assert row['answer']['total_steps'] == 6
+    back = of_tooleval('7', row)
+    assert back.task == Task('7', '', TASK.query, TASK.tools)
+    assert [step.parent for step in back.trajectory.steps] == [-1, 0, 1, 0]
+    assert (back.trajectory.stopped, back.trajectory.path) == (GAVE_UP, (0, 3))
+
+
+def test_an_answer_without_finish_gets_one() -> None:
+    steps = (
+        Step('', (called('a', {}), called('b', {})), purpose='call'),
+        Step('yes', purpose='answer_check', parent=0),
+    )
+    row = to_tooleval(TASK, Trajectory('easytool', steps, 'Holland', path=(0, 1)))
+    assert chain_of(row)[2:] == [('tool', 'a'), ('tool', 'b'), ('tool', 'Finish')]
+    assert (row['answer']['final_answer'], row['answer']['method']) == ('Holland', 'easytool')
+    back = of_tooleval('7', row).trajectory
+    assert (back.final_answer, back.stopped, len(back.calls)) == ('Holland', '', 2)
+
+
+@pytest.mark.parametrize(
+    'damage', [{'answer': {}}, {'available_tools': [{'name': 'a'}]}, {'answer': None}, {'available_tools': None}]
+)
+def test_damaged_answers_are_named(tmp_path: Path, damage: dict[str, Any]) -> None:
+    row = to_tooleval(TASK, Trajectory('dfsdt', (Step('', (FINISH,)),), 'Holland', path=(0,)))
+    file = tmp_path / 'answers.json'
+    file.write_text(json.dumps({'7': {**row, **damage}}))
+    with pytest.raises(DataError, match=r'answers\.json.*7'):
+        load_answers(file)
+
+
+def comparable(row: dict[str, Any]) -> dict[str, Any]:
+    """An answer with what a call passes as values: how the files write them differs from model to model."""
+
+    def node_of(node: dict[str, Any]) -> dict[str, Any]:
+        message = node['message']
+        if isinstance(message, dict):
+            message = {**message, 'arguments': value_of(message['arguments'])}
+        return {**node, 'message': message, 'next': [node_of(child) for child in node['next']]}
+
+    answer = row['answer']
+    details = [node_of(node) for node in answer['answer_details']]
+    return {**row, 'answer': {**answer, 'final_answer': value_of(answer['final_answer']), 'answer_details': details}}
+
+
+def value_of(arguments: Any) -> Any:
+    try:
+        return json.loads(arguments)
+    except (TypeError, ValueError):
+        return arguments
+
+
+@pytest.mark.skipif(not EXAMPLE.is_dir(), reason='no published example of ToolEval at hand')
+@pytest.mark.parametrize('method', ['cot', 'dfs'])
+def test_the_published_example_comes_back(method: str) -> None:
+    file = EXAMPLE / f'model_predictions_converted__virtual_chatgpt_{method}__G1_instruction.json'
+    rows = read_json(file)
+    answers = load_answers(file)
+    written = {answer.task.id: to_tooleval(answer.task, answer.trajectory) for answer in answers}
+    assert list(written) == list(rows) and len(rows) == 3
+    assert {key: comparable(row) for key, row in written.items()} == {key: comparable(rows[key]) for key in rows}
+    ends = {answer.task.id: (answer.trajectory.loop, answer.trajectory.stopped) for answer in answers}
+    loop = {'cot': 'toolbench_react', 'dfs': 'dfsdt'}[method]
+    assert ends == {key: (loop, NOT_FINISHED if (method, key) == ('cot', '588') else '') for key in rows}
+
+
+@pytest.mark.skipif(not RUNS.is_dir(), reason='no published runs of ToolBench at hand')
+@pytest.mark.parametrize('name', ['chatgpt_easytool__G3_instruction', 'gpt-4_easytool_retrieve__G3_instruction'])
+def test_easytools_published_runs_come_back(name: str) -> None:
+    """But for the count of steps, which EasyTool's files take otherwise, each in its own way."""
+    file = RUNS / f'{name}.json.gz'
+    rows = read_json(file)
+    for answer in load_answers(file):
+        row = to_tooleval(answer.task, answer.trajectory)
+        published = rows[answer.task.id]
+        published['answer']['total_steps'] = row['answer']['total_steps']
+        assert comparable(row) == comparable(published), answer.task.id
