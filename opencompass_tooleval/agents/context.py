@@ -45,20 +45,26 @@ def is_tool_message(message: Message) -> bool:
     return message.role == TOOL
 
 
-def ask(turn: Turn, left_out: int = 0, is_observation: Callable[[Message], bool] = is_tool_message) -> Rounds[Reply]:
+def ask(
+    turn: Turn,
+    left_out: int = 0,
+    is_observation: Callable[[Message], bool] = is_tool_message,
+    note: str = LEFT_OUT,
+) -> Rounds[Reply]:
     """Asks; as long as it is too long, asks for the same with fewer observations.
 
     Args:
         turn: With the whole conversation; ``may_be_too_long`` is set here.
         left_out: Observations, counted from the oldest, that were left out before.
         is_observation: Which messages are observations.
+        note: Stands for an observation that is left out.
     """
     places = [place for place, message in enumerate(turn.messages) if is_observation(message)]
     left_out = min(left_out, len(places))
     while True:
         messages = list(turn.messages)
         for place in places[:left_out]:
-            messages[place] = replace(messages[place], content=LEFT_OUT)
+            messages[place] = replace(messages[place], content=note)
         answer = as_answer((yield replace(turn, messages=tuple(messages), may_be_too_long=True)))
         whole = len(places) - left_out
         if answer.reason != TOO_LONG_TO_ASK or not whole:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
@@ -87,6 +87,11 @@ class Chain:
         thought = thought_of(answer) if text is None else bounded_text(text, MAX_TEXT)
         usage = answer.usage.to_payload() if answer.usage else None
         self.steps.append(Step(thought, tuple(calls), len(self.steps) - 1, reason=reason, usage=usage))
+
+    def add_call(self, call: AnsweredCall) -> None:
+        """Adds a call to the last step."""
+        last = self.steps[-1]
+        self.steps[-1] = replace(last, calls=(*last.calls, call))
 
     def end(self, final_answer: str = '', stopped: str = '') -> Trajectory:
         """The trajectory, with the answer that it ends in or why it has none."""

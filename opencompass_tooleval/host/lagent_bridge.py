@@ -31,7 +31,7 @@ from opencompass_tooleval.host.model_calls import ask
 try:
     from lagent.actions import ActionExecutor, BaseAction
     from lagent.actions.parser import BaseParser
-    from lagent.agents.react import ReAct, ReActProtocol
+    from lagent.agents.react import CALL_PROTOCOL_EN, FORCE_STOP_PROMPT_EN, ReAct, ReActProtocol
     from lagent.llms.base_llm import BaseModel
     from lagent.schema import ActionReturn, ActionStatusCode, ActionValidCode, AgentReturn
 except ImportError as error:
@@ -115,6 +115,38 @@ class ToolExecutor(ActionExecutor):
         return _returned(name, arguments, self._unknown(name, arguments), ActionValidCode.INVALID)
 
 
+class OutsideExecutor(ActionExecutor):
+    """For tools that answer outside: gives what calls are known to have returned, in order, then leaves the agent.
+
+    Args:
+        tools: What the system prompt's ``{tool_description}`` says.
+        names: What its ``{action_names}`` says.
+        calls: The calls that were carried out, in order.
+    """
+
+    def __init__(self, tools: Any, names: Sequence[str], calls: Sequence[AgentCall]) -> None:
+        super().__init__([])
+        self._tools = tools
+        self._names = list(names)
+        self._rest = iter(calls)
+
+    def get_actions_info(self) -> Any:
+        """The tools as they are shown."""
+        return self._tools
+
+    def action_names(self, only_enable: bool = True) -> list[str]:
+        """Their names."""
+        return self._names
+
+    def __call__(self, name: str, command: str) -> ActionReturn:
+        """What the call returned, whatever its name."""
+        if name in (self.no_action.name, self.finish_action.name):
+            return super().__call__(name, command)
+        for call in self._rest:
+            return _returned(call.name, call.arguments, call.reply, ActionValidCode.OPEN)
+        raise _Called(name, _read(command))
+
+
 class ToolReActProtocol(ReActProtocol):
     """lagent's format (Thought, Action, Action Input, Response, Final Answer), read in linear time.
 
@@ -122,10 +154,11 @@ class ToolReActProtocol(ReActProtocol):
         call_protocol: The system prompt, with lagent's fields: ``{tool_description}``, ``{action_names}``,
             ``{thought}``, ``{action}``, ``{action_input}``, ``{response}``, ``{finish}``.
         stop_words: Where an answer ends, besides where a tool would have to speak.
+        force_stop: What is said before the last answer.
     """
 
-    def __init__(self, call_protocol: str, stop_words: Sequence[str] = ()) -> None:
-        super().__init__(call_protocol=call_protocol, force_stop=FORCE_STOP)
+    def __init__(self, call_protocol: str, stop_words: Sequence[str] = (), force_stop: str = FORCE_STOP) -> None:
+        super().__init__(call_protocol=call_protocol, force_stop=force_stop)
         self.stop_words = (f'\n{self.response["begin"]}', *stop_words)
 
     def parse(self, message: str, action_executor: ActionExecutor) -> tuple[str, str, str]:
@@ -145,6 +178,11 @@ class ToolReActProtocol(ReActProtocol):
         return thought, name.strip().partition('\n')[0], arguments.strip()
 
 
+def lagent_protocol() -> ToolReActProtocol:
+    """The protocol with lagent's own English texts."""
+    return ToolReActProtocol(CALL_PROTOCOL_EN, force_stop=FORCE_STOP_PROMPT_EN)
+
+
 class _ChatLLM(BaseModel):
     """An LLM that takes messages as they are, and whose answers end at a stop word."""
 
@@ -161,8 +199,12 @@ class _ChatLLM(BaseModel):
         roles = [item['role'] for item in inputs]
         roles[1:] = ['user' if role == 'system' else role for role in roles[1:]]
         messages = tuple(Message(role, item['content']) for role, item in zip(roles, inputs, strict=True))
-        answer = strip_reasoning(self.say(messages)[:MAX_CHARS])
-        return cut_at(answer, tuple(self.gen_params['stop_words']))
+        return read_part(self.say(messages), self.gen_params['stop_words'])
+
+
+def read_part(answer: str, stop_words: Sequence[str]) -> str:
+    """What an agent reads of an answer: no thoughts of a reasoning model, and nothing from a stop word on."""
+    return cut_at(strip_reasoning(answer[:MAX_CHARS]), tuple(stop_words))
 
 
 class OpenCompassLLM(_ChatLLM):
@@ -214,6 +256,14 @@ class _KnownLLM(_ChatLLM):
         raise _Asked(messages)
 
 
+class _Called(BaseException):
+    """Leaves an agent where it calls a tool that answers outside."""
+
+    def __init__(self, name: str, arguments: Any) -> None:
+        self.name = name
+        self.arguments = arguments
+
+
 def as_rounds(run: Callable[[BaseModel], T], stop_words: Sequence[str] = (), golds: Sequence[str] = ()) -> Rounds[T]:
     """Makes a dialogue of an agent that runs to its end, so that many of them advance together.
 
@@ -226,18 +276,51 @@ def as_rounds(run: Callable[[BaseModel], T], stop_words: Sequence[str] = (), gol
         stop_words: Where an answer ends.
         golds: What a perfect model would say, by round; the last stands for all later ones.
     """
+    rounds = iter(range(len(golds)))
+
+    def ask_model(messages: tuple[Message, ...]) -> Rounds[str]:
+        return (yield Turn(messages, golds[next(rounds, -1)] if golds else ''))
+
+    def call_tool(name: str, arguments: Any) -> Rounds[Reply]:
+        raise ValueError(f'the tool {name!r} answers outside of this agent')
+
+    return (yield from as_rounds_with_tools(lambda llm, _: run(llm), ask_model, call_tool, stop_words))
+
+
+def as_rounds_with_tools(
+    run: Callable[[BaseModel, Sequence[AgentCall]], T],
+    ask_model: Callable[[tuple[Message, ...]], Rounds[str]],
+    call_tool: Callable[[str, Any], Rounds[Reply]],
+    stop_words: Sequence[str] = (),
+) -> Rounds[T]:
+    """As :func:`as_rounds`; where the agent calls a tool it is left, too, and no call is made twice.
+
+    So a tool may have a state, and may ask a model itself.
+
+    Args:
+        run: Runs an agent on an LLM and an :class:`OutsideExecutor` with the calls that it is given.
+        ask_model: Asks the model.
+        call_tool: Carries out a call: name and arguments.
+        stop_words: Where an answer ends.
+    """
     answers: list[str] = []
+    calls: list[AgentCall] = []
     while True:
+        called = None
         try:
-            return run(_KnownLLM(answers, stop_words))
-        except _Asked as asked:
-            messages = asked.messages
-        gold = golds[min(len(answers), len(golds) - 1)] if golds else ''
-        answers.append((yield Turn(messages, gold)))
+            return run(_KnownLLM(answers, stop_words), calls)
+        except _Asked as left:
+            messages = left.messages
+        except _Called as left:
+            called = left.name, left.arguments
+        if called is None:
+            answers.append((yield from ask_model(messages)))
+        else:
+            calls.append(AgentCall(*called, (yield from call_tool(*called))))
 
 
 def react(
-    llm: BaseModel, executor: ToolExecutor, protocol: ToolReActProtocol, messages: Sequence[Message], max_steps: int
+    llm: BaseModel, executor: ActionExecutor, protocol: ToolReActProtocol, messages: Sequence[Message], max_steps: int
 ) -> AgentRun:
     """Runs lagent's ReAct agent on one question.
 
@@ -253,6 +336,33 @@ def react(
     finished = bool(done.actions) and done.actions[-1].type == executor.finish_action.name
     calls = tuple(action.call for action in done.actions if isinstance(action, ToolReturn) and action.call)
     return AgentRun(calls, done.response if finished else None)
+
+
+def react_rounds_with_tools(
+    shown: Any,
+    names: Sequence[str],
+    ask_model: Callable[[tuple[Message, ...]], Rounds[str]],
+    call_tool: Callable[[str, Any], Rounds[Reply]],
+    protocol: ToolReActProtocol,
+    messages: Sequence[Message],
+    max_steps: int,
+) -> Rounds[AgentRun]:
+    """lagent's ReAct agent on one question, as a dialogue, with tools that answer outside.
+
+    Args:
+        shown: The tools, as :class:`OutsideExecutor`.
+        names: As there.
+        ask_model: As :func:`as_rounds_with_tools`.
+        call_tool: As there.
+        protocol: The prompt.
+        messages: As :func:`react`.
+        max_steps: As :func:`react`.
+    """
+
+    def run(llm: BaseModel, calls: Sequence[AgentCall]) -> AgentRun:
+        return react(llm, OutsideExecutor(shown, names, calls), protocol, messages, max_steps)
+
+    return as_rounds_with_tools(run, ask_model, call_tool, protocol.stop_words)
 
 
 def react_rounds(

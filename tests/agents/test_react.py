@@ -1,0 +1,229 @@
+"""The loop in text: what is shown and asked, what is told of an action, and every way in which it ends."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from opencompass_tooleval.agents import prompts
+from opencompass_tooleval.agents.context import LEFT_OUT
+from opencompass_tooleval.agents.loops import make_loop
+from opencompass_tooleval.agents.trajectory import parse_trajectory
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.rounds import Turn
+from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.functions import FunctionAnswer
+from opencompass_tooleval.environments.simulator import Simulator
+from opencompass_tooleval.host.fixed_models import OracleModel
+from opencompass_tooleval.host.rounds_runner import RoundsRunner
+from tests.agents.support import PRODUCT, REST, TASK, drive, session_of, talk
+
+pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
+from opencompass_tooleval.agents.react import ReAct
+
+LOOP = ReAct()
+FORMAT = 'Response:Please follow the format\n'
+
+
+def action(name: str, arguments: object, thought: str = 'so') -> str:
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return f'Thought: {thought}\nAction: {name}\nAction Input: {text}'
+
+
+def final(answer: str) -> str:
+    return f'Thought: done\nFinal Answer: {answer}'
+
+
+def test_actions_are_carried_out_and_told():
+    first = Answer(action(*PRODUCT, thought='first'), usage=Usage(30, 5))
+    trajectory, turns = drive(LOOP, first, action(*REST), final('It is 258.'))
+    assert [(message.role, message.content) for message in turns[2].messages[1:]] == [
+        ('user', TASK.query),
+        ('assistant', first),
+        ('user', 'Response:300\n'),
+        ('assistant', action(*REST)),
+        ('user', 'Response:258\n'),
+    ]
+    assert all(turn.may_be_too_long and turn.tools is None for turn in turns)
+    assert [(call.name, call.arguments, call.observation, call.source) for call in trajectory.calls] == [
+        (*PRODUCT, '300', 'function'),
+        (*REST, '258', 'function'),
+    ]
+    assert [(step.text, step.parent, step.usage) for step in trajectory.steps] == [
+        ('first', -1, {'prompt': 30, 'completion': 5, 'tries': 1}),
+        ('so', 0, None),
+        ('done', 1, None),
+    ]
+    assert [(call.name, call.source) for call in trajectory.steps[2].calls] == [('FinishAction', '')]
+    assert (trajectory.final_answer, trajectory.stopped, trajectory.path) == ('It is 258.', '', (0, 1, 2))
+    assert trajectory.settings == {'max_steps': 20, 'max_observation': 20_000, 'prompts': 'lagent'}
+    assert parse_trajectory(trajectory.to_json()) == trajectory
+
+
+def test_tools_are_shown_as_their_documentation_has_them():
+    task = replace(TASK, documents={'multiply_': {'description': 'Documented.', 'name': 'other', 'return_data': []}})
+    _, (turn,) = drive(LOOP, final('1'), task=task)
+    system = turn.messages[0].content
+    assert "{'name': 'multiply_', 'description': 'Documented.', 'return_data': []}" in system
+    assert "{'name': 'subtract_', 'description': 'The first number less the second.', 'parameters': {" in system
+    assert "one of [['multiply_', 'subtract_']]" in system
+    assert system.startswith('You are a assistant who can utilize external tools.')
+
+
+def test_instructions_are_shown_in_place_of_documentation():
+    task = replace(TASK, documents={'multiply_': {'a': 1}}, instructions={'multiply_': {'description': 'Short.'}})
+    _, (turn,) = drive(LOOP, final('1'), task=task)
+    assert "{'name': 'multiply_', 'description': 'Short.'}" in turn.messages[0].content
+
+
+@pytest.mark.parametrize('name', ['nothing', 'multiply_.run', 'a.b.c', "__import__('os')", 'InvalidAction'])
+def test_unknown_tools_are_told(name):
+    trajectory, turns = drive(LOOP, action(name, {}), final('no'))
+    (call,) = trajectory.calls
+    assert (call.name, call.source, call.fault) == (name, 'error', 'unknown_tool')
+    assert name in turns[1].messages[-1].content
+
+
+@pytest.mark.parametrize('arguments', ['{"input": [1', '', '7', 'None', '[1, 2]', '{"number": 1}'])
+def test_bad_arguments_are_told(arguments):
+    trajectory, turns = drive(LOOP, action('multiply_', arguments), final('no'))
+    (call,) = trajectory.calls
+    assert (call.source, call.fault, trajectory.final_answer) == ('error', 'wrong_arguments', 'no')
+    assert turns[1].messages[-1].content == f'Response:{call.observation}\n'
+
+
+@pytest.mark.parametrize(
+    ('answer', 'reason'),
+    [
+        ('I think 258.', 'format:no_match'),
+        (' ', 'answer:empty'),
+        ('<think>12 times', 'answer:truncated_reasoning'),
+        ('Action Input: {}', 'format:no_match'),
+        ('NoAction', 'format:no_match'),
+    ],
+)
+def test_answers_without_an_action_are_told_the_format(answer, reason):
+    trajectory, turns = drive(LOOP, answer, action(*PRODUCT), final('300'))
+    assert turns[1].messages[-1].content == FORMAT
+    assert [(step.reason, len(step.calls)) for step in trajectory.steps] == [(reason, 0), ('', 1), ('', 1)]
+    lazy, turns = drive(ReAct(max_steps=3), answer)
+    assert (len(turns), lazy.stopped, lazy.final_answer, lazy.calls) == (3, 'finish:missing', '', ())
+
+
+@pytest.mark.parametrize('answer', ['', '{}', ' \n'])
+def test_a_finish_without_an_answer_is_one(answer):
+    trajectory, turns = drive(LOOP, action('FinishAction', answer))
+    assert (len(turns), trajectory.final_answer, trajectory.stopped, trajectory.calls) == (1, '', '', ())
+    assert trajectory.steps[0].reason == 'answer:empty'
+
+
+def test_finish_action_may_be_an_action():
+    trajectory, _ = drive(LOOP, action('FinishAction', 'It is 258.'))
+    assert (trajectory.final_answer, trajectory.steps[0].reason) == ('It is 258.', '')
+
+
+def test_looping_ends_at_its_steps():
+    trajectory, turns = drive(LOOP, action(*PRODUCT))
+    assert (len(turns), len(trajectory.calls), trajectory.stopped) == (20, 20, 'limit:steps')
+    assert turns[-1].messages[-1].content.startswith('You should directly give results')
+    assert {call.observation for call in trajectory.calls} == {'300'}
+
+
+def test_observations_are_cut():
+    trajectory, turns = drive(ReAct(max_observation=2), action(*PRODUCT), final('258'))
+    assert turns[1].messages[-1].content == 'Response:30...\n'
+    assert (trajectory.calls[0].observation, trajectory.calls[0].whole_chars) == ('30...', 3)
+
+
+class Counter:
+    """A tool with a state."""
+
+    names = ('multiply_',)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def call(self, name, arguments):
+        self.count += 1
+        return FunctionAnswer(str(self.count))
+
+    def learn(self, name, arguments, response):
+        """There is nothing to learn."""
+
+
+def test_each_call_of_a_tool_with_a_state_is_made_once_also_the_same_again():
+    counter = Counter()
+    session = Environment(functions=lambda: (counter,)).begin(TASK.id, TASK.schemas)
+    answers = [action(*PRODUCT)] * 5 + [final('5')]
+    trajectory, _ = talk(LOOP, lambda _, number: answers[number], session=session)
+    assert [call.observation for call in trajectory.calls] == ['1', '2', '3', '4', '5']
+    assert counter.count == 5
+
+
+def test_a_simulator_is_asked_between():
+    session = Environment(simulator=Simulator('judge', lambda name: {'name': name})).begin(TASK.id, TASK.schemas)
+    answers = [action(*PRODUCT), '{"error": "", "response": "a"}', action(*REST), '{"error": "", "response": "b"}']
+    trajectory, turns = talk(LOOP, lambda _, number: [*answers, final('ab')][number], session=session)
+    assert [call.source for call in trajectory.calls] == ['simulated', 'simulated']
+    assert '"a"' in turns[2].messages[-1].content and '"b"' in turns[4].messages[-1].content
+    assert (trajectory.final_answer, len(trajectory.steps)) == ('ab', 3)
+
+
+def test_too_long_a_conversation_loses_its_oldest_observations():
+    given = []
+
+    def model(turn: Turn, _: int) -> str:
+        whole = [m.content for m in turn.messages if m.content.startswith('Response:') and LEFT_OUT not in m.content]
+        if len(whole) > 2:
+            return Answer('', 'infra:truncated')
+        given.append(whole)
+        return action(PRODUCT[0], {'input': [12, len(given)]}) if len(given) <= 4 else final('done')
+
+    trajectory, turns = talk(LOOP, model)
+    responses = [f'Response:{12 * number}\n' for number in range(1, 5)]
+    assert given == [[], responses[:1], responses[:2], responses[1:3][1:], responses[2:4]]
+    assert (trajectory.left_out, trajectory.final_answer, len(trajectory.calls)) == (2, 'done', 4)
+    assert turns[-1].messages[3].content == f'Response:{LEFT_OUT}\n'
+
+
+def test_no_room_at_all():
+    trajectory, turns = drive(LOOP, action(*PRODUCT), action(*REST), Answer('', 'infra:truncated'))
+    assert (trajectory.stopped, trajectory.left_out, len(trajectory.calls), len(turns)) == ('limit:context', 2, 2, 5)
+    trajectory, turns = drive(LOOP, Answer('', 'infra:truncated'))
+    assert (trajectory.stopped, len(turns), trajectory.steps) == ('limit:context', 1, ())
+
+
+def test_a_request_is_never_left_out():
+    task = replace(TASK, query='Response:what?')
+    _, turns = drive(LOOP, Answer('', 'infra:truncated'), task=task)
+    assert [turn.messages[1].content for turn in turns] == ['Response:what?']
+
+
+def test_a_model_cannot_say_what_a_tool_returned():
+    trajectory, turns = drive(LOOP, f'{action(*PRODUCT)}\nResponse:42\n{final("42")}', final('300'))
+    assert turns[1].messages[-1].content == 'Response:300\n'
+    assert trajectory.final_answer == '300'
+
+
+def test_oracle_replays_the_gold_calls_to_the_byte():
+    def run() -> list[str]:
+        loop = make_loop('react')
+        dialogues = {f'q{n}': loop.run(TASK, session_of()) for n in range(3)}
+        outcomes = RoundsRunner(OracleModel(), None, 100, batch_size=2).run(dialogues)
+        return [outcome.value.to_json() for outcome in outcomes.values()]
+
+    first = run()
+    assert first == run() and len(set(first)) == 1
+    trajectory = parse_trajectory(first[0])
+    assert [(call.name, call.arguments) for call in trajectory.calls] == [PRODUCT, REST]
+    assert [step.text for step in trajectory.steps] == ['', '', '']
+    assert (trajectory.final_answer, trajectory.stopped) == (prompts.GOLD_ANSWER, '')
+
+
+@pytest.mark.parametrize('wrong', [{'max_steps': 0}, {'max_observation': -1}])
+def test_wrong_options_are_refused(wrong):
+    with pytest.raises(ValueError, match='are 1 at least'):
+        ReAct(**wrong)
