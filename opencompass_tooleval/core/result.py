@@ -5,7 +5,9 @@ A reason is ``area:code``. The areas are
 * ``ok``: every metric of the sample is full,
 * ``parse``: the answer could not be read,
 * ``call``, ``format``, ``name``, ``args``, ``thought``, ``plan``, ``review``, ``step``, ``tool``, ``awareness``,
-  ``judge``, ``path``, ``id``, ``finish``, ``retrieval``: it was read and is wrong there,
+  ``judge``, ``path``, ``id``, ``retrieval``: it was read and is wrong there,
+* ``finish``, ``limit``, ``loop``: an agent did not come to an end; a loop has no code,
+* ``calls``: an agent's calls are not the gold calls,
 * ``gold``: it would be right by the gold answer without its errata,
 * ``answer``: nothing was left to read (see :mod:`opencompass_tooleval.core.answer`),
 * ``infra``: no answer came, through no fault of the model.

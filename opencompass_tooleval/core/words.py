@@ -107,6 +107,17 @@ REASONS: dict[str, Words] = {
     'path:wrong_order': Words('wrong order', 'the calls of the gold path are there in another order'),
     'finish:missing': Words('no end', 'the run ends without a final answer'),
     'finish:gave_up': Words('gave up', 'the run ends by giving up'),
+    # What an agent did.
+    'limit:steps': Words('too many steps', 'the agent was ended at its limit of steps'),
+    'limit:calls': Words('too many calls', 'the agent was ended at its limit of calls'),
+    'limit:context': Words(
+        'no room left', 'the conversation is too long for the model, with every observation left out'
+    ),
+    'loop': Words('loop', 'the run ends with the same call, answered the same, three times in a row'),
+    'calls:missing': Words('call missing', 'a gold call is not made'),
+    'calls:extra': Words('call too many', 'every gold call is made, and others beside them'),
+    'calls:order': Words('calls out of order', 'the gold calls are made in another order'),
+    'calls:arguments': Words('other arguments', 'the gold calls are made in order, and one with other arguments'),
     'retrieval:missed': Words('not retrieved', 'a tool that is needed is not among those retrieved'),
     'retrieval:not_perfect': Words('retrieved too late', 'a tool that is needed is retrieved behind others'),
     # Judges, the gold data, and what is no fault of the model.
@@ -183,6 +194,24 @@ METRICS: dict[str, Words] = {
     'correct_path_rate': Words('Correct path', 'share of answers in which the gold calls stand in order'),
     'error_free_rate': Words('Error-free', 'share of answers whose calls all fit the documentation'),
     'success_rate': Words('Success', 'share of runs that the judge calls a success'),
+    # Agents.
+    'finish_rate': Words('Finished', 'share of tasks that end with a final answer'),
+    'call_recall': Words(
+        'Recall', 'share of gold calls that are made, by name; of needed tools where only those are known'
+    ),
+    'call_precision': Words(
+        'Precision', 'share of calls that match a gold call by name; of tools where only those are known'
+    ),
+    'call_f1': Words('F1', 'harmonic mean of precision and recall of calls'),
+    'call_order': Words('Order', 'longest run of gold calls that are made in their order, as a share of them'),
+    'arguments': Words('Arguments', 'share of matched calls that pass the same arguments as the gold call'),
+    'all_calls_right': Words('All calls right', 'share of tasks whose calls are the gold calls, one by one'),
+    'repeated': Words('Repeated', 'share of calls made before with nothing changed since; lower is better'),
+    'unknown': Words('Unknown tools', 'share of calls of tools that are not offered; lower is better'),
+    'invalid': Words('Invalid', 'share of calls with arguments that the tool refuses; lower is better'),
+    'repeated_after_error': Words(
+        'After an error again', 'share of calls that ended in an error before; lower is better'
+    ),
     'ndcg@1': Words('NDCG@1', 'how well the first place is filled with what is needed'),
     'ndcg@5': Words('NDCG@5', 'how well the first five places are filled with what is needed'),
 }

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 import opencompass_tooleval
+from opencompass_tooleval.agents.scoring import LOOP
+from opencompass_tooleval.agents.scoring import METRICS as AGENTS
 from opencompass_tooleval.core import result
 from opencompass_tooleval.core.words import (
     FAULTS,
@@ -43,7 +45,7 @@ def reasons_in_code() -> set[str]:
 
 
 def test_every_reason_has_words_and_every_word_a_reason() -> None:
-    assert reasons_in_code() | {'ok'} == set(REASONS)
+    assert reasons_in_code() | {'ok', LOOP} == set(REASONS)
 
 
 def test_areas_of_reasons_are_the_documented_ones() -> None:
@@ -54,8 +56,8 @@ def test_every_metric_and_column_has_words() -> None:
     tables = (TEVAL, ULTRATOOL, FUNCQA, RESTBENCH, TOOLBENCH)
     metrics = {metric for subsets in tables for subset in subsets for metric in subset['metrics']}
     columns = {column for _, column in published_columns()}
-    assert not [name for name in (*metrics, *columns, *RETRIEVAL) if not words_of_metric(name).sentence]
-    known = metrics | columns | set(RETRIEVAL)
+    assert not [name for name in (*metrics, *columns, *RETRIEVAL, *AGENTS) if not words_of_metric(name).sentence]
+    known = metrics | columns | set(RETRIEVAL) | set(AGENTS)
     idle = [
         name for name in METRICS if name not in known and not any(column.startswith(f'{name}_') for column in columns)
     ]

@@ -1,0 +1,188 @@
+"""Scores trajectories without a judge: one task and one trajectory in, one :class:`AgentScore` out.
+
+Recall, precision, order and arguments are of the calls on the way to the end; waste is of all calls, those of abandoned
+branches too. What each metric says is in README.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from opencompass_tooleval.agents.matching import match_calls
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.trajectory import GAVE_UP, NOT_FINISHED, AnsweredCall, Trajectory, parse_trajectory
+from opencompass_tooleval.agents.waste import Waste, count_waste, ends_in_loop
+from opencompass_tooleval.core.result import INFRA, OK, SampleScore
+
+FINISH_RATE = 'finish_rate'
+RECALL = 'call_recall'
+PRECISION = 'call_precision'
+F1 = 'call_f1'
+ORDER = 'call_order'
+ARGUMENTS = 'arguments'
+ALL_RIGHT = 'all_calls_right'
+REPEATED = 'repeated'
+UNKNOWN = 'unknown'
+INVALID = 'invalid'
+REPEATED_AFTER_ERROR = 'repeated_after_error'
+
+OF_CALLS = (RECALL, PRECISION, F1, ORDER, ARGUMENTS, ALL_RIGHT)
+"""Against gold calls."""
+WASTE = (REPEATED, UNKNOWN, INVALID, REPEATED_AFTER_ERROR)
+"""Shares of calls; lower is better."""
+METRICS = (FINISH_RATE, *OF_CALLS, *WASTE)
+"""All of them, in their order; a subset's row has those that apply to it."""
+
+LOOP = 'loop'
+MISSING = 'calls:missing'
+EXTRA = 'calls:extra'
+WRONG_ORDER = 'calls:order'
+WRONG_ARGUMENTS = 'calls:arguments'
+
+_UNREAD = ('parse:', 'answer:')
+"""Areas of the reasons why nothing came of a step that say more than that the task has no end."""
+
+Values = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class AgentScore(SampleScore):
+    """The score of one task; ``parsed`` and ``gold`` are lists of calls, ``{'name', 'arguments'}``.
+
+    Attributes:
+        trajectory: All that was done; None where no answer came.
+        waste: Of its calls.
+    """
+
+    trajectory: Trajectory | None = None
+    waste: Waste = field(default_factory=Waste)
+
+    def to_detail(self) -> dict[str, Any]:
+        """See :meth:`SampleScore.to_detail`; with how the task ended, its final answer, and counts."""
+        done = self.trajectory
+        if done is None:
+            return super().to_detail()
+        more = {
+            'final_answer': done.final_answer,
+            'stopped': done.stopped,
+            'steps': len(done.steps),
+            'left_out': done.left_out,
+            'calls': asdict(self.waste),
+            'sources': {source: count for source, count in done.sources.items() if count},
+        }
+        return {**super().to_detail(), **more}
+
+
+def score_trajectory(task: Task, trajectory: Trajectory) -> AgentScore:
+    """Scores what was done on one task.
+
+    Returns:
+        Every metric of :data:`METRICS`, 0-1; None for those against gold calls where nobody knows them, and for waste
+        where nothing was called. Where only the tools that are needed are known, each tool counts once, and only
+        recall, precision and F1 apply.
+    """
+    is_finished = not trajectory.stopped and bool(trajectory.final_answer.strip())
+    waste = count_waste(trajectory)
+    against_gold = _against_gold(task, trajectory.path_calls)
+    calls = [{'name': call.name, 'arguments': call.arguments} for call in trajectory.path_calls]
+    if trajectory.stopped.startswith(INFRA):
+        against_gold = _all_wrong(task)
+    return AgentScore(
+        id=task.id,
+        values={FINISH_RATE: float(is_finished), **against_gold, **_rates(waste)},
+        reason=_reason(trajectory, is_finished, against_gold),
+        parsed=calls,
+        rung='value',
+        gold=_gold_of(task),
+        trajectory=trajectory,
+        waste=waste,
+    )
+
+
+def _gold_of(task: Task) -> list[dict[str, Any]] | None:
+    if task.gold is None:
+        return [{'name': name} for name in task.relevant] or None
+    return [
+        {'name': call.name, 'arguments': call.arguments, 'open_arguments': list(call.open_arguments)}
+        for call in task.gold
+    ]
+
+
+def _rates(waste: Waste) -> Values:
+    counts = asdict(waste)
+    return {metric: counts[metric] / waste.calls if waste.calls else None for metric in WASTE}
+
+
+def _against_gold(task: Task, calls: Sequence[AnsweredCall]) -> Values:
+    if task.gold is None:
+        if not task.relevant:
+            return dict.fromkeys(OF_CALLS)
+        called = {call.name for call in calls}
+        count = len(called & set(task.relevant))
+        return {**dict.fromkeys(OF_CALLS), **_shares(count, len(called), len(set(task.relevant)))}
+    match, count = match_calls(calls, task.gold), len(task.gold)
+    values = {
+        **_shares(match.matched, len(calls), count),
+        ORDER: match.in_order / count if count else None,
+        ARGUMENTS: match.same / match.matched if match.matched else 0.0 if count else None,
+        ALL_RIGHT: float(match.is_equal),
+    }
+    return {metric: values[metric] for metric in OF_CALLS}
+
+
+def _all_wrong(task: Task) -> Values:
+    return {metric: None if value is None else 0.0 for metric, value in _against_gold(task, ()).items()}
+
+
+def _shares(count: int, called: int, wanted: int) -> Values:
+    """Recall, precision and F1. As in T-Eval's plans nothing called is nothing right: precision 0."""
+    if not wanted:
+        none_right = float(not called)
+        return {RECALL: None, PRECISION: none_right, F1: none_right}
+    return {
+        RECALL: count / wanted,
+        PRECISION: count / called if called else 0.0,
+        F1: 2 * count / (called + wanted),
+    }
+
+
+def _reason(trajectory: Trajectory, is_finished: bool, values: Values) -> str:
+    """The first cause: of what kept the agent from its end, then of what is wrong with its calls."""
+    if trajectory.stopped.startswith(INFRA):
+        return trajectory.stopped
+    if not is_finished:
+        if trajectory.stopped != GAVE_UP and ends_in_loop(trajectory):
+            return LOOP
+        last = trajectory.steps[trajectory.path[-1]].reason if trajectory.path else ''
+        return last if last.startswith(_UNREAD) else trajectory.stopped or NOT_FINISHED
+    causes = {RECALL: MISSING, PRECISION: EXTRA, ORDER: WRONG_ORDER, ARGUMENTS: WRONG_ARGUMENTS}
+    return next((reason for metric, reason in causes.items() if values[metric] not in (None, 1)), OK)
+
+
+def score_predictions(tasks: Sequence[Task], predictions: Sequence[str]) -> list[AgentScore]:
+    """Scores a subset: one score per task, in the same order.
+
+    Args:
+        tasks: The tasks.
+        predictions: A trajectory's JSON each; an :class:`~opencompass_tooleval.core.answer.Answer` with an ``infra:``
+            reason is a task that was not carried out, and counts as wrong.
+
+    Raises:
+        ValueError: There are more tasks than predictions or fewer, or a prediction is no trajectory.
+    """
+    if len(tasks) != len(predictions):
+        raise ValueError(f'{len(tasks)} tasks, but {len(predictions)} predictions')
+    return [_score(task, prediction) for task, prediction in zip(tasks, predictions, strict=True)]
+
+
+def _score(task: Task, prediction: str) -> AgentScore:
+    reason = getattr(prediction, 'reason', None)
+    if reason:
+        values: Values = {FINISH_RATE: 0.0, **_all_wrong(task), **dict.fromkeys(WASTE)}
+        return AgentScore(task.id, values, str(reason), gold=_gold_of(task))
+    try:
+        return score_trajectory(task, parse_trajectory(prediction))
+    except ValueError as error:
+        raise ValueError(f'prediction of task {task.id!r}: {error}') from error
