@@ -12,10 +12,10 @@ from tests.easytool.shared_data import expected
 def test_prompts_are_those_of_the_source_code() -> None:
     published = json.loads(expected('toolbench/prompts.json').read_text())
     react = published['react']
-    assert prompts.SYSTEM + '{task_description}' == react['FORMAT_INSTRUCTIONS_SYSTEM_FUNCTION']
+    assert react['FORMAT_INSTRUCTIONS_SYSTEM_FUNCTION'] == prompts.SYSTEM + '{task_description}'
     assert prompts.USER.replace('{}', '{input_description}') == react['FORMAT_INSTRUCTIONS_USER_FUNCTION']
     assert '{previous_candidate}'.join(prompts.DIVERSITY) == published['diversity']
-    assert prompts.TASK_DESCRIPTION == published['task_description'].replace('\\"', '"').replace('\\n', '\n')
+    assert published['task_description'].replace('\\"', '"').replace('\\n', '\n') == prompts.TASK_DESCRIPTION
 
 
 def test_the_published_runs_were_sent_the_same() -> None:
