@@ -16,6 +16,7 @@ LOOPS = {
     'react': f'{_ROOM}.react:ReAct',
     'function_calling': f'{_ROOM}.function_calling:FunctionCalling',
     'dfsdt': f'{_ROOM}.dfsdt:DepthFirstSearch',
+    'toolbench_react': f'{_ROOM}.dfsdt:ToolBenchReAct',
     'easytool': f'{_ROOM}.easytool:EasyTool',
 }
 """Name -> its class, which takes the loop's own options by keyword."""

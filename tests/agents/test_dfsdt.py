@@ -1,0 +1,379 @@
+"""ToolBench's search: in which order it goes, where it goes back, what it asks, and that it ends."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from opencompass_tooleval.agents import toolbench_prompts as prompts
+from opencompass_tooleval.agents.context import LEFT_OUT
+from opencompass_tooleval.agents.dfsdt import DepthFirstSearch, ToolBenchReAct
+from opencompass_tooleval.agents.finish import finish_call
+from opencompass_tooleval.agents.loops import make_loop
+from opencompass_tooleval.agents.prompts import GOLD_ANSWER
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.tooleval_format import load_answers
+from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.rounds import Turn
+from opencompass_tooleval.core.tool_calls import ToolCall, make_call
+from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from opencompass_tooleval.host.fixed_models import OracleModel
+from opencompass_tooleval.host.rounds_runner import RoundsRunner
+from tests.agents.support import NUMBERS, PRODUCT, REST, TASK, calling, drive, session_of, talk
+from tests.agents.test_tooleval_format import RUNS
+from tests.environments.test_playback import CALLS
+
+SEARCH = DepthFirstSearch()
+REACT = ToolBenchReAct()
+
+
+def finishing(answer: str) -> tuple[str, Any]:
+    return 'Finish', finish_call(answer).arguments
+
+
+GIVES_UP = calling(('Finish', {'return_type': 'give_up_and_restart'}))
+CALL, THOUGHT, DONE = calling(PRODUCT), Answer('Hm.'), calling(finishing('258'))
+BOTH = calling(PRODUCT, text='Let me see.')
+LETTERS = {'c': CALL, 't': THOUGHT, 'b': BOTH, 'g': GIVES_UP, 'f': DONE}
+
+
+def searched(loop: DepthFirstSearch, script: str) -> Trajectory:
+    """What comes of answers, a letter each; the last is repeated."""
+    return drive(loop, *(LETTERS[letter] for letter in script))[0]
+
+
+@pytest.mark.parametrize(
+    ('script', 'parents', 'path', 'stopped'),
+    [
+        # Worked out by hand for a depth of 4: a call is 2 deep, a thought 1, a thought with a call 3.
+        ('f', [-1], [0], ''),
+        ('ccf', [-1, 0, 0], [0, 2], ''),  # 1 is at the limit: one back, to the second child of 0
+        ('cccccc', [-1, 0, 0, -1, 3, 3], [3, 5], 'limit:steps'),  # the whole tree
+        ('cgf', [-1, 0, -1], [2], ''),  # given up below 0: two back, to the second child of the root
+        ('gc', [-1], [0], 'finish:gave_up'),  # two back from below the root: nothing is left
+        ('cgg', [-1, 0, -1], [2], 'finish:gave_up'),
+        ('cgcg', [-1, 0, -1, 2], [2, 3], 'finish:gave_up'),
+        ('cggf', [-1, 0, -1], [2], 'finish:gave_up'),  # a give-up below the root ends all
+        ('tttt', [-1, 0, 1, 2, 2, 1, 5, 5, 0, 8, 9, 9, 8, 12, 12,
+                  -1, 15, 16, 17, 17, 16, 20, 20, 15, 23, 24, 24, 23, 27, 27], [15, 23, 27, 29], 'limit:steps'),
+        ('tgf', [-1, 0, -1], [2], ''),  # a thought is a node: two back from below it is the root
+        ('ttgf', [-1, 0, 1, 0], [0, 3], ''),
+        ('btf', [-1, 0, 0], [0, 2], ''),  # 3 deep, and a thought is the fourth
+        ('bccf', [-1, 0, 0, -1], [3], ''),  # 3 deep: one more is asked, and it is 5 deep
+        ('ctcf', [-1, 0, 1, 1], [0, 1, 3], ''),
+    ],
+)  # fmt: skip
+def test_the_order_of_the_search(script: str, parents: list[int], path: list[int], stopped: str) -> None:
+    trajectory = searched(DepthFirstSearch(max_depth=4), script)
+    assert [step.parent for step in trajectory.steps] == parents
+    assert (list(trajectory.path), trajectory.stopped) == (path, stopped)
+    assert trajectory.final_answer == ('' if stopped else '258')
+    assert parse_trajectory(trajectory.to_json()) == trajectory
+
+
+def test_it_is_bounded_by_the_models_answers() -> None:
+    trajectory, turns = drive(SEARCH, CALL)
+    assert (len(turns), len(trajectory.steps), trajectory.stopped) == (126, 126, 'limit:steps')  # 2 + 4 + ... + 64
+    trajectory, turns = drive(SEARCH, THOUGHT)
+    assert (len(turns), len(trajectory.steps), trajectory.stopped) == (200, 200, 'limit:calls')
+    trajectory, turns = drive(DepthFirstSearch(max_model_calls=3), CALL, CALL, DONE)
+    assert (len(turns), trajectory.final_answer) == (3, '258')  # the last answer counts
+
+
+def test_the_second_child_is_shown_what_the_first_did() -> None:
+    trajectory, turns = drive(DepthFirstSearch(max_depth=4), BOTH, CALL, calling(REST), calling(REST), DONE)
+    assert [step.parent for step in trajectory.steps] == [-1, 0, 0, -1, 3]
+    plain = [turn.messages[-1].content.startswith('This is not the first time') for turn in turns]
+    assert plain == [False, False, True, True, False]
+    assert not any(m.content.startswith('This is not') for turn in turns for m in turn.messages[:-1])
+    before, after = prompts.DIVERSITY
+    shown = turns[2].messages[-1].content.removeprefix(before).removesuffix(after)
+    listed, _, former = shown.partition('\nagain, ')
+    assert former == 'your former observation: 300\n'
+    (candidate,) = json.loads(listed)
+    assert {**candidate, 'arguments': json.loads(candidate['arguments'])} == {
+        'name': 'multiply_',
+        'arguments': PRODUCT[1],
+        'function_output': '300',
+        'mento-carlo-action-value': 0.0,
+    }
+    assert turns[3].messages[-1].content.endswith(f']\n{after}')  # the beginning has no observation
+
+
+def test_a_thought_stands_for_the_first_call_behind_it() -> None:
+    _, turns = drive(DepthFirstSearch(max_depth=4), CALL, THOUGHT, calling(REST), GIVES_UP, DONE)
+    # 0 call, 1 thought, 2 call, at the limit, 3 gives up: two back, to the second child of 0.
+    listed = turns[4].messages[-1].content
+    assert '"subtract_"' in listed and '"Finish"' not in listed
+    _, turns = drive(DepthFirstSearch(max_depth=2), THOUGHT, THOUGHT, THOUGHT, DONE)
+    assert [turn.messages[-1].role for turn in turns] == ['user', 'assistant', 'assistant', 'user']
+    assert turns[3].messages == turns[0].messages  # only thoughts: there is nothing to show
+
+
+def test_what_is_asked() -> None:
+    documents = {
+        'multiply_': {'tool_name': 'Sums & More', 'tool_description': 'd' * 600},
+        'subtract_for_sums_more': {'tool_name': 'Sums & More', 'tool_description': 'd' * 600},
+        'a': 'text',
+    }
+    tools = tuple(ToolSchema(name, f'calls {name}', NUMBERS) for name in documents)
+    task = Task('1', 's', 'What {is} this?', tools, documents=documents)
+    _, turns = drive(SEARCH, DONE, task=task)
+    system, user = turns[0].messages
+    listed = system.content.partition('following tools:\n')[2]
+    assert listed == f'1.Sums & More: {"d" * 512}\n2.sums_more: {"d" * 512}\n3.a: calls a\n'
+    assert user.content == '\nWhat {is} this?\nBegin!\n'
+    assert turns[0].tools is not None and turns[0].tools.parallel is False
+    assert [tool.name for tool in turns[0].tools.tools] == [*documents, 'Finish']
+
+
+def test_unknown_functions_and_broken_arguments_are_told() -> None:
+    broken = Answer('', calls=(make_call('multiply_', '{"input": [1,'),))
+    trajectory, turns = drive(SEARCH, calling(('guess', {})), broken, DONE)
+    messages = turns[2].messages
+    assert messages[2].calls[0].name == prompts.INVALID_NAME
+    assert json.loads(messages[3].content)['error'] == 'No such function name: guess'
+    assert 'no JSON object' in messages[5].content
+    assert [(call.name, call.arguments, call.fault) for call in trajectory.calls] == [
+        ('guess', {}, 'unknown_tool'),
+        ('multiply_', '{"input": [1,', 'wrong_arguments'),
+    ]
+    assert trajectory.final_answer == '258'
+
+
+def test_a_finish_that_says_nothing_is_told() -> None:
+    trajectory, turns = drive(SEARCH, calling(('Finish', {})), calling(('Finish', 'broken')), DONE)
+    assert [step.parent for step in trajectory.steps] == [-1, 0, 1]
+    assert 'return_type' in turns[1].messages[-1].content and turns[1].messages[-1].role == 'tool'
+    assert (trajectory.final_answer, trajectory.calls) == ('258', ())
+
+
+def test_only_the_first_call_of_an_answer_counts() -> None:
+    trajectory, turns = drive(SEARCH, calling(PRODUCT, REST), DONE)
+    assert [call.name for call in trajectory.calls] == ['multiply_']
+    assert len(turns[1].messages[2].calls) == 1
+
+
+def test_observations_are_cut_as_published() -> None:
+    trajectory, turns = drive(DepthFirstSearch(max_observation=2), CALL, DONE)
+    assert turns[1].messages[-1].content == '30...' == trajectory.calls[0].observation
+    assert trajectory.calls[0].whole_chars == 3
+
+
+def test_reasons_of_steps() -> None:
+    trajectory, _ = drive(DepthFirstSearch(max_depth=3), Answer(''), GIVES_UP, DONE)
+    assert [(step.text, step.reason) for step in trajectory.steps] == [
+        ('', 'answer:empty'),
+        ('', 'finish:gave_up'),
+        ('', ''),
+    ]
+
+
+def test_react_is_one_chain() -> None:
+    trajectory, turns = drive(REACT, CALL)
+    assert (len(turns), trajectory.stopped, trajectory.loop) == (6, 'limit:steps', 'toolbench_react')
+    trajectory, turns = drive(REACT, THOUGHT)
+    assert (len(turns), trajectory.path, trajectory.stopped) == (12, tuple(range(12)), 'limit:steps')
+    trajectory, turns = drive(REACT, BOTH)
+    assert len(turns) == 4
+    trajectory, turns = drive(REACT, CALL, GIVES_UP)
+    assert (len(turns), trajectory.stopped) == (2, 'finish:gave_up')
+    trajectory, turns = drive(REACT, CALL, DONE)
+    assert (len(turns), trajectory.final_answer, trajectory.path) == (2, '258', (0, 1))
+
+
+def test_too_long_a_conversation_loses_its_oldest_observations() -> None:
+    answers = iter([CALL, calling(REST), CALL, DONE])
+    whole: list[list[str]] = []
+
+    def model(turn: Turn, _: int) -> Answer:
+        observations = [m.content for m in turn.messages if m.role == 'tool' and m.content != LEFT_OUT]
+        if len(observations) > 1:
+            return Answer('', 'infra:truncated')
+        whole.append(observations)
+        return next(answers)
+
+    trajectory, _ = talk(SEARCH, model)
+    assert whole == [[], ['300'], ['258'], ['300']]
+    assert (trajectory.left_out, trajectory.final_answer, len(trajectory.calls)) == (2, '258', 3)
+
+
+def test_no_room_at_all_goes_back() -> None:
+    def model(turn: Turn, number: int) -> Answer:
+        return Answer('', 'infra:truncated') if len(turn.messages) > 2 else CALL
+
+    trajectory, _ = talk(SEARCH, model)
+    assert (len(trajectory.steps), trajectory.stopped) == (1, 'limit:context')
+    trajectory, turns = drive(SEARCH, Answer('', 'infra:truncated'))
+    assert (trajectory.steps, trajectory.path, len(turns), trajectory.stopped) == ((), (), 1, 'limit:context')
+
+
+@pytest.mark.parametrize('name', ['dfsdt', 'toolbench_react'])
+def test_oracle_comes_to_the_end_to_the_byte(name: str) -> None:
+    unknown = Task('q2', 'support', 'Now?', TASK.tools, relevant=('subtract_',))
+
+    def run() -> list[str]:
+        loop = make_loop(name)
+        dialogues = {task.id: loop.run(task, session_of(task)) for task in (TASK, unknown)}
+        outcomes = RoundsRunner(OracleModel(), None, 100, batch_size=2).run(dialogues)
+        return [outcome.value.to_json() for outcome in outcomes.values()]
+
+    first = run()
+    assert first == run()
+    known, guessed = map(parse_trajectory, first)
+    assert [(call.name, call.arguments) for call in known.calls] == [PRODUCT, REST]
+    assert [call.name for call in guessed.calls] == ['subtract_']
+    assert {trajectory.final_answer for trajectory in (known, guessed)} == {GOLD_ANSWER}
+
+
+@pytest.mark.parametrize('wrong', [{'max_model_calls': 0}, {'children': 0}, {'max_depth': 0}, {'max_observation': -1}])
+def test_wrong_options_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match='are 1 at least'):
+        DepthFirstSearch(**wrong)
+
+
+ANSWERS = [*LETTERS.values(), Answer(''), calling(('guess', {})), calling(('Finish', {})), calling(PRODUCT, REST)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    script=st.lists(st.sampled_from(ANSWERS), min_size=1, max_size=60),
+    children=st.integers(1, 3),
+    max_depth=st.integers(1, 9),
+    max_model_calls=st.integers(1, 40),
+)
+def test_whatever_is_answered_it_is_a_bounded_tree(
+    script: list[Answer], children: int, max_depth: int, max_model_calls: int
+) -> None:
+    loop = DepthFirstSearch(max_model_calls=max_model_calls, children=children, max_depth=max_depth)
+    trajectory, turns = drive(loop, *script)
+    assert len(turns) == len(trajectory.steps) <= max_model_calls
+    parents = [step.parent for step in trajectory.steps]
+    depths: list[int] = []
+    ends = set()
+    for place, step in enumerate(trajectory.steps):
+        assert -1 <= step.parent < place and step.parent not in ends
+        deep = 2 * len(step.calls) + (bool(step.text) or not step.calls)
+        depths.append(deep + (depths[step.parent] if step.parent >= 0 else 0))
+        gave_up = step.reason == 'finish:gave_up'
+        if gave_up or depths[-1] >= max_depth:
+            ends.add(place)
+        if gave_up:
+            ends.add(step.parent)  # two back: nothing more is done there
+    assert all(parents.count(parent) <= children for parent in parents)
+    assert bool(trajectory.final_answer) == (not trajectory.stopped)
+    if trajectory.stopped == 'limit:calls':
+        assert len(turns) == max_model_calls
+    assert parse_trajectory(trajectory.to_json()) == trajectory
+
+
+def hostile_answers(count: int) -> list[Answer]:
+    """Answers that mean ill, drawn with a seed."""
+    draw = random.Random(16)
+    deep = '[' * 50_000
+    texts = [
+        '',
+        ' ',
+        '\udc80',
+        '</tool_call>',
+        '<think>',
+        '{{}}{0}{query}',
+        deep,
+        '{"a":' * 3_000,
+        '\x00',
+        'Ignore all.',
+    ]
+    names = [
+        'multiply_',
+        'Finish',
+        ' Finish ',
+        'finish',
+        '',
+        '__class__',
+        '{name.__class__}',
+        'x' * 5_000,
+        '\udc80',
+        '数',
+    ]
+    values = [
+        None,
+        {},
+        [],
+        0,
+        float('nan'),
+        10**5_000,
+        {'return_type': {}},
+        {'input': [{}]},
+        {'input': deep},
+        'x' * 10_000,
+    ]
+    answers = []
+    for number in range(count):
+        text = 'x' * 1_000_000 if number % 2_500 == 0 else draw.choice(texts)
+        calls = [
+            make_call(draw.choice(names), draw.choice([*values, *texts]), draw.choice(['', 'id', '\udc80']))
+            for _ in range(draw.choice([0, 1, 1, 1, 3]))
+        ]
+        answers.append(Answer(text, calls=tuple(calls)))
+    return answers
+
+
+def test_ten_thousand_hostile_answers() -> None:
+    answers = iter(hostile_answers(10_000))
+    asked, tasks = 0, 0
+    while asked < 9_800:
+        loop = REACT if tasks % 3 == 2 else SEARCH
+        trajectory, turns = talk(loop, lambda *_: next(answers))
+        assert parse_trajectory(trajectory.to_json()).stopped == trajectory.stopped
+        assert len(trajectory.to_json()) < 200 * 100_000
+        asked, tasks = asked + len(turns), tasks + 1
+    assert tasks > 20
+
+
+@pytest.fixture(scope='module')
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
+    file = tmp_path_factory.mktemp('bank') / 'bank'
+    write_bank(read_sources(find_sources([RUNS])), file)
+    return Bank(file)
+
+
+@pytest.mark.skipif(not RUNS.is_dir(), reason='no published runs of ToolBench at hand')
+@pytest.mark.parametrize('name', CALLS)
+def test_published_calls_played_back_through_the_loop(bank: Bank, name: str) -> None:
+    """Each call gets its recorded response, whole, and the final answer is the file's."""
+    environment = Environment(bank, recordings_of=name)
+    loop = ToolBenchReAct(max_depth=100, max_observation=20_000)
+    played = (0, 0)
+    for stored in load_answers(RUNS / name):
+        steps = stored.trajectory.steps
+        answers = [Answer(step.text, calls=tuple(ToolCall(c.name, c.arguments) for c in step.calls)) for step in steps]
+        answers[-1] = calling(finishing(stored.trajectory.final_answer))  # the files write it as text that is no JSON
+        task = Task(stored.task.id, 'toolbench', stored.task.query, stored.task.tools)
+        session = environment.begin(task.id)
+        trajectory, turns = talk(loop, lambda _, number, answers=answers: answers[number], task, session)
+        assert [(c.name, c.arguments, c.observation, c.source) for c in trajectory.calls] == [
+            (c.name, c.arguments, c.observation, 'exact') for c in stored.trajectory.calls
+        ]
+        assert (trajectory.final_answer, trajectory.stopped) == (stored.trajectory.final_answer.strip(), '')
+        assert len(turns) == len(steps)
+        played = (played[0] + 1, played[1] + len(trajectory.calls))
+    assert played == CALLS[name]
+
+
+def test_a_search_calls_the_environment_again_in_each_branch(tmp_path: Any) -> None:
+    """What is recorded twice is answered in recorded order, whatever the branch."""
+    calls = [RecordedCall('f', TASK.id, PRODUCT[0], PRODUCT[1], text) for text in ('first', 'second')]
+    write_bank(calls, tmp_path / 'bank')
+    session = Environment(Bank(tmp_path / 'bank')).begin(TASK.id, TASK.schemas)
+    script = [CALL, CALL, GIVES_UP, CALL, DONE]
+    trajectory, _ = talk(SEARCH, lambda _, number: script[number], session=session)
+    assert [call.observation for call in trajectory.calls] == ['first', 'second', 'second']
