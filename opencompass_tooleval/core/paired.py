@@ -33,7 +33,8 @@ def details_of(result: Result) -> list[Mapping[str, Any]]:
 
 
 def _of_steps(detail: Mapping[str, Any], metric: str) -> Iterator[float]:
-    for step in detail.get('steps', ()):
+    steps = detail.get('steps')
+    for step in steps if isinstance(steps, list) else ():  # an agent's is how many it took
         value = step.get('values', {}).get(metric)
         if value is not None:
             yield value

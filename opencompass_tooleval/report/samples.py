@@ -7,7 +7,6 @@ kept per data set in ``dN/M.js``, each text of a hundred samples once, and besid
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,35 +18,27 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.paired import details_of
 from opencompass_tooleval.core.runs import with_runs
-from opencompass_tooleval.core.words import words_of_metric, words_of_reason
+from opencompass_tooleval.core.words import FAULTS, SOURCES, words_of_metric, words_of_reason
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.read import Material, Missing, Scored
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.standing import Digest
+from opencompass_tooleval.report.texts import as_text
+from opencompass_tooleval.report.trajectories import matches_of, reasons_in, said_in, trajectory_of
 from opencompass_tooleval.sweep.prompt_tokens import estimate_tokens
 
 SIZE = 100
 EXCERPT = 90
 """Characters of a task or an answer in the list of samples."""
-LONGEST = 100_000
-"""Characters of a text; what is longer is cut, and says so."""
+_OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'left_out', 'matches'}
+"""What a detail says of a trajectory, which shows it anyway."""
 _SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'rung', 'gold', 'domain'}
 
 _WHOLE = ('overall', 'f1_score', 'local_accuracy', 'accuracy', 'error_free_rate')
 """Metrics that sum a sample up, the best first; ``error_free_rate`` is no rate of errors."""
 
 Message = tuple[str, str]
-
-
-def cut(text: str) -> str:
-    """A text of bounded length."""
-    return text if len(text) <= LONGEST else f'{text[:LONGEST]}\n[cut: {len(text)} characters]'
-
-
-def as_text(value: Any) -> str:
-    """An answer as text: some methods keep several."""
-    return cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1))
 
 
 def messages_of(prompt: Any) -> tuple[Message, ...]:
@@ -204,6 +195,7 @@ class SampleFiles:
         self._reasons: dict[str, None] = {}
         self._metrics: dict[str, None] = {}
         self._prompts: dict[str, _Prompts] = {}
+        self._has_trajectories = False
 
     def write_all(self, material: Material) -> dict[tuple[str, str], Spent]:
         """Writes every result's samples.
@@ -222,8 +214,16 @@ class SampleFiles:
         words = {reason: words_of_reason(reason) for reason in self._reasons}
         metrics = {metric: words_of_metric(metric) for metric in self._metrics}
         manifest = {'size': SIZE, 'pairs': self._pairs, 'reasons': words, 'metrics': metrics}
+        if self._has_trajectories:
+            manifest['sources'] = SOURCES | FAULTS
         self._save('index.js', to_script('tooleval.manifest', manifest))
         return spent
+
+    def _keep_words(self, trajectories: Sequence[Mapping[str, Any]]) -> None:
+        """Keeps which codes the browser will have to put in words."""
+        for trajectory in trajectories:
+            self._reasons |= dict.fromkeys(reasons_in(trajectory))
+            self._has_trajectories = True
 
     def _save(self, name: str, script: str) -> None:
         file = self.folder / name
@@ -248,8 +248,7 @@ class SampleFiles:
             if i in own:
                 row['prompt'] = asked[i]
             rows.append(row)
-            # A dialogue is kept with all that was asked in it.
-            answers = [answer for _, answer in row['trace']['rounds']] if 'trace' in row else [row['answer']]
+            answers = _answers_in(row)
             answer_tokens += sum(estimate_tokens(answers))
             calls += max(1, len(answers)) if key in predictions else 0  # of a dialogue that failed: 1
             prompt_tokens += shared.count(asked[i])
@@ -257,6 +256,7 @@ class SampleFiles:
         index = index_of(details)
         self.digest.add(entry.model, entry.dataset, result, index)
         excerpts = [first_words(row['trace']['answer'] if 'trace' in row else row['answer']) for row in rows]
+        self._keep_words([row['trajectory'] for row in rows if 'trajectory' in row])
         listed = index | {'tasks': tasks_of(asked), 'answers': excerpts}
         self._save(f'{folder}/index.js', to_script('tooleval.index', folder, listed))
         for start in range(0, len(rows), SIZE):
@@ -299,10 +299,18 @@ class SampleFiles:
         return shared, {i for i, own in enumerate(hashes) if i >= len(shared.hashes) or own != shared.hashes[i]}
 
 
+def _answers_in(row: Mapping[str, Any]) -> list[str]:
+    """What the model said: a dialogue is kept with all that was asked in it, too."""
+    if 'trajectory' in row:
+        return said_in(row['trajectory'])
+    return [answer for _, answer in row['trace']['rounds']] if 'trace' in row else [row['answer']]
+
+
 def _holds_dialogues(entry: Scored) -> bool:
     """Whether predictions are dialogues: an answer of another benchmark that looks like one is an answer."""
-    name = entry.part('provenance').get('benchmark')
-    return name in BENCHMARKS and find_benchmark(str(name)).are_dialogues
+    provenance = entry.part('provenance')
+    name = provenance.get('benchmark')
+    return bool(provenance.get('loop')) or (name in BENCHMARKS and find_benchmark(str(name)).are_dialogues)
 
 
 def _row(
@@ -318,7 +326,10 @@ def _row(
     }
     if are_dialogues and (trace := trace_of(str(raw))):  # of all of it, though what is shown be cut
         row['trace'] = trace
-    more = {key: value for key, value in detail.items() if key not in _SHOWN and value not in (None, [], {})}
+    elif are_dialogues and (trajectory := trajectory_of(str(raw))):
+        row |= {'trajectory': trajectory, 'answer': trajectory['answer'], 'matches': matches_of(detail)}
+    hidden = _SHOWN | _OF_TRAJECTORY if 'trajectory' in row else _SHOWN
+    more = {key: value for key, value in detail.items() if key not in hidden and value not in (None, [], {})}
     if prediction.get('calls'):
         more['calls'] = prediction['calls']
     if judged:

@@ -108,3 +108,10 @@ def test_runs_of_a_record_are_set_side_by_side_in_their_order() -> None:
 
 def test_samples_of_one_side_only_do_not_differ() -> None:
     assert differences(result([0.0, 1.0]), result([0.0])) == []
+
+
+def test_how_many_steps_an_agent_took_are_no_values_of_steps() -> None:
+    first, second = result([0.0, 1.0]), result([1.0, 1.0])
+    for row in (*first['details'], *second['details']):
+        row['steps'] = 7
+    assert pairs_of(first, second, 'f1') == pairs_of(result([0.0, 1.0]), result([1.0, 1.0]), 'f1')

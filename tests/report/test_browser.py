@@ -6,7 +6,6 @@ import base64
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -26,13 +25,6 @@ from tests.report.support import HOSTILE, add, data_of, detail, hostile_run, pla
 pytestmark = needs_chromium
 
 REVIEW = 'tooleval-teval-review_str_v2'
-
-
-@pytest.fixture(scope='module')
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    browser = Browser(tmp_path_factory.mktemp('screenshots'))
-    yield browser
-    browser.driver.quit()
 
 
 @pytest.fixture(scope='module')

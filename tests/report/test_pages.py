@@ -81,7 +81,8 @@ def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     write_report([hostile_run(tmp_path / 'run')], out, ('svg',))
     for page in out.glob('*.html'):
         shown = Tags(page)
-        allowed = {'tables.js', 'charts.js', 'figures.js', 'plotly.js', 'diff.js', 'samples.js', 'samples/index.js'}
+        names = ('tables', 'charts', 'figures', 'plotly', 'diff', 'samples', 'trajectories', 'samples/index')
+        allowed = {f'{name}.js' for name in names}
         assert {attributes.get('src') for tag, attributes in shown.tags if tag == 'script'} <= allowed
         assert not [tag for tag, _ in shown.tags if tag == 'img']
         assert not [tag for tag, attributes in shown.tags if tag == 'b' or 'onerror' in attributes]

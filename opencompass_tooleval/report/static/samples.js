@@ -9,6 +9,7 @@ const tooleval = {
   pairs: [],
   size: 100,
   reasons: {},
+  sources: {},
   metrics: {},
   loaded: new Map(),
   manifest(found) { Object.assign(tooleval, found); },
@@ -244,10 +245,21 @@ async function conversation(pair, i, row) {
 
 const ROLES = { system: 'system', human: 'user', user: 'user', bot: 'model', assistant: 'model', function: 'tool', tool: 'tool' };
 
+// Which tools are offered; '' where that cannot be read.
+function toolNames(text) {
+  try {
+    const names = JSON.parse(text).map((tool) => (tool.function ?? tool).name);
+    return `${names.length} offered: ${names.join(', ')}`;
+  } catch {
+    return ''; // a text of another shape, or one that was cut
+  }
+}
+
 function turnOf(role, text, open) {
   const kind = ROLES[role.toLowerCase()] ?? 'user';
+  const beginning = (role === 'tools' && toolNames(text)) || text.slice(0, 80);
   const turn = element('details', { className: `turn ${kind}`, open });
-  turn.append(element('summary', {}, element('b', { textContent: role || 'prompt' }), ` ${open ? '' : text.slice(0, 80)}`), element('pre', { textContent: text }));
+  turn.append(element('summary', {}, element('b', { textContent: role || 'prompt' }), ` ${open ? '' : beginning}`), element('pre', { textContent: text }));
   return turn;
 }
 
@@ -268,38 +280,64 @@ function traceOf({ rounds, calls, answer }) {
   return box;
 }
 
-async function answerOf(pair, i) {
+async function sampleOf(pair, i) {
   const index = await load(`${pair.folder}/index`);
   const row = (await chunkOf(pair, i))[i % tooleval.size];
+  return { pair, index, row, i, agent: row.trajectory && agentOf(row) };
+}
+
+function headOf({ pair, index, row, i }) {
   const reason = index.reasons[index.reason[i]];
   const [name, sentence] = wordsOf(tooleval.reasons, reason);
   const values = index.metrics.map((metric, m) => {
     const value = index.values[m][i];
     return `${wordsOf(tooleval.metrics, metric)[0]} ${typeof value === 'number' ? (100 * value).toFixed(1) : '–'}`;
   });
-  const box = element('article', {},
+  const parts = [
     element('h3', { textContent: pair.model }),
     element('p', { className: reason === 'ok' ? 'verdict' : 'verdict lost' }, reasonLabel(reason), ` ${sentence || name}`),
-    element('p', { className: 'note', textContent: values.join(' · ') }));
-  if (row.infra) box.append(element('p', { className: 'warning', textContent: `No answer came: ${row.infra}` }));
-  box.append(
-    element('h4', { textContent: 'What was answered' }),
-    row.trace ? traceOf(row.trace) : element('pre', { className: 'answer', textContent: row.answer }),
-    element('h4', { textContent: `What was understood (${row.rung === 'none' ? 'nothing could be read' : `read by “${row.rung}”`}), beside the gold` }),
-    element('div', { className: 'scroll', tabIndex: 0 }, differences(row.parsed, row.gold)));
+    element('p', { className: 'note', textContent: values.join(' · ') })];
+  if (row.infra) parts.push(element('p', { className: 'warning', textContent: `No answer came: ${row.infra}` }));
+  return parts;
+}
+
+// What was understood, and what scoring says more.
+function scoredOf({ row }) {
+  const title = `What was understood (${row.rung === 'none' ? 'nothing could be read' : `read by “${row.rung}”`}), beside the gold`;
+  const table = element('div', { className: 'scroll', tabIndex: 0 }, differences(row.parsed, row.gold));
+  const parts = row.trajectory ? [element('details', {}, element('summary', { textContent: 'Calls beside the gold calls, argument by argument' }), table)] : [element('h4', { textContent: title }), table];
   if (row.more) {
-    box.append(element('details', {}, element('summary', { textContent: 'What scoring says more: steps, judgements' }), element('pre', { textContent: pretty(row.more) })));
+    parts.push(element('details', {}, element('summary', { textContent: 'What scoring says more: steps, judgements' }), element('pre', { textContent: pretty(row.more) })));
   }
-  return box;
+  return parts;
+}
+
+function answeredOf({ row, agent }) {
+  return [
+    element('h4', { textContent: agent ? 'What was done' : 'What was answered' }),
+    agent ? trajectoryOf(agent) : row.trace ? traceOf(row.trace) : element('pre', { className: 'answer', textContent: row.answer })];
+}
+
+const inSides = (samples, parts) => element('div', { className: 'sides' }, ...samples.map((sample) => element('article', {}, ...parts(sample))));
+
+function bothOf(samples) {
+  if (!samples.every(({ agent }) => agent) || samples.length < 2) {
+    return [inSides(samples, (sample) => [...headOf(sample), ...answeredOf(sample), ...scoredOf(sample)])];
+  }
+  const agents = samples.map(({ agent }) => agent);
+  return [
+    inSides(samples, (sample) => [...headOf(sample), summaryOf(sample.agent), ...goldOf(sample.agent.gold, sample.agent.matches)]),
+    element('h3', { textContent: 'Step by step' }), legendOf(agents.map(({ trajectory }) => trajectory)),
+    besideOf(agents, samples.map(({ pair }) => pair.model)),
+    inSides(samples, (sample) => [endOf(sample.agent), ...scoredOf(sample)])];
 }
 
 async function sidesOf(i, { pair, index, other, twin }) {
-  const row = (await chunkOf(pair, i))[i % tooleval.size];
-  const sides = [await answerOf(pair, i)];
-  if (other && twin[i] !== undefined) sides.push(await answerOf(other, twin[i]));
+  const samples = [await sampleOf(pair, i)];
+  if (other && twin[i] !== undefined) samples.push(await sampleOf(other, twin[i]));
   const name = `${pair.title} · ${nameOf(index, i)} · ${index.domains[index.domain[i]]}`.replace(/ · $/, '');
-  const asked = askedOf(await conversation(pair, i, row));
-  return [element('h2', { textContent: name }), asked, element('div', { className: 'sides' }, ...sides)];
+  const asked = askedOf(await conversation(pair, i, samples[0].row));
+  return [element('h2', { textContent: name }), asked, ...bothOf(samples)];
 }
 
 async function openSample(i, isAsked = true) {

@@ -1,0 +1,164 @@
+"""What an agent did on a task, step by step, for the sample browser: read as data, and bounded.
+
+A prediction is kept as :mod:`opencompass_tooleval.agents.trajectory` writes it. That room lies above this one, and a
+report may be of predictions that an older version or somebody else wrote: only what is here is looked at, whatever the
+rest is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from opencompass_tooleval.core.bounds import beyond_bounds
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.core.usage import read_usage, whole_number
+from opencompass_tooleval.report.texts import cut
+
+MOST_STEPS = 500
+"""Steps that are shown, and calls of one of them."""
+THOUGHT = 20_000
+ARGUMENTS = 5_000
+OBSERVATION = 10_000
+NAME = 200
+"""Characters of each kind of text that are shown at most."""
+TOGETHER = 300_000
+"""Characters of all of them; once they are used up, every further text is cut to :data:`LEAST`."""
+LEAST = 200
+
+
+class _Space:
+    """How many characters of one trajectory are still shown."""
+
+    def __init__(self) -> None:
+        self.left = TOGETHER
+
+    def text(self, value: Any, most: int) -> str:
+        """A text in the bounds; ``''`` for what is none."""
+        text = value if isinstance(value, str) else ''
+        most = min(most, max(self.left, LEAST))
+        self.left -= min(len(text), most)
+        return cut(text, most)
+
+    def arguments(self, value: Any) -> Any:
+        """Arguments as JSON values where they are few, else as text that is cut."""
+        if isinstance(value, str):
+            return self.text(value, ARGUMENTS)
+        plain = to_jsonable(value)
+        text = json.dumps(plain, ensure_ascii=False)
+        shown = self.text(text, ARGUMENTS)
+        return plain if shown == text and not beyond_bounds(plain) else shown
+
+
+def trajectory_of(prediction: str) -> dict[str, Any] | None:
+    """The steps of an agent that is kept as JSON; None if it is no such text.
+
+    Returns:
+        ``loop``, ``answer``, ``stopped``, ``path`` (places of the steps that lead to the end), ``left_out``
+        (observations), ``settings``, ``all`` (how many steps there are), ``tokens`` and ``seconds`` of all of them
+        where they are known, and ``steps``: ``text``, ``calls``, ``parent``, ``purpose``, ``reason``, ``tokens``
+        (asked and answered), ``seconds``. A call: ``name``, ``arguments``, ``observation``, ``source``, ``fault``,
+        and, where the loop cut the observation, ``seen`` of ``whole`` characters.
+    """
+    if not prediction.startswith('{'):
+        return None
+    try:
+        raw = load_json(prediction)
+    except ValueError:
+        return None
+    if not isinstance(raw, dict) or not isinstance(raw.get('loop'), str) or not _are_objects(raw.get('steps')):
+        return None
+    steps, space = raw['steps'], _Space()
+    shown = [_step(step, place, space) for place, step in enumerate(steps[:MOST_STEPS])]
+    usages = [read_usage(step.get('usage')) for step in steps]
+    path = raw.get('path')
+    return {
+        'loop': space.text(raw['loop'], NAME),
+        'answer': space.text(raw.get('final_answer'), THOUGHT),
+        'stopped': space.text(raw.get('stopped'), NAME),
+        'path': [place for place in path if _is_place(place, len(shown))] if isinstance(path, list) else [],
+        'left_out': whole_number(raw.get('left_out')) or 0,
+        'settings': _settings(raw.get('settings')),
+        'all': len(steps),
+        'tokens': [
+            _total(usage and usage.prompt for usage in usages),
+            _total(use and use.completion for use in usages),
+        ],
+        'seconds': _total(usage and usage.seconds for usage in usages),
+        'steps': shown,
+    }
+
+
+def matches_of(detail: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Of each gold call: the place of the call that was matched with it (None: none), and whether they pass the same.
+
+    Places are among the calls of tools in the steps of ``path``.
+    """
+    matches = detail.get('matches')
+    rows = matches if isinstance(matches, list) and _are_objects(matches) else []
+    return [{'call': whole_number(row.get('call')), 'same': row.get('same') is True} for row in rows[:MOST_STEPS]]
+
+
+def said_in(trajectory: Mapping[str, Any]) -> list[str]:
+    """What the model said: a text per step, with its calls."""
+    return [
+        '\n'.join([step['text'], *(f'{call["name"]} {json.dumps(call["arguments"])}' for call in step['calls'])])
+        for step in trajectory['steps']
+    ]
+
+
+def reasons_in(trajectory: Mapping[str, Any]) -> Iterator[str]:
+    """The codes of what went wrong in it."""
+    yield from filter(None, (trajectory['stopped'], *(step['reason'] for step in trajectory['steps'])))
+
+
+def _are_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(part, dict) for part in value)
+
+
+def _is_place(value: Any, count: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < count
+
+
+def _step(step: Mapping[str, Any], place: int, space: _Space) -> dict[str, Any]:
+    calls, usage, parent = step.get('calls'), read_usage(step.get('usage')), step.get('parent')
+    made = calls if isinstance(calls, list) and _are_objects(calls) else []
+    return {
+        'text': space.text(step.get('text'), THOUGHT),
+        'calls': [_call(call, space) for call in made[:MOST_STEPS]],
+        'parent': parent if _is_place(parent, place) else -1,
+        'purpose': space.text(step.get('purpose'), NAME),
+        'reason': space.text(step.get('reason'), NAME),
+        'tokens': [usage.prompt, usage.completion] if usage else [None, None],
+        'seconds': usage.seconds if usage else None,
+    }
+
+
+def _call(call: Mapping[str, Any], space: _Space) -> dict[str, Any]:
+    observation = call.get('observation')
+    seen, whole = len(observation) if isinstance(observation, str) else 0, whole_number(call.get('whole_chars')) or 0
+    return {
+        'name': space.text(call.get('name'), NAME),
+        'arguments': space.arguments(call.get('arguments')),
+        'observation': space.text(observation, OBSERVATION),
+        'source': space.text(call.get('source'), NAME),
+        'fault': space.text(call.get('fault'), NAME),
+        **({'seen': seen, 'whole': whole} if whole > seen else {}),
+    }
+
+
+def _settings(value: Any) -> dict[str, str]:
+    """Settings as texts."""
+    given = value.items() if isinstance(value, dict) else ()
+    return {
+        cut(key, NAME): cut(its if isinstance(its, str) else json.dumps(to_jsonable(its), ensure_ascii=False), NAME)
+        for key, its in list(given)[:MOST_STEPS]
+    }
+
+
+def _total(values: Iterable[Any]) -> Any:
+    """Their sum; None where one is not known."""
+    known = list(values)
+    return sum(known) if known and None not in known else None

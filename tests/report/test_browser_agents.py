@@ -1,0 +1,154 @@
+"""What an agent did, in real headless Chromium: step by step, as a tree, and two agents beside each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
+from opencompass_tooleval.report.build import write_report
+from tests.report.agents import DATASET, add_agent, chain, search, tree
+from tests.report.browser import Browser, needs_chromium
+from tests.report.support import HOSTILE
+
+pytestmark = needs_chromium
+
+GOLD = [
+    {'name': 'FlightBooking.search', 'arguments': {'destination': 'Rome'}, 'open_arguments': ['date']},
+    {'name': 'Hotel.book', 'arguments': {'night': 1}, 'open_arguments': []},
+    {'name': 'Taxi.call', 'arguments': {}, 'open_arguments': []},
+]
+MATCHES = [{'call': 0, 'same': True}, {'call': 3, 'same': False}, {'call': None, 'same': False}]
+
+
+@pytest.fixture(scope='module')
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp('agents')
+    shorter = Trajectory(
+        'react', (*chain().steps[:2], Step('Oslo, then.', (search('Oslo'),), 1)), 'Oslo.', '', (0, 1, 2)
+    )
+    add_agent(folder / 'run', 'one', [chain(), tree(), chain()], gold=GOLD, matches=MATCHES)
+    add_agent(folder / 'run', 'two', [shorter, tree('limit:calls'), chain()], gold=GOLD, matches=MATCHES)
+    return write_report([folder / 'run'], folder / 'out').with_name('samples.html')
+
+
+def open_sample(browser: Browser, page: Path, sample: int, other: str = '') -> None:
+    browser.open(page, f'#model=one&dataset={DATASET}&sample={sample}{f"&other={other}" if other else ""}')
+    browser.wait("document.querySelector('#sample article') !== null")
+
+
+def texts(browser: Browser, selector: str) -> list[str]:
+    return [part.text for part in browser.all(f'#sample {selector}')]
+
+
+def test_an_agent_is_read_step_by_step(browser: Browser, page: Path) -> None:
+    browser.look()
+    open_sample(browser, page, 0)
+    heads = texts(browser, '.step .head')
+    assert (
+        heads[0] == 'Step 1 · 812 → 41 tokens · 1.2 s'
+        and heads[3] == 'Step 4 · choose tool · 1,500 → 33 tokens · 0.9 s'
+    )
+    assert texts(browser, '.act .source') == [
+        'recorded', 'recorded elsewhere', 'nearest recorded', 'simulated by a-simulator', 'worked out',
+        'error: unknown tool',
+    ]  # fmt: skip
+    calls = texts(browser, '.act .call')
+    assert calls[0] == 'FlightBooking.search gold call 1' and calls[3] == 'Hotel.book() gold call 2, other arguments'
+    assert calls[-1] == 'Finish', 'what the loop itself answers has no source'
+    assert (
+        texts(browser, '.act .arguments')[0]
+        == 'destination: "Rome"\ndate: "2023-10-01"\npassengers: {"adults":2,"children":[]}'
+    )
+    assert 'the model saw 31 of 5,321 characters' in ''.join(texts(browser, '.from'))
+    assert texts(browser, '.gold li .wanted') == ['made', 'made, other arguments', 'not made']
+    assert 'any value of date is right' in texts(browser, '.gold li')[0]
+    assert '2 observations left out of what was asked' in texts(browser, '.agent > .note')[0]
+    assert texts(browser, '.asked summary')[0] == 'tools 1 offered: FlightBooking.search'
+    assert texts(browser, '.end pre') == ['You fly to Rome.']
+    browser.all('#sample .legend summary')[0].click()
+    assert 'recorded for another task, with the same arguments' in texts(browser, '.legend')[0]
+    browser.check_quiet()
+
+
+def test_branches_that_were_left_are_folded(browser: Browser, page: Path) -> None:
+    browser.look()
+    open_sample(browser, page, 1)
+    heads = [head for head in texts(browser, '.step .head') if head]
+    assert heads == ['Step 1', 'Step 5', 'Step 6'], 'the way to the end'
+    assert texts(browser, '.branch summary') == [
+        'branch that was left: 2 steps, 1 call',
+        'branch that was left: 1 step, 1 call',
+    ]
+    browser.all('#sample .branch summary')[0].click()
+    assert [head.split(' gave')[0] for head in texts(browser, '.step .head') if head] == [
+        'Step 1',
+        'Step 2',
+        'Step 3',
+        'Step 5',
+        'Step 6',
+    ]
+    left, kept = browser.all('#sample .branch .step')[0], browser.all('#sample .steps > .step')[0]
+    assert left.rect['x'] > kept.rect['x']
+    browser.check_quiet()
+
+
+def test_two_agents_are_aligned_and_their_first_difference_is_marked(browser: Browser, page: Path) -> None:
+    browser.look()
+    open_sample(browser, page, 0, 'two')
+    assert texts(browser, '.differs') == ['First difference: another tool']
+    tops = {
+        head.text.split(' ·  ')[0].partition(' · 8')[0].partition(' · 1')[0]: head.rect['y']
+        for head in browser.all('#sample .beside .head')
+    }
+    assert tops['one · Step 1'] == tops['two · Step 1'] < browser.all('#sample .differs')[0].rect['y']
+    assert browser.all('#sample .differs')[0].rect['y'] < tops['one · Step 3']
+    assert texts(browser, '.end pre') == ['You fly to Rome.', 'Oslo.']
+    open_sample(browser, page, 2, 'two')
+    assert texts(browser, '.differs') == ['No step differs in what is called and observed.']
+    open_sample(browser, page, 1, 'two')
+    assert 'limit' in texts(browser, '.end .verdict')[0]
+    browser.check_quiet()
+
+
+@pytest.mark.parametrize(('width', 'dark'), [(1280, False), (1280, True), (390, False), (390, True)])
+def test_agents_fit_and_can_be_read(browser: Browser, page: Path, width: int, dark: bool) -> None:
+    browser.look(width, dark)
+    for sample, other in ((0, ''), (1, ''), (0, 'two')):
+        open_sample(browser, page, sample, other)
+        browser.driver.execute_script(
+            "document.querySelectorAll('#sample details').forEach((it) => { it.open = true; })"
+        )
+        browser.shoot(f'agent-{sample}{other}-{width}-{"dark" if dark else "light"}')
+        assert browser.driver.execute_script('return document.documentElement.scrollWidth') <= width
+        assert browser.faint() == [] and browser.faults() == []
+
+
+def test_hostile_and_large_trajectories_run_nothing(browser: Browser, tmp_path: Path) -> None:
+    call = AnsweredCall(HOSTILE, {HOSTILE: HOSTILE}, HOSTILE, 'simulated')
+    hostile = Trajectory(
+        HOSTILE, (Step(HOSTILE, (call,), -1, HOSTILE, HOSTILE),), HOSTILE, HOSTILE, (0,), 1, {'simulator': HOSTILE}
+    )
+    large = Trajectory(
+        'react',
+        tuple(Step('t', (AnsweredCall('a', {'w': 'w' * 9_000}, 'x' * 1_000_000, 'exact'),), i - 1) for i in range(5)),
+        path=tuple(range(5)),
+    )
+    deep = Trajectory(
+        'dfsdt', tuple(Step(str(i), (), max(-1, i - 1 - i % 2)) for i in range(600)), stopped='limit:calls'
+    )
+    gold = [{'name': HOSTILE, 'arguments': {HOSTILE: HOSTILE}, 'open_arguments': [HOSTILE]}]
+    for model in ('one', 'two'):
+        add_agent(tmp_path / 'run', model, [hostile, large, deep], gold=gold, matches=[{'call': 0, 'same': True}])
+    page = write_report([tmp_path / 'run'], tmp_path / 'out').with_name('samples.html')
+    assert (page.parent / 'samples' / 'p0' / '0.js').stat().st_size < 500_000
+    browser.look(390)
+    for sample in range(3):
+        for other in ('', 'two'):
+            open_sample(browser, page, sample, other)
+            assert not browser.all('#sample img, #sample script')
+            for owner in browser.all('#sample [data-tip]')[:20]:
+                browser.driver.execute_script('showTip(arguments[0])', owner)
+            assert browser.driver.execute_script('return document.documentElement.scrollWidth') <= 390
+            browser.check_quiet()
