@@ -16,7 +16,7 @@ from typing import Any
 
 from opencompass_tooleval.agents import context, prompts
 from opencompass_tooleval.agents.finish import FINISH, Finish, finish_call, read_finish
-from opencompass_tooleval.agents.steps import MAX_TEXT, Chain, answered_call, bounded_value
+from opencompass_tooleval.agents.steps import MAX_TEXT, Chain, answered_call, repeated_arguments
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import (
     NO_ROOM,
@@ -27,7 +27,7 @@ from opencompass_tooleval.agents.trajectory import (
     Trajectory,
 )
 from opencompass_tooleval.core.answer import Answer, spoken
-from opencompass_tooleval.core.function_calling import METHOD, NO_CALL
+from opencompass_tooleval.core.function_calling import METHOD, NO_CALL, SEVERAL_CALLS
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.rounds import Rounds, Turn
@@ -52,7 +52,8 @@ class FunctionCalling:
         max_calls: Calls per task at most; those of an answer that do not fit are not carried out.
         max_observation: Characters of an observation that the model sees; ToolBench shows 1,024.
         finish: One of :data:`ENDS`. What an answer calls after ``Finish`` is not carried out.
-        parallel: Whether several calls in one answer are wanted; None leaves it to the server.
+        parallel: Whether several calls in one answer are wanted; None leaves it to the server. With False the first
+            call of an answer is carried out and no other, which chat templates that take one call need.
 
     Raises:
         ValueError: There is no such end, or a bound is no positive number.
@@ -108,11 +109,13 @@ class FunctionCalling:
             if reply.has_no_room:
                 return chain.end(stopped=NO_ROOM)
             if answer.calls:
-                carried_out, finish = yield from self._carry_out(answer.calls[: self._max_calls - made], session)
-                chain.add(answer, carried_out, '' if carried_out else TOO_MANY_CALLS)
+                wanted = answer.calls[:1] if self._parallel is False else answer.calls
+                carried_out, finish = yield from self._carry_out(wanted[: self._max_calls - made], session)
+                ignored = SEVERAL_CALLS if len(wanted) < len(answer.calls) else ''
+                chain.add(answer, carried_out, ignored if carried_out else TOO_MANY_CALLS)
                 if finish:
                     return chain.end(finish.final_answer, finish.stopped)
-                if len(carried_out) < len(answer.calls):
+                if len(carried_out) < len(wanted):
                     return chain.end(stopped=TOO_MANY_CALLS)
                 conversation += _told(answer, carried_out, made)
                 made += len(carried_out)
@@ -161,7 +164,8 @@ class FunctionCalling:
 
 
 def _told(answer: Answer, carried_out: list[AnsweredCall], earlier: int) -> tuple[Message, ...]:
-    """The answer with its calls, and what each was told, as the conversation goes on."""
-    calls = tuple(ToolCall(call.name, bounded_value(call.arguments), call.id) for call in answer.calls)
+    """The answer with the calls that were carried out, and what each was told, as the conversation goes on."""
+    pairs = zip(answer.calls, carried_out, strict=False)
+    calls = tuple(ToolCall(call.name, repeated_arguments(call.arguments), call.id) for call, _ in pairs)
     shown = Answer(bounded_text(spoken(answer), MAX_TEXT), calls=calls)
     return tool_messages(shown, [call.observation for call in carried_out], earlier)

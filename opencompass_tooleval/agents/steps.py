@@ -17,6 +17,9 @@ MAX_TEXT = 20_000
 """Characters at most of a thought, of the arguments of a call, of an observation and of a final answer, as they are
 kept; of calls and observations also as they are shown to the model."""
 
+UNREADABLE = 'unreadable_arguments'
+"""Under this key a model sees arguments of its own that are no object, or too long."""
+
 CUT_MARK = '...'
 """Follows what is shown of an observation that is cut, as in ToolBench."""
 
@@ -26,6 +29,16 @@ def bounded_value(value: Any) -> Any:
     value = to_jsonable(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return value if len(text) <= MAX_TEXT else bounded_text(text, MAX_TEXT)
+
+
+def repeated_arguments(arguments: Any) -> dict[str, Any]:
+    """Arguments as they stand in the conversation that goes on: an object in any case.
+
+    Servers read the arguments of earlier calls as JSON, and their chat templates take an object: what a model wrote
+    otherwise would end in a refused request, which is no fault of the model. It stands under :data:`UNREADABLE`.
+    """
+    bounded = bounded_value(arguments)
+    return bounded if isinstance(bounded, dict) else {UNREADABLE: bounded}
 
 
 def shown_observation(text: str, most: int = MAX_TEXT) -> str:

@@ -74,6 +74,15 @@ def test_bad_arguments_are_told(arguments):
     (call,) = trajectory.calls
     assert (call.source, call.fault, trajectory.final_answer) == ('error', 'wrong_arguments', 'no')
     assert turns[1].messages[-1].content == call.observation != ''
+    (repeated,) = turns[1].messages[-2].calls
+    assert repeated.arguments == (arguments if isinstance(arguments, dict) else {'unreadable_arguments': arguments})
+
+
+def test_only_the_first_call_counts_where_one_is_wanted():
+    trajectory, turns = drive(FunctionCalling(parallel=False), calling(PRODUCT, REST), Answer('300'))
+    assert turns[0].tools.parallel is False
+    assert [(len(step.calls), step.reason) for step in trajectory.steps] == [(1, 'call:several'), (0, '')]
+    assert [len(message.calls) for message in turns[1].messages] == [0, 0, 1, 0]
 
 
 def test_lazy_model_answers_without_a_call():
