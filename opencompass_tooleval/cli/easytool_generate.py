@@ -12,6 +12,7 @@ from rich.console import Console
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.easytool import VERSION
 from opencompass_tooleval.easytool.instruction import ToolInstruction
 from opencompass_tooleval.easytool.prompts import VARIANTS
@@ -90,7 +91,6 @@ def _by_model(
     json_out: str | None,
 ) -> int:
     from opencompass_tooleval.easytool.generation import generate, journal_path, load_model_cfg
-    from opencompass_tooleval.host.judging import judge_name
     from opencompass_tooleval.sweep.journal import Journal
 
     given = {'batch_size': batch_size, 'max_out_len': max_out_len}
@@ -110,7 +110,7 @@ def _by_model(
         _write(out, made, shape)
     if not generation.failed:
         journal.remove()
-    report = {**_report(docs, made, judge_name(cfg), prompt), **_counts(generation)}
+    report = {**_report(docs, made, model_name(cfg), prompt), **_counts(generation)}
     return _finish(console, out, report, json_out)
 
 

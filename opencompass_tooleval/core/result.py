@@ -10,7 +10,8 @@ A reason is ``area:code``. The areas are
 * ``calls``: an agent's calls are not the gold calls,
 * ``gold``: it would be right by the gold answer without its errata,
 * ``answer``: nothing was left to read (see :mod:`opencompass_tooleval.core.answer`),
-* ``infra``: no answer came, through no fault of the model.
+* ``infra``: no answer came, through no fault of the model; of another model that a dialogue asks, with its name:
+  ``infra:simulator:timeout``.
 
 :data:`opencompass_tooleval.core.words.REASONS` has a name and a sentence for each.
 """
@@ -25,6 +26,8 @@ from opencompass_tooleval.core.jsonable import to_jsonable
 
 OK = 'ok'
 INFRA = 'infra:'
+TRUNCATED = 'infra:truncated'
+"""What is asked is longer than the model takes."""
 
 
 @dataclass(frozen=True)

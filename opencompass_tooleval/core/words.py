@@ -247,12 +247,20 @@ _ENDINGS = {
 
 def words_of_reason(reason: str) -> Words:
     """The words for a reason; of one that is not known, such as a benchmark of the user's own: its code."""
-    return REASONS.get(reason) or Words(reason.replace('_', ' '), '')
+    return _known_words(reason) or Words(reason.replace('_', ' '), '')
+
+
+def _known_words(reason: str) -> Words | None:
+    area, _, code = reason.partition(':')
+    model, _, code = code.rpartition(':')
+    words = REASONS.get(f'{area}:{code}' if model else reason)
+    # 'infra:simulator:timeout': not the model under test, but another that its dialogue asks.
+    return Words(f'{model}: {words.name}', f'of the {model}: {words.sentence}') if model and words else words
 
 
 def explained(reasons: Iterable[str]) -> list[str]:
     """A line for each reason for lost points: ``args:missing: a gold argument is absent from the call``."""
-    return [f'{reason}: {words.sentence}' for reason in reasons if reason != OK and (words := REASONS.get(reason))]
+    return [f'{reason}: {words.sentence}' for reason in reasons if reason != OK and (words := _known_words(reason))]
 
 
 def words_of_metric(metric: str) -> Words:

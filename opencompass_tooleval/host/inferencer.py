@@ -16,14 +16,10 @@ from opencompass.utils import get_logger
 from tqdm import tqdm
 
 from opencompass_tooleval.core.answer import CALLS, Answer, extras
+from opencompass_tooleval.core.result import TRUNCATED
 from opencompass_tooleval.core.tool_calls import calls_payload
 from opencompass_tooleval.host.conversation import TOOLS, Conversation
-from opencompass_tooleval.host.model_calls import (
-    TRUNCATED,
-    keep_conversations,
-    prompt_length,
-    sampling_options,
-)
+from opencompass_tooleval.host.model_calls import keep_conversations, prompt_length, sampling_options
 from opencompass_tooleval.host.pipe import open_pipe
 from opencompass_tooleval.sweep.journal import Journal, Row, write_json
 from opencompass_tooleval.sweep.recorded import RECORDED_SHAPE

@@ -23,8 +23,8 @@ from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.verdicts import Unread
 from opencompass_tooleval.host.conversation import Conversation
-from opencompass_tooleval.host.model_config import PRICES, build_model
-from opencompass_tooleval.host.pipe import open_pipe
+from opencompass_tooleval.host.model_config import PRICES
+from opencompass_tooleval.host.other_model import OtherModel
 from opencompass_tooleval.sweep.journal import Journal
 
 Verdict = TypeVar('Verdict')
@@ -49,8 +49,6 @@ _UNUSED = {'abbr', 'summarizer_abbr', 'pred_postprocessor', 'min_out_len', PRICE
 _NOT_SETTINGS = _KEYS | _ADDRESSES | _SPEED | _UNUSED
 
 _NAME_LENGTH = 80
-_DEFAULT_BATCH = 64
-_DEFAULT_OUT_LEN = 4096
 
 MAX_UNREAD = 200
 _UNREAD_CHARS = 2_000
@@ -91,11 +89,6 @@ def judge_cfg_from_env() -> dict[str, Any] | None:
         'temperature': 0,
         'max_seq_len': 49152,
     }
-
-
-def judge_name(cfg: Mapping[str, Any]) -> str:
-    """How a result names the judge."""
-    return str(cfg.get('abbr') or cfg.get('path') or cfg['type'])
 
 
 def is_secret(name: str) -> bool:
@@ -169,13 +162,12 @@ class Judge(Generic[Verdict]):
     def __init__(
         self, cfg: Mapping[str, Any], folder: Path, read: Callable[[str], Verdict | Unread], source: str = 'judge'
     ) -> None:
-        self.name = judge_name(cfg)
+        self._model = OtherModel(cfg)
+        self.name = self._model.name
         self.settings = settings_hash(cfg)
         self.calls = 0
-        self._cfg = dict(cfg)
         self._read = read
         self._source = source
-        self._model: Any = None
         self.folder = folder / 'judgements' / _folder_name(cfg)
         self.faults: dict[str, str] = {}
         self._unread = 0
@@ -216,15 +208,11 @@ class Judge(Generic[Verdict]):
 
         Verdicts are added to ``kept``.
         """
-        if self._model is None:
-            cfg = {name: value for name, value in self._cfg.items() if name not in {'max_out_len', 'batch_size'}}
-            self._model = build_model(cfg)
-            self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         faults: dict[str, str] = {}
         tries: Counter[str] = Counter()
-        max_out_len = self._cfg.get('max_out_len') or _DEFAULT_OUT_LEN
         bar = tqdm(total=len(asked), desc=f'judging by {self.name}', unit='judgement')
-        with bar, open_pipe(self._model, max_out_len, self._cfg.get('batch_size') or _DEFAULT_BATCH) as pipe:
+        with bar, self._model.open_pipe() as pipe:
             for question in asked:
                 pipe.put(question, self._conversation(question))
             while arrived := pipe.take():

@@ -22,6 +22,7 @@ from opencompass.models import (
 )
 
 from opencompass_tooleval.core.answer import CUT, Answer, as_answer
+from opencompass_tooleval.core.result import TRUNCATED
 from opencompass_tooleval.core.tool_calls import calls_text
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.host.conversation import Conversation
@@ -150,7 +151,7 @@ def sampling_options(model: Any, temperature: float | None) -> dict[str, Any]:
     return {}
 
 
-TRUNCATED, REFUSED = 'infra:truncated', 'infra:bad_request'
+REFUSED = 'infra:bad_request'
 STOP = 'stop'
 
 _PARSER_KEEPS_CONVERSATIONS = hasattr(base_api, 'CHATML_ROLE')  # from OpenCompass 0.5.3 on

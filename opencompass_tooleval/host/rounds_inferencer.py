@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from mmengine.registry import Registry
 from opencompass.registry import ICL_INFERENCERS
+from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.answer import as_answer
 from opencompass_tooleval.core.rounds import Rounds
@@ -14,6 +16,7 @@ from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.core.usage import total_usage
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.inferencer import Questions, ToolEvalGenInferencer
+from opencompass_tooleval.host.other_model import OtherModel
 from opencompass_tooleval.host.rounds_runner import RoundsRunner
 from opencompass_tooleval.sweep.journal import Journal, Row
 
@@ -22,7 +25,11 @@ DIALOGUES = Registry('tooleval_dialogues')
 
 
 class Dialogues(Protocol):
-    """How a data set is talked about: what ``dialogues=dict(type=...)`` of the inferencer builds."""
+    """How a data set is talked about: what ``dialogues=dict(type=...)`` of the inferencer builds.
+
+    It may have an attribute ``models``: name -> config of a model beside the one under test, which a
+    :class:`~opencompass_tooleval.core.rounds.Turn` may name. It is built once, and only if it is asked.
+    """
 
     def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
         """Begins the dialogue about one row of the data set; it ends in the row's prediction."""
@@ -48,8 +55,13 @@ class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
     Args:
         model: As :class:`ToolEvalGenInferencer`.
         max_out_len: As there, per round.
-        dialogues: Config of a :class:`Dialogues`.
+        dialogues: Config of a :class:`Dialogues`. Other models that it brings have the ``max_out_len`` and
+            ``batch_size`` of their own configs.
         kwargs: As :class:`ToolEvalGenInferencer`.
+
+    Raises:
+        ValueError: There are other models, and several processes share the model under test: each would get answers of
+            its own, and go its own way.
     """
 
     _longest = 'the longest begins with'
@@ -57,6 +69,12 @@ class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
     def __init__(self, model: Any, max_out_len: int, dialogues: Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(model=model, max_out_len=max_out_len, **kwargs)
         self.dialogues: Dialogues = DIALOGUES.build(dict(dialogues))
+        self.others = {name: OtherModel(cfg) for name, cfg in (getattr(self.dialogues, 'models', None) or {}).items()}
+        if self.others and int(os.environ.get('WORLD_SIZE', 1)) > 1:
+            raise ValueError(
+                f'dialogues that ask other models ({", ".join(self.others)}) run in one process, and torchrun has '
+                "started several: set num_procs=1 in the model's run_cfg"
+            )
 
     def _answer(self, questions: Questions, journal: Journal) -> dict[int, Row]:
         kept = self._reusable(journal, questions.prompts)  # whole rows are there after `tooleval retry`
@@ -70,9 +88,12 @@ class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
             source,
             self._extra_kwargs(),
             description=source if self.is_main_process else None,
+            others=self.others,
         )
         rows = enumerate(zip(keys, questions.rows, strict=True))
         outcomes = runner.run({key: self.dialogues(row) for index, (key, row) in rows if index not in kept})
+        for name, usages in runner.other_usages.items():
+            get_logger().info(f'{source}: {name} ({self.others[name].name}) was asked {len(usages)} times')
         parsed = self.model.parse_template(list(questions.prompts), mode='gen')
         answers = {
             # Not `value or ''`: an answer of nothing but calls is an empty text, too.

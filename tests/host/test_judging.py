@@ -15,6 +15,7 @@ import pytest
 from datasets import Dataset, concatenate_datasets
 
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.verdicts import UnjudgedError, Unread
 from opencompass_tooleval.host import judging
 from opencompass_tooleval.host.api_model import ToolEvalOpenAI
@@ -24,7 +25,6 @@ from opencompass_tooleval.host.judging import (
     Judge,
     JudgeItem,
     judge_cfg_from_env,
-    judge_name,
     judge_settings,
     settings_hash,
 )
@@ -469,9 +469,9 @@ def test_odd_names_stay_inside_the_folder(scripted: Callable[..., dict[str, Any]
 
 
 def test_a_judge_is_named_by_abbr_or_path() -> None:
-    assert judge_name({'type': 'X', 'path': 'p', 'abbr': 'a'}) == 'a'
-    assert judge_name({'type': 'X', 'path': 'p'}) == 'p'
-    assert judge_name({'type': 'X'}) == 'X'
+    assert model_name({'type': 'X', 'path': 'p', 'abbr': 'a'}) == 'a'
+    assert model_name({'type': 'X', 'path': 'p'}) == 'p'
+    assert model_name({'type': 'X'}) == 'X'
 
 
 # The environment

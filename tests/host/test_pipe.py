@@ -91,11 +91,20 @@ def test_questions_leave_in_the_order_in_which_they_were_put() -> None:
     assert ask_all(answer, 30, workers=1) == asked == list(range(30))
 
 
-def test_no_more_threads_than_questions() -> None:
-    before = set(threading.enumerate())
-    with ConcurrentPipe[int](lambda number, stop: Answer(''), 64) as pipe:
+def test_no_more_threads_than_questions_in_flight() -> None:
+    before, both_are_put = set(threading.enumerate()), threading.Event()
+
+    def answer(number: int, stop: threading.Event) -> Answer:
+        assert both_are_put.wait(300)
+        return Answer('')
+
+    with ConcurrentPipe[int](answer, 64) as pipe:
         pipe.put(0, 0)
         pipe.put(1, 1)
+        both_are_put.set()
+        for number in range(2, 50):
+            assert pipe.take()
+            pipe.put(number, number)  # goes to a thread that has nothing to do
         started = {thread for thread in threading.enumerate() if thread.name == 'pipe'} - before
         assert len(started) == 2
     assert not any(thread.is_alive() for thread in started)

@@ -1,0 +1,384 @@
+"""Dialogues that ask other models beside the one under test."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.rounds import Rounds, Turn
+from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.words import explained, words_of_reason
+from opencompass_tooleval.host.model_calls import AskingEndedError
+from opencompass_tooleval.host.other_model import OtherModel
+from opencompass_tooleval.host.pipe import Arrivals, BatchPipe, ConcurrentPipe, Pipes
+from opencompass_tooleval.host.rounds_runner import RoundsRunner, _digest
+from opencompass_tooleval.sweep.journal import Journal
+from tests.host.test_inferencer import StubModel
+from tests.host.test_pipe import Concurrent
+from tests.host.test_rounds_inferencer import Run
+from tests.host.test_rounds_runner import Echo
+
+SIMULATOR = 'simulator'
+
+
+def user(text: str) -> tuple[Message, ...]:
+    return (Message('user', text),)
+
+
+class Simulating(Echo):
+    """A simulator that keeps what it is asked, and costs something."""
+
+    batches_of_all: ClassVar[list[list[str]]] = []
+    fails_on: ClassVar[Callable[[str], str | None]] = lambda text: None
+
+    def __init__(self, path: str = 'sim') -> None:
+        super().__init__(type(self).fails_on)
+        self.batches = self.batches_of_all
+
+    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+        usage = Usage(prompt=7, completion=max_out_len)
+        answers = super().generate(inputs, max_out_len)
+        return [text if isinstance(text, Answer) else Answer(f'sim{text}', usage=usage) for text in answers]
+
+
+@pytest.fixture(autouse=True)
+def simulating(monkeypatch: pytest.MonkeyPatch) -> type[Simulating]:
+    """The class, of which nothing was asked yet."""
+    monkeypatch.setattr(Simulating, 'batches_of_all', [])
+    return Simulating
+
+
+def others(**cfg: Any) -> dict[str, OtherModel]:
+    return {SIMULATOR: OtherModel({'type': Simulating, 'path': 'sim', **cfg})}
+
+
+def agent(name: str, calls: int = 2, shared: str = '') -> Rounds[list[str]]:
+    """Asks the model, then the simulator, and so on."""
+    heard: list[str] = []
+    for number in range(calls):
+        heard.append((yield Turn(user(f'{name}{number}'))))
+        heard.append((yield Turn(user(shared or f'call {name}{number}'), model=SIMULATOR)))
+    return heard
+
+
+def test_what_others_say_is_not_the_models() -> None:
+    model = Echo()
+    runner = RoundsRunner(model, None, 10, others=others(max_out_len=33))
+    outcomes = runner.run({'a': agent('a'), 'b': agent('b', 1)})
+    assert outcomes['a'].value == ['<a0>', 'sim<call a0>', '<a1>', 'sim<call a1>']
+    assert [turn['answer'] for turn in outcomes['a'].turns] == ['<a0>', '<a1>']
+    assert len(outcomes['a'].usages) == 2 and Usage(7, 33) not in outcomes['a'].usages
+    assert model.batches == [['a0', 'b0'], ['a1']]
+    assert runner.calls == 3 and runner.other_calls == {SIMULATOR: 3}
+    assert runner.other_usages == {SIMULATOR: [Usage(7, 33)] * 3}
+
+
+def test_a_model_that_is_not_there_is_named() -> None:
+    with pytest.raises(ValueError, match=r"dialogue a asks the model 'simulator'.*\(there are: none\)"):
+        RoundsRunner(Echo(), None, 10).run({'a': agent('a')})
+
+
+def test_a_failure_says_whose_it_is(monkeypatch: pytest.MonkeyPatch, simulating: type[Simulating]) -> None:
+    monkeypatch.setattr(simulating, 'fails_on', lambda text: 'infra:timeout' if text == 'call a1' else None)
+    outcomes = RoundsRunner(Echo(), None, 10, others=others()).run({'a': agent('a'), 'b': agent('b')})
+    assert outcomes['a'].value is None and outcomes['a'].infra == 'infra:simulator:timeout'
+    assert outcomes['b'].value and outcomes['b'].infra is None
+    assert words_of_reason('infra:simulator:timeout') == (
+        'simulator: timeout',
+        'of the simulator: no answer came in time',
+    )
+    assert explained(['infra:simulator:timeout']) and not explained(['infra:simulator:odd'])
+
+
+def test_a_question_is_not_asked_beside_itself(simulating: type[Simulating], tmp_path: Path) -> None:
+    journal = Journal(tmp_path / 'journal.jsonl')
+    dialogues = {name: agent(name, shared='the same') for name in 'abc'}
+    outcomes = RoundsRunner(Echo(), journal, 10, others=others()).run(dialogues)
+    assert [len(outcome.value or ()) for outcome in outcomes.values()] == [4, 4, 4]
+    assert simulating.batches_of_all == [['the same'], ['the same']]
+    again = Echo()
+    RoundsRunner(again, journal, 10, others=others()).run({name: agent(name, shared='the same') for name in 'abc'})
+    assert again.batches == [] and len(simulating.batches_of_all) == 2
+
+
+class Killed(KeyboardInterrupt):
+    """What ends a run."""
+
+
+def keeping_agent(name: str, kept: dict[str, str], asked_before: str = '') -> Rounds[list[str]]:
+    """Asks a simulator only what is not kept, as agents do."""
+    heard: list[str] = []
+    for number in range(3):
+        heard.append((yield Turn(user(f'{name}{number}, {heard[-1:]}'))))
+        for call in (f'{name}x{number}', f'{name}y{number}'):
+            if call not in kept:
+                kept[call] = yield Turn(user(call), model=SIMULATOR)
+            heard.append(kept[call])
+    return heard
+
+
+@pytest.mark.parametrize('kill_at', range(1, 12))
+@pytest.mark.parametrize('keeps', [True, False])
+def test_nothing_is_asked_twice_after_a_kill(
+    kill_at: int, keeps: bool, tmp_path: Path, simulating: type[Simulating], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the last answers were kept in the journal, and not yet by the simulator's file."""
+    left, asked = kill_at, []
+
+    def dies(text: str) -> None:
+        nonlocal left
+        if left == 0:
+            raise Killed
+        left -= 1
+        asked.append(text)
+
+    monkeypatch.setattr(simulating, 'fails_on', dies)
+    journal, kept = Journal(tmp_path / 'journal.jsonl'), {}
+    with pytest.raises(Killed):
+        names = 'ab'
+        RoundsRunner(Echo(dies), journal, 10, 1, others=others(batch_size=1)).run(
+            {name: keeping_agent(name, kept) for name in names}
+        )
+    left = 1000
+    kept = dict(list(kept.items())[: len(kept) // 2]) if keeps else {}
+    outcomes = RoundsRunner(Echo(dies), journal, 10, 1, others=others(batch_size=1)).run(
+        {name: keeping_agent(name, kept) for name in names}
+    )
+    assert len(asked) == len(set(asked)) == 18
+    assert [len(outcome.value or ()) for outcome in outcomes.values()] == [9, 9]
+
+
+def test_questions_to_the_model_under_test_have_the_digests_that_they_had() -> None:
+    messages = (Message('system', 'Sei nützlich'), Message('user', 'Wetter in 北京?'))
+    tools = ToolSet([ToolSchema('Weather.of', 'the weather', {'type': 'object', 'properties': {}})])
+    assert _digest(Turn(messages)) == 'e0a448f9d7738c2cc4172b7ea3834f98'
+    assert _digest(Turn(messages, tools=tools, may_be_too_long=True)) == 'ad7aef13a085c6f6b127c2d62f84f165'
+    assert len({_digest(Turn(messages, model=name)) for name in ('', 'simulator', '裁判')}) == 3
+
+
+# Too long
+
+
+def shortening(length: int, may_be: bool = True) -> Rounds[str]:
+    """Asks for less until it is answered."""
+    while True:
+        answer = yield Turn(user('x' * length), may_be_too_long=may_be)
+        if getattr(answer, 'reason', None) != 'infra:truncated':
+            return answer
+        length -= 1
+
+
+def too_long(text: str) -> str | None:
+    return 'infra:truncated' if len(text) > 3 else None
+
+
+def test_what_is_too_long_is_the_dialogues_to_answer(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / 'journal.jsonl')
+    model = Echo(too_long)
+    outcome = RoundsRunner(model, journal, 10).run({'a': shortening(6)})['a']
+    assert outcome.value == '<xxx>' and outcome.infra is None
+    assert model.batches == [['xxxxxx'], ['xxxxx'], ['xxxx'], ['xxx']]
+    assert [turn['answer'] for turn in outcome.turns] == ['<xxx>'] and len(outcome.usages) == 1
+    again = Echo(too_long)
+    assert RoundsRunner(again, journal, 10).run({'a': shortening(6)})['a'].value == '<xxx>'
+    assert again.batches == []
+    other = Echo()  # it is asked where the dialogue does not answer it
+    assert RoundsRunner(other, journal, 10).run({'a': shortening(6, may_be=False)})['a'].value == '<xxxxxx>'
+
+
+def test_otherwise_it_ends_the_dialogue() -> None:
+    outcome = RoundsRunner(Echo(too_long), None, 10).run({'a': shortening(6, may_be=False)})['a']
+    assert outcome.infra == 'infra:truncated'
+
+
+def test_another_failure_is_none_for_the_dialogue() -> None:
+    outcome = RoundsRunner(Echo(lambda text: 'infra:server'), None, 10).run({'a': shortening(6)})['a']
+    assert outcome.infra == 'infra:server'
+
+
+# Several pipes
+
+
+def in_batches(model: Echo, size: int = 2) -> Callable[[Arrivals[Any]], BatchPipe[Any]]:
+    return lambda arrivals: BatchPipe(model, 10, size)
+
+
+def conversation(text: str) -> Any:
+    from opencompass_tooleval.host.conversation import Conversation
+
+    return Conversation.of(list(user(text)), {'record_id': text, 'source': '', 'idx': 0, 'gold_answer': ''})
+
+
+def put(pipes: Pipes[str], name: str, *texts: str) -> None:
+    for text in texts:
+        pipes.put(name, text, conversation(text))
+
+
+def test_a_batch_is_asked_while_others_are_in_flight() -> None:
+    """The concurrent answer comes only after the batch was asked: waiting for it first would never end."""
+    model, batch_is_asked = Echo(lambda text: batch_is_asked.set()), threading.Event()
+
+    def answer(prompt: Any, stop: threading.Event) -> Answer:
+        assert batch_is_asked.wait(300)
+        return Answer('late')
+
+    openers = {'slow': lambda arrivals: ConcurrentPipe(answer, 2, arrivals), 'batch': in_batches(model)}
+    with Pipes[str](openers) as pipes:
+        put(pipes, 'slow', 's')
+        put(pipes, 'batch', 'b0', 'b1', 'b2')
+        taken = [pipes.take() for _ in range(3)]
+        assert sorted(key for some in taken for key, _ in some) == ['b0', 'b1', 'b2', 's']
+        assert [key for key, _ in taken[0]] == ['b0', 'b1']
+        assert pipes.take() == []
+        put(pipes, 'slow', 'again')
+        assert pipes.take() == [('again', 'late')]
+
+
+def test_what_has_come_goes_on_before_a_batch_is_asked() -> None:
+    model = Echo()
+    all_are_back = threading.Barrier(3)
+
+    def answer(prompt: Any, stop: threading.Event) -> Answer:
+        all_are_back.wait(300)
+        return Answer('quick')
+
+    with Pipes[str](
+        {'quick': lambda arrivals: ConcurrentPipe(answer, 2, arrivals), 'batch': in_batches(model)}
+    ) as pipes:
+        put(pipes, 'quick', 'q0', 'q1')
+        put(pipes, 'batch', 'b')
+        all_are_back.wait(300)
+        while pipes._arrivals._arrived.empty():  # until a thread has handed its answer in
+            time.sleep(0.001)
+        keys = [key for key, _ in pipes.take()]
+        assert model.batches == [] and set(keys) <= {'q0', 'q1'}
+        rest = [key for _ in range(3 - len(keys)) for key, _ in pipes.take()]
+        assert sorted(keys + rest) == ['b', 'q0', 'q1']
+
+
+def test_models_in_batches_take_turns() -> None:
+    first, second = Echo(), Echo()
+    with Pipes[str]({'first': in_batches(first, 1), 'second': in_batches(second, 1)}) as pipes:
+        put(pipes, 'first', 'f0', 'f1')
+        put(pipes, 'second', 's0', 's1')
+        assert [key for _ in range(4) for key, _ in pipes.take()] == ['f0', 's0', 'f1', 's1']
+
+
+class Ending(Echo):
+    """Is gone at its first question."""
+
+    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+        raise AskingEndedError('gone', [None] * len(inputs))
+
+
+def test_the_end_of_one_is_the_end_of_all_after_what_was_answered() -> None:
+    one_is_gone = threading.Event()
+
+    def answer(prompt: Any, stop: threading.Event) -> Answer | None:
+        assert stop.wait(300)
+        one_is_gone.set()
+        return Answer('in flight')
+
+    openers = {'slow': lambda arrivals: ConcurrentPipe(answer, 1, arrivals), 'batch': in_batches(Ending())}
+    with Pipes[str](openers) as pipes:
+        put(pipes, 'slow', 's0', 's1')
+        put(pipes, 'batch', 'b')
+        assert pipes.take() == [('s0', 'in flight')]  # s1 has not left
+        put(pipes, 'batch', 'more')
+        with pytest.raises(AskingEndedError, match='gone'):
+            pipes.take()
+    assert one_is_gone.is_set()
+
+
+def test_a_concurrent_model_that_ends_ends_the_batches_too() -> None:
+    model = Echo()
+
+    def answer(prompt: Any, stop: threading.Event) -> Answer:
+        raise AskingEndedError('no credit')
+
+    with Pipes[str](
+        {'slow': lambda arrivals: ConcurrentPipe(answer, 1, arrivals), 'batch': in_batches(model)}
+    ) as pipes:
+        put(pipes, 'slow', 's')
+        while not pipes._arrivals.stop.wait(0.01):
+            pass
+        put(pipes, 'batch', 'b')
+        with pytest.raises(AskingEndedError, match='no credit'):
+            pipes.take()
+    assert model.batches == []
+
+
+def test_a_server_and_a_batch_make_the_same_outcomes() -> None:
+    outcomes = []
+    for model in (StubModel(), Concurrent()):
+        runner = RoundsRunner(model, None, 16, 2, others=others(batch_size=3))
+        outcomes.append(runner.run({name: agent(name, 1 + place % 3) for place, name in enumerate('abcdefgh')}))
+        assert runner.other_calls == {SIMULATOR: 15}
+    assert [outcome.value for outcome in outcomes[0].values()] == [outcome.value for outcome in outcomes[1].values()]
+
+
+# The inferencer
+
+
+class Agents:
+    """Dialogues with a simulator, for odd rows."""
+
+    def __init__(self, cfg: Mapping[str, Any]) -> None:
+        self.models = {SIMULATOR: cfg}
+
+    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+        """Begins one."""
+        answer = yield Turn(user(row['record']))
+        if int(row['record_id'][1:]) % 2:
+            answer = yield Turn(user(f'call {row["record_id"]}'), model=SIMULATOR)
+        return f'{answer}'
+
+
+class Unbuilt(Echo):
+    """A model that is never asked."""
+
+    def __init__(self, path: str) -> None:
+        raise AssertionError('it is built')
+
+
+def test_dialogues_bring_their_models(tmp_path: Path, simulating: type[Simulating]) -> None:
+    run = Run(tmp_path, dialogues={'type': Agents, 'cfg': {'type': Simulating, 'path': 'sim'}})
+    rows = run.go()
+    assert [row['prediction'] for row in rows][:2] == ['<gold of r0>', 'sim<call r1>']
+    assert simulating.batches_of_all == [['call r1', 'call r3', 'call r5', 'call r7']]
+    assert run.model.asked == [[f'r{index}' for index in range(8)]]
+
+
+class NoOdd(Agents):
+    """As they are, for rows that ask no simulator."""
+
+    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+        """Begins one."""
+        return super().__call__({**row, 'record_id': 'r0'})
+
+
+def test_a_model_that_nobody_asks_is_not_built(tmp_path: Path) -> None:
+    rows = Run(tmp_path, dialogues={'type': NoOdd, 'cfg': {'type': Unbuilt, 'path': 'sim'}}).go()
+    assert len(rows) == 8
+
+
+def test_several_processes_cannot_share_a_dialogue_with_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('WORLD_SIZE', '2')
+    with pytest.raises(ValueError, match=r'\(simulator\) run in one process.*num_procs=1'):
+        Run(tmp_path, dialogues={'type': Agents, 'cfg': {'type': Simulating, 'path': 'sim'}}).go()
+
+
+def test_a_journal_of_both_is_read_line_by_line(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / 'journal.jsonl')
+    RoundsRunner(Echo(), journal, 10, others=others()).run({'a': agent('a', 1)})
+    rows = [json.loads(line) for line in journal.path.read_text(encoding='ascii').splitlines()]
+    assert [(row['key'], row['round'], row['answer']) for row in rows] == [('a', 0, '<a0>'), ('a', 0, 'sim<call a0>')]
