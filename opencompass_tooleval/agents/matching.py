@@ -24,6 +24,19 @@ def call_key(name: str, arguments: Any) -> CallKey:
 
 
 @dataclass(frozen=True)
+class Partner:
+    """What was made of a gold call.
+
+    Attributes:
+        call: Place of the call that is matched with it; None if none is.
+        same: Whether that passes the same arguments.
+    """
+
+    call: int | None
+    same: bool
+
+
+@dataclass(frozen=True)
 class Match:
     """How calls fit gold calls; each gold call is matched once at most.
 
@@ -66,6 +79,20 @@ def match_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall]) -> Matc
         in_order=_longest_run(allowed, len(gold)),
         is_equal=len(calls) == len(gold) and all(place in own for place, own in enumerate(same)),
     )
+
+
+def partners_of(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall]) -> list[Partner]:
+    """Of each gold call its partner, as :func:`match_calls` counts them: those with the same arguments first."""
+    same = _largest_matching(_same(calls, gold), len(gold))
+    left: dict[str, list[int]] = {}
+    for number in sorted(set(range(len(calls))) - set(same.values()), reverse=True):
+        left.setdefault(calls[number].name, []).append(number)
+    partners = []
+    for place, wanted in enumerate(gold):
+        others = left.get(wanted.name)
+        other = others.pop() if place not in same and others else None
+        partners.append(Partner(same.get(place, other), place in same))
+    return partners
 
 
 def _same(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall]) -> list[set[int]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from opencompass_tooleval.agents.matching import match_calls
+from opencompass_tooleval.agents.matching import Partner, match_calls, partners_of
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import GAVE_UP, NOT_FINISHED, AnsweredCall, Trajectory, parse_trajectory
 from opencompass_tooleval.agents.waste import Waste, count_waste, ends_in_loop
@@ -54,10 +54,12 @@ class AgentScore(SampleScore):
     Attributes:
         trajectory: All that was done; None where no answer came.
         waste: Of its calls.
+        partners: Of each of ``gold`` the call on the way to the end that was matched with it.
     """
 
     trajectory: Trajectory | None = None
     waste: Waste = field(default_factory=Waste)
+    partners: Sequence[Partner] = ()
 
     def to_detail(self) -> dict[str, Any]:
         """See :meth:`SampleScore.to_detail`; with how the task ended, its final answer, and counts."""
@@ -71,6 +73,7 @@ class AgentScore(SampleScore):
             'left_out': done.left_out,
             'calls': asdict(self.waste),
             'sources': {source: count for source, count in done.sources.items() if count},
+            'matches': [asdict(partner) for partner in self.partners],
         }
         return {**super().to_detail(), **more}
 
@@ -98,7 +101,18 @@ def score_trajectory(task: Task, trajectory: Trajectory) -> AgentScore:
         gold=_gold_of(task),
         trajectory=trajectory,
         waste=waste,
+        partners=_partners(task, trajectory.path_calls),
     )
+
+
+def _partners(task: Task, calls: Sequence[AnsweredCall]) -> list[Partner]:
+    """Of each gold call; where only the tools that are needed are known, of each tool its first call."""
+    if task.gold is not None:
+        return partners_of(calls, task.gold)
+    first: dict[str, int] = {}
+    for number, call in enumerate(calls):
+        first.setdefault(call.name, number)
+    return [Partner(first.get(name), name in first) for name in task.relevant]
 
 
 def _gold_of(task: Task) -> list[dict[str, Any]] | None:

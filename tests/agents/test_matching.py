@@ -8,7 +8,7 @@ from itertools import combinations, permutations
 
 import pytest
 
-from opencompass_tooleval.agents.matching import Match, match_calls
+from opencompass_tooleval.agents.matching import Match, Partner, match_calls, partners_of
 from opencompass_tooleval.agents.task import GoldCall
 from opencompass_tooleval.agents.trajectory import AnsweredCall
 from opencompass_tooleval.core.match import longest_increasing_run
@@ -50,6 +50,26 @@ def gold_of(text: str) -> list[GoldCall]:
 )
 def test_matches(calls: str, gold: str, expected: Match) -> None:
     assert match_calls(calls_of(calls), gold_of(gold)) == expected
+
+
+def test_partners_are_those_that_are_counted() -> None:
+    calls = calls_of('a3 b1 a2 a1 c1')
+    assert partners_of(calls, gold_of('a1 a4 d1 a2')) == [
+        Partner(3, True),
+        Partner(0, False),
+        Partner(None, False),
+        Partner(2, True),
+    ]
+    drawn = random.Random(5)
+    for _ in range(500):
+        words = [[f'{drawn.choice("ab")}{drawn.choice("12?")}' for _ in range(drawn.randrange(6))] for _ in range(2)]
+        made = calls_of(' '.join(words[0]).replace('?', '3'))
+        gold = gold_of(' '.join(words[1]))
+        partners, match = partners_of(made, gold), match_calls(made, gold)
+        matched = [partner.call for partner in partners if partner.call is not None]
+        assert len(matched) == len(set(matched)) == match.matched
+        assert sum(partner.same for partner in partners) == match.same
+        assert all(made[p.call].name == g.name for p, g in zip(partners, gold, strict=True) if p.call is not None)
 
 
 def test_an_open_argument_has_to_be_passed() -> None:

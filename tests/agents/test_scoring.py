@@ -168,3 +168,11 @@ def test_detail_says_how_it_ended() -> None:
         {'name': 'fly', 'arguments': {}},
     ]
     assert detail['gold'][2] == {'name': 'book', 'arguments': {'day': 3}, 'open_arguments': []}
+    none = {'call': None, 'same': False}
+    assert detail['matches'] == [{'call': 0, 'same': True}, none, none]
+
+
+def test_of_tools_that_are_needed_the_first_call_is_named() -> None:
+    task = replace(TASK, gold=None, relevant=('book', 'find'))
+    detail = score_trajectory(task, chain(LOST, FIND, FIND)).to_detail()
+    assert detail['matches'] == [{'call': None, 'same': False}, {'call': 1, 'same': True}]
