@@ -6,7 +6,7 @@ branches too. What each metric says is in README.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -14,7 +14,9 @@ from opencompass_tooleval.agents.matching import Partner, match_calls, partners_
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import GAVE_UP, NOT_FINISHED, AnsweredCall, Trajectory, parse_trajectory
 from opencompass_tooleval.agents.waste import Waste, count_waste, ends_in_loop
+from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.result import INFRA, OK, SampleScore
+from opencompass_tooleval.core.tool_set import ToolSchema
 
 FINISH_RATE = 'finish_rate'
 RECALL = 'call_recall'
@@ -44,6 +46,9 @@ WRONG_ARGUMENTS = 'calls:arguments'
 _UNREAD = ('parse:', 'answer:')
 """Areas of the reasons why nothing came of a step that say more than that the task has no end."""
 
+_MAX_DESCRIPTION = 200
+"""Characters of a tool's description in a detail: the task has all of it."""
+
 Values = dict[str, float | None]
 
 
@@ -55,11 +60,13 @@ class AgentScore(SampleScore):
         trajectory: All that was done; None where no answer came.
         waste: Of its calls.
         partners: Of each of ``gold`` the call on the way to the end that was matched with it.
+        tools: What the task offers: ``name``, ``description``, names of ``required`` and ``optional`` arguments.
     """
 
     trajectory: Trajectory | None = None
     waste: Waste = field(default_factory=Waste)
     partners: Sequence[Partner] = ()
+    tools: Sequence[Mapping[str, Any]] = ()
 
     def to_detail(self) -> dict[str, Any]:
         """See :meth:`SampleScore.to_detail`; with how the task ended, its final answer, and counts."""
@@ -74,6 +81,7 @@ class AgentScore(SampleScore):
             'calls': asdict(self.waste),
             'sources': {source: count for source, count in done.sources.items() if count},
             'matches': [asdict(partner) for partner in self.partners],
+            'tools': list(self.tools),
         }
         return {**super().to_detail(), **more}
 
@@ -102,7 +110,20 @@ def score_trajectory(task: Task, trajectory: Trajectory) -> AgentScore:
         trajectory=trajectory,
         waste=waste,
         partners=_partners(task, trajectory.path_calls),
+        tools=[_in_short(tool) for tool in task.tools],
     )
+
+
+def _in_short(tool: ToolSchema) -> dict[str, Any]:
+    """A tool as a reader of the trajectory needs it."""
+    properties = list(tool.parameters.get('properties') or {})
+    required = [name for name in properties if name in (tool.parameters.get('required') or ())]
+    return {
+        'name': tool.name,
+        'description': bounded_text(tool.description, _MAX_DESCRIPTION),
+        'required': required,
+        'optional': [name for name in properties if name not in required],
+    }
 
 
 def _partners(task: Task, calls: Sequence[AnsweredCall]) -> list[Partner]:

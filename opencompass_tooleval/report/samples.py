@@ -31,7 +31,7 @@ from opencompass_tooleval.sweep.prompt_tokens import estimate_tokens
 SIZE = 100
 EXCERPT = 90
 """Characters of a task or an answer in the list of samples."""
-_OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'left_out', 'matches'}
+_OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'left_out', 'matches', 'tools'}
 """What a detail says of a trajectory, which shows it anyway."""
 _SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'rung', 'gold', 'domain'}
 
@@ -61,9 +61,14 @@ def _messages_of_turn(turn: Any) -> Iterator[Message]:
         yield f'{role}, calls', as_text(calls)
 
 
-def asked_of(prediction: Mapping[str, Any]) -> tuple[Message, ...]:
-    """What a prediction answers: its prompt, and the tools that were offered, which come first."""
-    tools = prediction.get('tools')
+def asked_of(prediction: Mapping[str, Any], detail: Mapping[str, Any] | None = None) -> tuple[Message, ...]:
+    """What a prediction answers: its prompt, and the tools that were offered, which come first.
+
+    Args:
+        prediction: Its row.
+        detail: The sample; an agent's says the tools, since not every way of calling offers them natively.
+    """
+    tools = prediction.get('tools') or (detail or {}).get('tools')
     offered = (('tools', as_text(tools)),) if tools else ()
     return (*offered, *messages_of(prediction.get('origin_prompt')))
 
@@ -237,7 +242,7 @@ class SampleFiles:
             return None
         predictions = dict(_keyed(self._predictions(entry), 'record_id'))
         keyed = list(_keyed(details, 'id'))
-        asked = [asked_of(predictions.get(key, {})) for key, _ in keyed]
+        asked = [asked_of(predictions.get(key, {}), detail) for key, detail in keyed]
         shared, own = self._share(entry.dataset, asked)
         judged = _judgements(entry)
         are_dialogues = _holds_dialogues(entry)

@@ -12,6 +12,7 @@ from opencompass_tooleval.agents.task import GoldCall, Task
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.agents.waste import Waste, count_waste
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.tool_set import ToolSchema
 
 GOLD = (GoldCall('find', {'name': 'Delft'}), GoldCall('route', {'to': 'Delft'}), GoldCall('book', {'day': 3}))
 TASK = Task('q1', 'teval', 'Take me to Delft.', (), GOLD)
@@ -176,3 +177,11 @@ def test_of_tools_that_are_needed_the_first_call_is_named() -> None:
     task = replace(TASK, gold=None, relevant=('book', 'find'))
     detail = score_trajectory(task, chain(LOST, FIND, FIND)).to_detail()
     assert detail['matches'] == [{'call': None, 'same': False}, {'call': 1, 'same': True}]
+
+
+def test_a_detail_says_which_tools_were_offered() -> None:
+    schema = {'type': 'object', 'properties': {'to': {}, 'by': {}}, 'required': ['by']}
+    tool = ToolSchema('route', 'Finds a way. ' * 100, schema)
+    (shown,) = score_trajectory(replace(TASK, tools=(tool,)), chain(FIND)).to_detail()['tools']
+    assert (shown['name'], shown['required'], shown['optional']) == ('route', ['by'], ['to'])
+    assert len(shown['description']) == 200

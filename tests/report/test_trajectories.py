@@ -10,6 +10,7 @@ import pytest
 
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.report.build import write_report
+from opencompass_tooleval.report.samples import asked_of
 from opencompass_tooleval.report.trajectories import (
     LEAST,
     MOST_STEPS,
@@ -156,6 +157,16 @@ def test_a_report_has_trajectories(tmp_path: Path) -> None:
     assert rows[0]['matches'] == matches and rows[0]['more'] == {'calls': {'calls': 6}, 'sources': {'exact': 1}}
     index = data_of(samples / 'p0' / 'index.js')[1]
     assert index['answers'] == ['You fly to Rome.', 'By Graz.', 'an answer that was cut off']
+
+
+def test_tools_of_a_loop_in_text_are_those_of_the_detail() -> None:
+    tools = [{'name': 'search', 'description': 'Finds.', 'required': ['q'], 'optional': []}]
+    prompt = {'origin_prompt': [{'role': 'user', 'content': 'Find it.'}]}
+    (role, text), *rest = asked_of(prompt, {'tools': tools})
+    assert (role, json.loads(text)) == ('tools', tools) and rest == [('user', 'Find it.')]
+    native = [{'type': 'function', 'function': {'name': 'find'}}]
+    assert json.loads(asked_of({**prompt, 'tools': native}, {'tools': tools})[0][1]) == native
+    assert asked_of(prompt) == tuple(rest)
 
 
 def test_an_answer_that_looks_like_a_trajectory_is_shown_as_it_is(tmp_path: Path) -> None:
