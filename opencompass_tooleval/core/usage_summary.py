@@ -13,12 +13,14 @@ from opencompass_tooleval.core.usage import TOKENS, Usage, read_usage
 _PERCENTILES = {'p50': 0.5, 'p95': 0.95}
 
 
-def _numbers(values: Sequence[float]) -> dict[str, Any]:
-    """Total, mean and percentiles (nearest rank: one of the values) of what is known."""
+def numbers_of(values: Sequence[float]) -> dict[str, Any]:
+    """Total, mean and percentiles (nearest rank: one of the values); nothing of no values."""
+    if not values:
+        return {}
     ordered = sorted(values)
     at = {name: ordered[max(0, math.ceil(share * len(ordered)) - 1)] for name, share in _PERCENTILES.items()}
     total = math.fsum(ordered) if any(isinstance(value, float) for value in ordered) else sum(ordered)
-    return {'total': total, 'mean': total / len(ordered), **at, 'answers': len(ordered)}
+    return {'total': total, 'mean': total / len(ordered), **at}
 
 
 def summary_of(usages: Iterable[Usage | None], prices: Prices | None = None) -> dict[str, Any] | None:
@@ -52,10 +54,10 @@ def summary_of(usages: Iterable[Usage | None], prices: Prices | None = None) -> 
     for name in (*TOKENS, 'seconds'):
         values = [value for usage in known if (value := getattr(usage, name)) is not None]
         if values:
-            summary[name] = _numbers(values)
+            summary[name] = {**numbers_of(values), 'answers': len(values)}
     costs = [cost for usage in known if prices and (cost := prices.cost_of(usage)) is not None]
     if prices and costs:
-        summary['cost'] = {**_numbers(costs), 'prices': prices.to_payload()}
+        summary['cost'] = {**numbers_of(costs), 'answers': len(costs), 'prices': prices.to_payload()}
     return summary
 
 

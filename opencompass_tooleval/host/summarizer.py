@@ -56,6 +56,31 @@ def _trials(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[st
             yield f'  {model} / {dataset}: {metric} {shown}'
 
 
+_ANSWERING = {'simulated_by': 'observations are simulated by', 'bank': 'calls are answered from the bank'}
+"""Parts of the provenance that say what answered an agent's calls, in words."""
+
+
+def _environments(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+    """Data sets in which models' calls were answered by other simulators, or from other banks."""
+    for key, words in _ANSWERING.items():
+        by_dataset: dict[str, dict[str, list[str]]] = {}
+        for (model, dataset), result in results.items():
+            provenance = result.get('provenance', {})
+            if provenance.get('benchmark') == 'agents':
+                by_dataset.setdefault(dataset, {}).setdefault(str(provenance.get(key) or 'none'), []).append(model)
+        simulated: dict[str, list[str]] = {}
+        for dataset, models in by_dataset.items():
+            if len(models) > 1:
+                shown = '; '.join(f'{which} ({first_of(names)})' for which, names in models.items())
+                yield f'WARNING {dataset}: {words} {shown}: the scores do not compare with each other'
+            for which in models:
+                simulated.setdefault(which, []).append(dataset)
+        if key == 'simulated_by':
+            for which, datasets in simulated.items():
+                if which != 'none':
+                    yield f'NOTE {words} {which}: {first_of(datasets)}'
+
+
 class ToolEvalSummarizer(DefaultSummarizer):
     """OpenCompass's :class:`DefaultSummarizer`, run to its end and then honest.
 
@@ -209,6 +234,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
             trials = trials_of_result(result)
             if trials and trials.all_the_same:
                 same.setdefault((model, trials.trials), []).append(dataset)
+        yield from _environments(results)
         for (model, number), names in same.items():
             yield (
                 f'NOTE {model}: all {number} trials of every record have the same answer (greedy, or a seed?), '

@@ -21,6 +21,9 @@ OVERVIEW = 'overview'
 HALVES = ('_json', '_str', '_strict')
 """What columns end in that a page shows on demand: an ability's formats, and stricter readings."""
 
+_LOWER = 'lower is better'
+"""How the sentence of such a metric ends."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -99,8 +102,10 @@ class Board:
 
 
 def lower_is_better(metric: str) -> bool:
-    """Whether a metric counts errors."""
-    return metric.endswith(('error', 'error_rate'))
+    """Whether a metric counts errors, or what else there should be little of."""
+    return metric.endswith(('error', 'error_rate')) or words_of_metric(metric.rpartition(' ')[2]).sentence.endswith(
+        _LOWER
+    )
 
 
 def cell_of(model: str, shares: Mapping[Score, float], scored: Mapping[tuple[str, str], Scored]) -> Cell:

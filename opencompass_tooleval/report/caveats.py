@@ -47,6 +47,7 @@ def _caveats(entry: Scored) -> Iterator[str]:
         yield "scoring='strict', not the published one"
     yield from _of_gold(provenance)
     yield from _of_judge(provenance)
+    yield from _of_environment(provenance)
     version, protocol = provenance.get('data_version'), provenance.get('protocol')
     protocols = {name: own for benchmark in all_benchmarks() for name, own in benchmark.protocols.items()}
     if version and protocol and protocol != protocols.get(str(version)):
@@ -74,6 +75,15 @@ def _of_judge(provenance: Mapping[str, Any]) -> Iterator[str]:
         yield f'judgements from {judge}'
     elif judge and not _GPT_4.fullmatch(str(judge)):
         yield f'judged by {judge}, in the paper by GPT-4'
+
+
+def _of_environment(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """What answered an agent's calls: another simulator is another sentence, so that no two stand unmarked."""
+    if provenance.get('benchmark') != 'agents':
+        return
+    yield 'calls are answered from recordings, in the papers by live tools'
+    if provenance.get('simulated_by'):
+        yield f'responses that were not recorded are simulated by {provenance["simulated_by"]}'
 
 
 def _of_size(provenance: Mapping[str, Any], count: int) -> Iterator[str]:

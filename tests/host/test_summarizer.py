@@ -203,6 +203,44 @@ def test_foreign_encoder(run: Run, encoder: str | None, language: str, foreign: 
     assert run.notes().count('NOTE') == foreign
 
 
+@pytest.mark.parametrize(
+    ('first', 'second', 'lines'),
+    [
+        ({}, {}, []),
+        (
+            {'simulated_by': 'small'},
+            {'simulated_by': 'small'},
+            ['NOTE observations are simulated by small: d1'],
+        ),
+        (
+            {'simulated_by': 'small'},
+            {},
+            [
+                'WARNING d1: observations are simulated by small (m1); none (m2): the scores do not compare with each '
+                'other',
+                'NOTE observations are simulated by small: d1',
+            ],
+        ),
+        (
+            {'bank': 'ab'},
+            {'bank': 'cd'},
+            [
+                'WARNING d1: calls are answered from the bank ab (m1); cd (m2): the scores do not compare with each '
+                'other'
+            ],
+        ),
+    ],
+)
+def test_what_answered_agents_is_told(
+    run: Run, first: dict[str, str], second: dict[str, str], lines: list[str]
+) -> None:
+    run.fill()
+    for model, provenance in (('m1', first), ('m2', second)):
+        run.write(model, 'd1', result(provenance={'benchmark': 'agents', **provenance}))
+    run.summarizer().summarize(time_str=TIME)
+    assert [line for line in run.notes().splitlines() if line.startswith(('WARNING', 'NOTE'))] == lines
+
+
 def test_several_runs_and_many_reasons(run: Run) -> None:
     reasons = {f'x:{i}': 10 - i for i in range(8)}
     run.fill().write(

@@ -13,7 +13,7 @@ import pytest
 
 from opencompass_tooleval.core.benchmark import find_variant
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, printed_table
+from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, lower_is_better, printed_table
 from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.easytool_figures import retrieval_figure, selection_figure
@@ -200,6 +200,20 @@ def test_caveats(changes: dict[str, Any], said: str | None) -> None:
     caveats = caveats_of(scored('m', 'd', **changes))
     assert len(caveats) == (said is not None), caveats
     assert said is None or said in caveats[0]
+
+
+def test_simulators_are_caveats() -> None:
+    caveats = [
+        caveats_of(scored('m', 'd', provenance={'benchmark': 'agents', 'subset': 'teval', 'simulated_by': simulator}))
+        for simulator in ('small', 'large', '')
+    ]
+    assert 'simulated by small' in caveats[0][1] and 'simulated by large' in caveats[1][1]
+    assert caveats[2] == caveats[0][:1] + caveats[0][2:] and 'recordings' in caveats[2][0]
+
+
+def test_waste_of_agents_should_be_low() -> None:
+    assert lower_is_better('repeated') and lower_is_better('tooleval-teval-agent_fc invalid')
+    assert lower_is_better('tool_error_rate') and not lower_is_better('call_recall')
 
 
 def ultratool_material() -> Material:

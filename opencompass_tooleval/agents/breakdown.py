@@ -1,0 +1,108 @@
+"""What a result of agents says beside its metrics: what answered, what was called, and what it took."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from opencompass_tooleval.agents.scoring import AgentScore
+from opencompass_tooleval.agents.trajectory import AnsweredCall, Trajectory
+from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.usage import read_usage, total_usage
+from opencompass_tooleval.core.usage_summary import numbers_of
+from opencompass_tooleval.easytool.toolbench.responses import error_kind
+from opencompass_tooleval.environments.environment import shares
+from opencompass_tooleval.environments.observation import ERROR, SIMULATED, SOURCES, UNKNOWN_TOOL
+
+_MAX_SETTING_CHARS = 200
+
+
+def breakdown(scores: Sequence[AgentScore]) -> dict[str, Any]:
+    """What the result says of all tasks together, as JSON values; of tasks without an answer nothing is known.
+
+    Returns:
+        ``steps`` and ``calls`` per task, ``seconds``, ``prompt`` and ``completion`` (tokens) where servers say them:
+        ``total``, ``mean``, ``p50``, ``p95``; ``waste`` (kind -> calls); ``sources`` (source -> calls) and ``shares``
+        of them, 0-1; ``simulated_by`` (simulator -> calls); ``tools`` (tool -> source -> calls, those that were called
+        most first; unknown ones are left out); ``errors`` (kind -> calls, recorded ones too); ``stopped`` (why ->
+        tasks); ``left_out`` (observations, and tasks that lack some).
+    """
+    done = [score.trajectory for score in scores if score.trajectory]
+    calls = [call for trajectory in done for call in trajectory.calls]
+    sources = Counter(call.source for call in calls)
+    counted = {source: sources[source] for source in SOURCES}
+    wasted = Counter[str]()
+    for score in scores:
+        wasted.update({name: count for name, count in vars(score.waste).items() if name != 'calls'})
+    left_out = [trajectory.left_out for trajectory in done if trajectory.left_out]
+    return {
+        'steps': numbers_of([len(trajectory.steps) for trajectory in done]),
+        'calls': numbers_of([len(trajectory.calls) for trajectory in done]),
+        **_spent(done),
+        'waste': dict(wasted),
+        'sources': counted,
+        'shares': shares(counted),
+        'simulated_by': dict(simulators(done)),
+        'tools': _tools(calls),
+        'errors': dict(Counter(kind for call in calls if (kind := error_of(call))).most_common()),
+        'stopped': dict(Counter(trajectory.stopped for trajectory in done if trajectory.stopped).most_common()),
+        'left_out': {'observations': sum(left_out), 'tasks': len(left_out)},
+    }
+
+
+def error_of(call: AnsweredCall) -> str:
+    """Why a call gave nothing: the environment's fault, or what the recorded response says; ``''`` if it did."""
+    return call.fault if call.source == ERROR else error_kind(call.observation)
+
+
+def simulators(trajectories: Iterable[Trajectory]) -> Counter[str]:
+    """Simulator -> how many calls it answered."""
+    counts = Counter[str]()
+    for trajectory in trajectories:
+        count = trajectory.sources[SIMULATED]
+        if count:
+            counts[bounded_text(trajectory.settings.get('simulator') or 'unknown', _MAX_SETTING_CHARS)] += count
+    return counts
+
+
+def _tools(calls: Iterable[AnsweredCall]) -> dict[str, dict[str, int]]:
+    tools: dict[str, Counter[str]] = {}
+    for call in calls:
+        if call.fault != UNKNOWN_TOOL:
+            tools.setdefault(call.name, Counter())[call.source] += 1
+    ordered = sorted(tools.items(), key=lambda item: (-item[1].total(), item[0]))
+    return {name: {source: its[source] for source in SOURCES if its[source]} for name, its in ordered}
+
+
+def _spent(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
+    """Seconds and tokens per task, of the tasks of which they are known."""
+    usages = [total_usage(read_usage(step.usage) for step in trajectory.steps) for trajectory in trajectories]
+    spent = {}
+    for name in ('seconds', 'prompt', 'completion'):
+        known = [value for usage in usages if usage and (value := getattr(usage, name)) is not None]
+        if known:
+            spent[name] = numbers_of(known)
+    return spent
+
+
+def settings_of(scores: Iterable[AgentScore]) -> dict[str, Any]:
+    """What the numbers depend on, for the provenance: loop, its options, and what answered its calls.
+
+    A setting that tasks differ in, such as those of a run that was resumed with another simulator, has all its values.
+    """
+    done = [score.trajectory for score in scores if score.trajectory]
+    values: dict[str, dict[str, Any]] = {}
+    for trajectory in done:
+        for name, value in {'loop': trajectory.loop, **trajectory.settings}.items():
+            values.setdefault(name, {}).setdefault(repr(value), value)
+    settings = {
+        name: next(iter(its.values())) if len(its) == 1 else ', '.join(sorted(map(_shown, its.values())))
+        for name, its in values.items()
+    }
+    by = simulators(done)
+    return {**settings, **({'simulated_by': ', '.join(sorted(by))} if by else {})}
+
+
+def _shown(value: Any) -> str:
+    return bounded_text('none' if value is None else value, _MAX_SETTING_CHARS)

@@ -1,0 +1,74 @@
+"""What a result of agents says beside its metrics."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.agents.breakdown import breakdown, settings_of
+from opencompass_tooleval.agents.scoring import AgentScore, score_predictions, score_trajectory
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
+from opencompass_tooleval.core.answer import Answer
+
+TASK = Task('q', 'teval', 'Go.', ())
+EXACT = AnsweredCall('find', {}, 'here', 'exact')
+SIMULATED = AnsweredCall('find', {'x': 1}, '{"error": "", "response": 1}', 'simulated')
+UNKNOWN = AnsweredCall('lost', {}, 'no such tool', 'error', 'unknown_tool')
+TIMEOUT = AnsweredCall('book', {}, '{"error": "Timeout error...", "response": ""}', 'elsewhere')
+USAGE = {'prompt': 10, 'completion': 2, 'seconds': 0.5, 'tries': 1}
+
+
+def score(*calls: AnsweredCall, **changes: Any) -> AgentScore:
+    usage = changes.pop('usage', None)
+    steps = tuple(Step('', (call,), place - 1, usage=usage) for place, call in enumerate(calls))
+    done = Trajectory('react', steps, 'Done.', path=tuple(range(len(steps))))
+    return score_trajectory(TASK, replace(done, **changes))
+
+
+def test_counts() -> None:
+    scores = [
+        score(EXACT, EXACT, UNKNOWN, usage=USAGE),
+        score(SIMULATED, settings={'simulator': 'small'}, left_out=2),
+        score(TIMEOUT, EXACT, final_answer='', stopped='limit:steps'),
+        score(),
+        *score_predictions([TASK], [Answer('', 'infra:timeout')]),
+    ]
+    counted = breakdown(scores)
+    assert json.loads(json.dumps(counted)) == counted
+    assert counted['steps'] == counted['calls'] == {'total': 6, 'mean': 1.5, 'p50': 1, 'p95': 3}
+    assert counted['prompt'] == {'total': 30, 'mean': 30, 'p50': 30, 'p95': 30}
+    assert counted['seconds']['total'] == 1.5
+    assert counted['waste'] == {'repeated': 1, 'unknown': 1, 'invalid': 0, 'repeated_after_error': 0}
+    assert counted['sources'] == {
+        'exact': 3,
+        'elsewhere': 1,
+        'nearest': 0,
+        'function': 0,
+        'simulated': 1,
+        'error': 1,
+    }
+    assert counted['shares']['exact'] == 0.5 and sum(counted['shares'].values()) == pytest.approx(1)
+    assert counted['simulated_by'] == {'small': 1}
+    assert counted['tools'] == {'find': {'exact': 3, 'simulated': 1}, 'book': {'elsewhere': 1}}
+    assert counted['errors'] == {'unknown_tool': 1, 'timeout': 1}
+    assert counted['stopped'] == {'limit:steps': 1}
+    assert counted['left_out'] == {'observations': 2, 'tasks': 1}
+
+
+def test_of_no_answers_nothing_is_known() -> None:
+    counted = breakdown(score_predictions([TASK], [Answer('', 'infra:timeout')]))
+    assert counted['steps'] == counted['tools'] == {} and set(counted['sources'].values()) == {0}
+
+
+def test_settings_in_which_tasks_differ_have_all_values() -> None:
+    settings = {'bank': 'ab', 'simulator': None, 'max_steps': 20}
+    other = {**settings, 'simulator': 'small'}
+    assert settings_of([score(EXACT, settings=settings)] * 2) == {'loop': 'react', **settings}
+    mixed = settings_of([score(EXACT, settings=settings), score(SIMULATED, settings=other)])
+    assert mixed == {**settings, 'loop': 'react', 'simulator': 'none, small', 'simulated_by': 'small'}
+    # A simulator that answered nothing simulated nothing.
+    assert 'simulated_by' not in settings_of([score(EXACT, settings=other)])
