@@ -109,7 +109,7 @@ REASONS: dict[str, Words] = {
     'finish:gave_up': Words('gave up', 'the run ends by giving up'),
     # What an agent did.
     'limit:steps': Words('too many steps', 'the agent was ended at its limit of steps'),
-    'limit:calls': Words('too many calls', 'the agent was ended at its limit of calls'),
+    'limit:calls': Words('too many calls', 'the agent was ended at its limit of calls, of tools or of the model'),
     'limit:context': Words(
         'no room left', 'the conversation is too long for the model, with every observation left out'
     ),
