@@ -9,7 +9,7 @@ import re
 import socket
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -29,6 +29,7 @@ from opencompass_tooleval.host.other_model import OtherModel
 from opencompass_tooleval.sweep.journal import Journal
 
 T = TypeVar('T')
+Name = TypeVar('Name', bound=Hashable)
 Verdict = TypeVar('Verdict')
 
 TRIES = 4
@@ -117,7 +118,7 @@ def _folder_name(cfg: Mapping[str, Any]) -> str:
 class _Dialogue:
     """Judging that goes on. A replayed judge may go by its place among all."""
 
-    name: str
+    name: Any
     position: int
     rounds: Judging[Any]
     item: JudgeItem | None = None
@@ -193,12 +194,12 @@ class Judge(Generic[Verdict]):
 
     def judge(self, items: Sequence[JudgeItem]) -> dict[str, Verdict]:
         """Returns id -> verdict for every item that got one in ``TRIES`` tries; the others are missing."""
-        judged = self.converse({str(place): _single(item) for place, item in enumerate(items)})
-        verdicts = {item.id: judged[str(place)] for place, item in enumerate(items)}
+        judged = self.converse({place: _single(item) for place, item in enumerate(items)})
+        verdicts = {item.id: judged[place] for place, item in enumerate(items)}
         self.faults = {name: verdict.why for name, verdict in verdicts.items() if isinstance(verdict, Unread)}
         return {name: verdict for name, verdict in verdicts.items() if not isinstance(verdict, Unread)}
 
-    def converse(self, dialogues: Mapping[str, Judging[T]]) -> dict[str, T]:
+    def converse(self, dialogues: Mapping[Name, Judging[T]]) -> dict[Name, T]:
         """Judging in several questions, each dialogue going on as soon as it is answered, whatever the others wait for.
 
         Args:
