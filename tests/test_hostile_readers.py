@@ -43,9 +43,9 @@ from opencompass_tooleval.core.tool_messages import tool_messages
 from opencompass_tooleval.core.tool_parsers import PARSERS, read_written_calls
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.core.verdicts import unread_reply
+from opencompass_tooleval.easytool import method_replies as replies
 from opencompass_tooleval.easytool.first_sentence import first_sentence
 from opencompass_tooleval.easytool.funcqa import reading as funcqa_reading
-from opencompass_tooleval.easytool.funcqa import replies
 from opencompass_tooleval.easytool.funcqa import scoring as funcqa_scoring
 from opencompass_tooleval.easytool.funcqa.arithmetic import call_tool
 from opencompass_tooleval.easytool.funcqa.dialogue import Options
