@@ -20,6 +20,10 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.agents import tooleval_prompts
+from opencompass_tooleval.agents.judged_answer import read_answer as read_judged_answer
+from opencompass_tooleval.agents.judgements import load_judgements as load_agent_judgements
+from opencompass_tooleval.agents.opinion import reader
 from opencompass_tooleval.api.endpoint import Endpoint, RawReply
 from opencompass_tooleval.api.failure import Failure, failure_of_status
 from opencompass_tooleval.api.probe import probe
@@ -39,9 +43,9 @@ from opencompass_tooleval.core.tool_messages import tool_messages
 from opencompass_tooleval.core.tool_parsers import PARSERS, read_written_calls
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.core.verdicts import unread_reply
+from opencompass_tooleval.easytool import method_replies as replies
 from opencompass_tooleval.easytool.first_sentence import first_sentence
 from opencompass_tooleval.easytool.funcqa import reading as funcqa_reading
-from opencompass_tooleval.easytool.funcqa import replies
 from opencompass_tooleval.easytool.funcqa import scoring as funcqa_scoring
 from opencompass_tooleval.easytool.funcqa.arithmetic import call_tool
 from opencompass_tooleval.easytool.funcqa.dialogue import Options
@@ -191,6 +195,15 @@ def _calculation(text: str) -> None:
         for answer in (text, 1):
             row = {'question': 'q', 'answer': answer, 'func': step}
             _load(lambda file: load_questions(file, 'one_hop'), [row])
+
+
+def _judged_answer(text: str) -> None:
+    message = {'name': text, 'arguments': text, 'response': text}
+    details = [{'role': 'tool', 'message': message}, {'role': 'assistant', 'message': text}]
+    answer = {'method': text, 'total_steps': 1, 'final_answer': text, 'answer_details': details}
+    judged = read_judged_answer(text, {'query': text, 'answer': answer})
+    assert max(map(len, (judged.content, judged.compared, judged.task))) <= MAX_CHARS
+    assert judged.told is not None and judged.digest and not judged.is_finished
 
 
 def _stored_run(text: str) -> None:
@@ -394,6 +407,17 @@ READERS: Mapping[str, Reader] = {
         lambda text: [error_kind(part) for part in (text, '{"error": "' + text)], ('easytool/toolbench/responses.py',)
     ),
     'ToolBench, stored runs': Reader(_stored_run, ('easytool/toolbench/trajectories.py',)),
+    **{
+        f'agents, judge, {question.name}': Reader(reader(question), ('agents/opinion.py',))
+        for question in (tooleval_prompts.CHECK, tooleval_prompts.SOLVABLE_TASK, tooleval_prompts.SELECT)
+    },
+    'agents, prompt of the judge': Reader(
+        lambda text: tooleval_prompts.CHECK.prompt(query=text, answer=text), ('agents/tooleval_prompts.py',)
+    ),
+    'agents, answers to be judged': Reader(_judged_answer),
+    'agents, judgements': Reader(
+        lambda text: _load(load_agent_judgements, [{'id': text, 'solved': [{'value': text}]}])
+    ),
     'ToolBench, prompt of the judge': Reader(lambda text: success.judge_prompt(text, text)),
     'RestBench, ToolBench and FuncQA, native calls': Reader(_native),
     'FuncQA, number': Reader(funcqa_reading.read_number, ('easytool/funcqa/reading.py',)),
