@@ -21,9 +21,11 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents import tooleval_prompts
+from opencompass_tooleval.agents.function_calling import FunctionCalling
 from opencompass_tooleval.agents.judged_answer import read_answer as read_judged_answer
 from opencompass_tooleval.agents.judgements import load_judgements as load_agent_judgements
 from opencompass_tooleval.agents.opinion import reader
+from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.api.endpoint import Endpoint, RawReply
 from opencompass_tooleval.api.failure import Failure, failure_of_status
 from opencompass_tooleval.api.probe import probe
@@ -70,6 +72,8 @@ from opencompass_tooleval.easytool.toolbench.trajectories import load_runs
 from opencompass_tooleval.easytool.validate import check_example
 from opencompass_tooleval.easytool.validate_description import check_description
 from opencompass_tooleval.easytool.value_types import expected
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.report.figure import Table
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.provenance import runs_table
@@ -278,6 +282,40 @@ def _react(text: str) -> None:
     protocol.parse(text, bridge.ToolExecutor([], lambda name, arguments: None))
 
 
+def _loops(text: str) -> None:
+    """What a model under test may say to an agent's loop, as text and as calls, and what a tool may return."""
+    environment = Environment(functions=lambda: (_Telling(text),))
+    calls = tuple(make_call(*call) for call in (('tool', '{}'), (text, {}), ('tool', text), ('Finish', text)))
+    answer = Answer(text, calls=calls)
+    for loop in (FunctionCalling(max_steps=3), FunctionCalling(max_steps=3, finish='tool')):
+        dialogue = loop.run(_TASK, environment.begin('task'))
+        with contextlib.suppress(StopIteration):
+            next(dialogue)
+            dialogue.send(answer)
+            dialogue.send(Answer(text))
+    react = pytest.importorskip('opencompass_tooleval.agents.react').ReAct(max_steps=3)
+    dialogue = react.run(_TASK, environment.begin('task'))
+    with contextlib.suppress(StopIteration):
+        next(dialogue)
+        dialogue.send(f'Thought: so\nAction: tool\nAction Input: {text}')
+        dialogue.send(text)
+
+
+_TASK = Task('task', 'hostile', 'What?', (ToolSchema('tool', '', {'type': 'object'}),))
+
+
+@dataclass
+class _Telling:
+    text: str
+    names = ('tool',)
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
+        return FunctionAnswer(self.text)
+
+    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
+        """There is nothing to learn."""
+
+
 def _squeue(text: str) -> None:
     read_states(text)
     read_jobs(text)
@@ -446,6 +484,7 @@ READERS: Mapping[str, Reader] = {
     'FuncQA, parameters': Reader(lambda text: call_tool('add_', {'input': [text, 1]})),
     'FuncQA, trajectory': Reader(_trajectory),
     'FuncQA, ReAct': Reader(_react),
+    'loops of agents': Reader(_loops),
     'generated description': Reader(lambda text: read_description(text, ['Map.route'], 'Map'), ('easytool/reply.py',)),
     'generated example': Reader(lambda text: read_example(text, 'Map.route')),
     'generated example, cue': Reader(lambda text: read_example(f'One scenario for "{text}', 'Map.route')),
