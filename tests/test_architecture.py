@@ -61,10 +61,10 @@ LAYERS = {
     'report': 3,
     'host': 4,
     **dict.fromkeys(ROOMS, BENCHMARK_LAYER),
-    'configs': 6,
     'environments': 6,
     'agents': 7,
-    'cli': 8,
+    'configs': 8,
+    'cli': 9,
 }
 """Who may import whom: only what is lower. Benchmarks among each other: see `REWRITING`."""
 

@@ -25,7 +25,8 @@ def _table(title: str, *columns: str) -> Table:
 
 def dataset_configs(benchmark: Benchmark) -> list[str]:
     """Names that ``opencompass --datasets`` takes."""
-    return sorted(file.stem for file in _CONFIGS.glob(f'*/tooleval_{benchmark.name}*_gen.py'))
+    patterns = (f'*/tooleval_{benchmark.name}*_gen.py', f'{benchmark.name}/*_gen.py')
+    return sorted({file.stem for pattern in patterns for file in _CONFIGS.glob(pattern)})
 
 
 def _show_all(console: Console) -> None:

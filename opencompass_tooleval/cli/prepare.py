@@ -109,6 +109,8 @@ def prepare(benchmark: Benchmark, source: Path | None) -> int:
             folder = PurePath(benchmark.clone).name
             say(f'{benchmark.origin} Fetch and prepare them with:\n  {benchmark.clone}')
             say(f'  tooleval prepare {benchmark.name} --from {folder}')
+        elif benchmark.origin:
+            say(benchmark.origin)
         return 1
     prepared = [(files, places) for files, places in sources if files.needed or places]
     faults = 0

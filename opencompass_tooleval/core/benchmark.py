@@ -25,6 +25,7 @@ BENCHMARKS: dict[str, str] = {
     'restbench': f'{_PACKAGE}.easytool.restbench.files:BENCHMARK',
     'funcqa': f'{_PACKAGE}.easytool.funcqa.files:BENCHMARK',
     'toolbench': f'{_PACKAGE}.easytool.toolbench.files:BENCHMARK',
+    'agents': f'{_PACKAGE}.agents.files:BENCHMARK',
 }
 """Name on the command line and in results -> where its description is. A new benchmark is a new row."""
 

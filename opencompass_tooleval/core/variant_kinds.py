@@ -4,5 +4,17 @@ from __future__ import annotations
 
 from opencompass_tooleval.core.variants import VariantKind
 
-FUNCTION_CALLING = VariantKind('-fc', 'prompt', 'calling', 'native calls', 'Function calling', 'what native calls gain')
-"""A data set `X` whose prompt documents the tools and asks for calls to be written, `X-fc` with native calls."""
+FUNCTION_CALLING = VariantKind(
+    '-fc',
+    'prompt',
+    'calling',
+    'native calls',
+    'Function calling',
+    'what native calls gain',
+    methods=('-agent-fc',),
+    partners=tuple((f'-{data}-agent-fc', f'-{data}-agent-react') for data in ('teval', 'teval_zh')),
+)
+"""A data set `X` whose prompt documents the tools and asks for calls to be written, `X-fc` with native calls.
+
+T-Eval's agents are called after their loops: `teval-agent-react` writes its calls. ToolBench's ReAct calls natively.
+"""

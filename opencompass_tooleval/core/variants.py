@@ -76,6 +76,8 @@ class VariantKind:
         question: What the comparison tells, such as ``What instructions gain``.
         groups: Names its summary groups (tables), as :class:`~opencompass_tooleval.core.benchmark.Benchmark` does.
         methods_of: Benchmarks in which the suffix names a method, not a variant.
+        methods: Ends of names in which it does, unless ``partners`` has them.
+        partners: End of a variant's name -> that of its original, where it is not just without the suffix.
     """
 
     suffix: str
@@ -86,10 +88,19 @@ class VariantKind:
     question: str
     groups: tuple[str, ...] = ()
     methods_of: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    partners: tuple[tuple[str, str], ...] = ()
 
     def is_variant(self, name: str) -> bool:
         """Whether a data set or a table is a variant of this kind, by its name."""
-        return name.endswith(self.suffix) and not name.removeprefix('tooleval-').startswith(self.methods_of)
+        if not name.endswith(self.suffix) or name.removeprefix('tooleval-').startswith(self.methods_of):
+            return False
+        return not name.endswith(self.methods) or name.endswith(tuple(end for end, _ in self.partners))
+
+    def original_of(self, name: str) -> str:
+        """What the original of a variant is called."""
+        ends = next((ends for ends in self.partners if name.endswith(ends[0])), (self.suffix, ''))
+        return name.removesuffix(ends[0]) + ends[1]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -101,7 +112,7 @@ class VariantKind:
         """Pairs of abbrs, original and variant, in their order; and the variants without a partner."""
         unique = dict.fromkeys(abbrs)
         variants = [abbr for abbr in unique if self.is_variant(abbr)]
-        pairs = [(abbr.removesuffix(self.suffix), abbr) for abbr in variants]
+        pairs = [(self.original_of(abbr), abbr) for abbr in variants]
         return [pair for pair in pairs if pair[0] in unique], [
             variant for first, variant in pairs if first not in unique
         ]

@@ -73,6 +73,15 @@ class Catalogue:
         self.missing.setdefault(name, record)
         return None
 
+    def find_function(self, tool: str, function: str, record: str) -> Found | None:
+        """The instruction for a function of a tool, where names may hold dots; None is remembered."""
+        group = self.tools.get(tool)
+        own = next((each for each in group.functions if each.name == function), None) if group else None
+        if group is None or own is None:
+            self.missing.setdefault(f'{tool}: {function}', record)
+            return None
+        return group, own
+
     def check(self, data: str) -> None:
         """Checks that nothing was looked up in vain.
 
@@ -94,7 +103,7 @@ def _description(tool: ToolInstruction, function: FunctionInstruction | None) ->
     return function.description or tool.description if function and len(tool.functions) > 1 else tool.description
 
 
-def _guideline(name: str, tool: ToolInstruction, function: FunctionInstruction) -> dict[str, Any]:
+def guideline(name: str, tool: ToolInstruction, function: FunctionInstruction) -> dict[str, Any]:
     """Name, description, required and optional parameters, and example, as Table 8 has them."""
     alone = to_entry(ToolInstruction(name, '', (function,)), 'toolbench')['tool_guidelines'][function.name]
     return {**alone, 'name': name, 'description': _description(tool, function)}
@@ -108,10 +117,10 @@ def _write(value: Any, like: str) -> str:
 
 def _write_span(span: ApiSpan, original: str, guidelines: Sequence[Mapping[str, Any]]) -> str:
     if span.layout == 'pairs':
-        return _write([[guideline['name'], guideline] for guideline in guidelines], original)
+        return _write([[own['name'], own] for own in guidelines], original)
     if span.layout == 'list':
         return _write(list(guidelines), original)
-    return '\n'.join(_write(guideline, original) for guideline in guidelines)
+    return '\n'.join(_write(own, original) for own in guidelines)
 
 
 def _instruct_text(text: str, record: str, catalogue: Catalogue) -> str | None:
@@ -120,7 +129,7 @@ def _instruct_text(text: str, record: str, catalogue: Catalogue) -> str | None:
     if span is None:
         return None
     instructions = [(api['name'], catalogue.find(api['name'], record)) for api in span.apis]
-    guidelines = [_guideline(name, pair[0], pair[1]) for name, pair in instructions if pair and pair[1]]
+    guidelines = [guideline(name, pair[0], pair[1]) for name, pair in instructions if pair and pair[1]]
     return text[: span.start] + _write_span(span, text[span.start : span.end], guidelines) + text[span.end :]
 
 

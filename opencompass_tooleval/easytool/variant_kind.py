@@ -13,6 +13,7 @@ EASYTOOL = VariantKind(
     'what instructions gain',
     ('opencompass_tooleval.configs.summarizers.groups.tooleval_easytool_groups:tooleval_easytool_summary_groups',),
     methods_of=('funcqa',),
+    methods=('-agent-easytool',),
 )
 
 SUFFIX = EASYTOOL.suffix

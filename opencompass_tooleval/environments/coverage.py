@@ -12,7 +12,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.reading import parse_literal
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.observation import SOURCES
-from opencompass_tooleval.teval.records import FINISH, Step, load_samples, split_stem
+from opencompass_tooleval.teval.records import FINISH, Sample, Step, load_samples, split_stem
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,13 @@ def gold_calls(file: Path) -> dict[str, list[GoldCall]]:
         raise DataError(file, str(error)) from error
     if not subset.startswith('plan_'):
         raise DataError(file, "only T-Eval's plans (plan_json, plan_str) have the gold calls of a task")
-    return {
-        sample.record.id: [
-            GoldCall(step.name, parse_literal(step.args).value)
-            for step in cast(tuple[Step, ...], sample.record.gold)
-            if step.name != FINISH
-        ]
-        for sample in load_samples(file, subset)
-    }
+    return {sample.record.id: plan_calls(sample) for sample in load_samples(file, subset)}
+
+
+def plan_calls(sample: Sample) -> list[GoldCall]:
+    """The gold calls of one of T-Eval's plans in order, without the finish."""
+    steps = cast(tuple[Step, ...], sample.record.gold)
+    return [GoldCall(step.name, parse_literal(step.args).value) for step in steps if step.name != FINISH]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 from opencompass import registry
 
 MODULES = (
+    'agents.adapter',
     'easytool.adapter',
     'easytool.funcqa.adapter',
     'easytool.restbench.adapter',
@@ -41,6 +42,7 @@ REGISTERED = {
         'ToolEvalFuncQADataset',
         'ToolEvalToolBenchDataset',
         'ToolEvalToolBenchTrajectories',
+        'ToolEvalAgentDataset',
     ),
     'ICL_EVALUATORS': (
         'ToolEvalTEvalEvaluator',
@@ -52,6 +54,7 @@ REGISTERED = {
         'ToolEvalToolBenchEvaluator',
         'ToolEvalToolBenchCallsEvaluator',
         'ToolEvalToolBenchSuccessEvaluator',
+        'ToolEvalAgentEvaluator',
     ),
     'ICL_INFERENCERS': ('ToolEvalGenInferencer', 'ToolEvalRoundsGenInferencer'),
     'ICL_PROMPT_TEMPLATES': ('ToolEvalConversationTemplate',),

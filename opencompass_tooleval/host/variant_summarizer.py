@@ -118,7 +118,7 @@ class _Comparing:
         pairs, alone = self.kind.pair_up(list(datasets))
         if not pairs and not alone:
             return
-        self._notes += [f'NOTE {abbr}: {abbr.removesuffix(self.kind.suffix)} is not part of this run' for abbr in alone]
+        self._notes += [f'NOTE {abbr}: {self.kind.original_of(abbr)} is not part of this run' for abbr in alone]
         for model in run.model_cfgs:
             name = model_abbr_from_cfg(model)
             counter = self._counter(model)

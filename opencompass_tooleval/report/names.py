@@ -13,7 +13,15 @@ FAMILIES = {**{name: find_benchmark(name).title for name in BENCHMARKS}, OTHERS:
 
 _KINDS = [find_variant(name) for name in VARIANTS]
 
+_AGENT = '-agent-'
+"""What an abbr of agents has behind the data, such as ``tooleval-teval-agent-react``."""
+
 _WORDS = {
+    'teval': 'T-Eval',
+    'toolbench': 'ToolBench',
+    'ultratool': 'UltraTool',
+    'fc': 'function calling',
+    'dfsdt': 'DFSDT',
     'zh': 'Chinese',
     'en': 'English',
     'json': 'JSON',
@@ -32,6 +40,8 @@ _WORDS = {
 def family_of(name: str) -> str:
     """The benchmark that a table or a data set belongs to; :data:`OTHERS` if to none of these."""
     text = name.removeprefix('tooleval-')
+    if _AGENT in f'{text}-' and 'agents' in FAMILIES:
+        return 'agents'
     family = text.replace('_', '-').partition('-')[0]
     return family if family in FAMILIES else OTHERS
 
@@ -50,8 +60,9 @@ def title_of(name: str) -> str:
     family = family_of(name)
     if family == OTHERS:
         return FAMILIES.get(name, name)
-    text = name.removeprefix('tooleval-').removeprefix(family)
+    text = name.removeprefix('tooleval-').removeprefix(family).replace(_AGENT, '-')
     kind = _kind_of(name)
-    ending = f', {kind.title}' if kind else ''
-    rest = text.removesuffix(kind.suffix if kind else '').replace('-', '_').strip('_').split('_')
+    is_loop = family == 'agents' and text.endswith('-fc')
+    ending = f', {kind.title}' if kind and not is_loop else ''
+    rest = text.removesuffix(kind.suffix if kind and not is_loop else '').replace('-', '_').strip('_').split('_')
     return ' '.join([FAMILIES[family], *(_WORDS.get(word, word) for word in rest if word)]) + ending

@@ -38,26 +38,28 @@ def test_list_is_a_row_per_benchmark(tooleval: Command, monkeypatch: pytest.Monk
     lines = tooleval('list').out.splitlines()
     assert all(len(line) <= 80 for line in lines)
     rows = {line.split()[0]: line.split()[1:] for line in lines if 'arXiv' in line}
-    assert list(rows) == ['teval', 'ultratool', 'restbench', 'funcqa', 'toolbench']
+    assert list(rows) == ['teval', 'ultratool', 'restbench', 'funcqa', 'toolbench', 'agents']
     assert rows['teval'] == ['T-Eval', 'arXiv', '2312.14033', '8', '16', 'of', '48']
     assert rows['toolbench'][-3:] == ['0', 'of', '3']
 
 
-@pytest.mark.parametrize('name', ['teval', 'ultratool', 'restbench', 'funcqa', 'toolbench'])
+@pytest.mark.parametrize('name', ['teval', 'ultratool', 'restbench', 'funcqa', 'toolbench', 'agents'])
 def test_list_says_what_datasets_takes(tooleval: Command, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv('COLUMNS', '80')
     done = tooleval('list', name)
     assert done.code == 0 and all(len(line) <= 80 for line in done.out.splitlines())
-    configs = {file.stem for file in DEMO.parents[1].joinpath('configs', 'datasets').glob('*/*_gen.py')}
+    configs = [*DEMO.parents[1].joinpath('configs', 'datasets').glob('*/*_gen.py')]
     named = {line.strip() for line in done.out.splitlines() if line.startswith('  ')}
-    assert named == {stem for stem in configs if stem.startswith(f'tooleval_{name}')}
+    assert named == {
+        file.stem for file in configs if file.stem.startswith(f'tooleval_{name}') or file.parent.name == name
+    }
     assert named
 
 
 def test_list_of_no_benchmark(tooleval: Command) -> None:
     done = tooleval('list', 'gorilla')
     assert done.code == 1 and done.err == (
-        "tooleval: no benchmark 'gorilla'; there are teval, ultratool, restbench, funcqa, toolbench\n"
+        "tooleval: no benchmark 'gorilla'; there are teval, ultratool, restbench, funcqa, toolbench, agents\n"
     )
 
 

@@ -175,9 +175,10 @@ def test_data(tmp_path: Path) -> None:
     assert 'tooleval prepare teval' in damaged.says
     said = '45 of 48 files are not on disk; fetch them with: tooleval prepare teval'
     assert findings['T-Eval'] == Finding(Level.NOTE, 'T-Eval', said)
-    titles = ('UltraTool', 'RestBench', 'FuncQA', 'ToolBench')
+    titles = ('UltraTool', 'RestBench', 'FuncQA', 'ToolBench', 'Agents')
     assert all('fetch them with: tooleval prepare' in findings[title].says for title in titles)
-    assert len(findings) == 8
+    assert findings['Agents teval'].says == '4 tasks, published are 553; 13 gold calls, published are 2660'
+    assert len(findings) == 10
 
 
 @pytest.fixture

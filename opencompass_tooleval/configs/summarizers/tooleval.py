@@ -5,6 +5,7 @@ from mmengine.config import read_base
 from opencompass_tooleval.host.variant_summarizer import ToolEvalVariantSummarizer
 
 with read_base():
+    from .groups.tooleval_agent_groups import tooleval_agent_rows
     from .groups.tooleval_easytool_groups import tooleval_easytool_rows, tooleval_easytool_summary_groups
     from .groups.tooleval_fc_groups import tooleval_teval_fc_rows
     from .groups.tooleval_funcqa_groups import tooleval_funcqa_rows, tooleval_funcqa_summary_groups
@@ -22,6 +23,7 @@ summarizer = dict(
         *tooleval_restbench_rows,
         *tooleval_funcqa_rows,
         *tooleval_toolbench_rows,
+        *tooleval_agent_rows,
         *tooleval_easytool_rows,
     ],
     summary_groups=[

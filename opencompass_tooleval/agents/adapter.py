@@ -1,0 +1,137 @@
+"""Agents as OpenCompass sees them: glue only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from datasets import Dataset
+from opencompass.datasets.base import BaseDataset
+from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
+from opencompass.utils import get_logger
+
+from opencompass_tooleval.agents import VERSION
+from opencompass_tooleval.agents.instructed import load_instructed
+from opencompass_tooleval.agents.loops import make_loop
+from opencompass_tooleval.agents.open_bank import open_bank
+from opencompass_tooleval.agents.records import MEND, data_file, find_subset, load_data
+from opencompass_tooleval.agents.scoring import score_predictions
+from opencompass_tooleval.agents.task import parse_task
+from opencompass_tooleval.agents.tools import find_tools
+from opencompass_tooleval.core.messages import Message, messages_text
+from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.rounds import Rounds
+from opencompass_tooleval.core.tool_calls import ToolCall, calls_text
+from opencompass_tooleval.easytool.files import shown_files
+from opencompass_tooleval.easytool.variant_kind import SUFFIX
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.host.data_path import resolve_data_path
+from opencompass_tooleval.host.evaluator import SHOWN, ToolEvalEvaluator
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalAgentDataset(BaseDataset):
+    """The tasks of one subset."""
+
+    @staticmethod
+    def load(path: str, name: str, version: str | None = None, instructions: str | None = None) -> Dataset:
+        """Loads them.
+
+        Args:
+            path: Folder of the benchmark that the tasks are of, such as ``data/teval``.
+            name: Row of the table: ``teval``, ``toolbench_g1``, ...
+            version: Of T-Eval's data; by default ``v1``.
+            instructions: A file of EasyTool instructions, which the model sees in place of the documentation.
+
+        Raises:
+            DataError: A file is missing or damaged, or tools have no instruction.
+            ValueError: There is no such subset or version.
+        """
+        file = resolve_data_path(path, MEND) / data_file(name, version)
+        data = load_data(file, name)
+        get_logger().info(f'data: {file.resolve()}: {len(data.tasks)} tasks, {len(data.errata)} errata')
+        tasks, instructed = (
+            load_instructed(data.tasks, instructions, name, file) if instructions else (data.tasks, None)
+        )
+        shown = json.dumps(shown_files('data', file, instructed))
+        return Dataset.from_list(
+            [
+                {
+                    'record_id': task.id,
+                    'messages': messages_text([Message('user', task.query)]),
+                    'record': task.to_payload(),
+                    'gold_answer': calls_text(ToolCall(call.name, call.arguments) for call in task.oracle_calls),
+                    'source': f'agents_{name}{SUFFIX if instructions else ""}',
+                    SHOWN: shown,
+                }
+                for task in tasks
+            ]
+        )
+
+
+class AgentDialogues:
+    """Begins the dialogues of a loop with an environment: ``dialogues`` of the inferencer.
+
+    Args:
+        loop: One of :data:`~opencompass_tooleval.agents.loops.LOOPS`.
+        bank: The response bank, or recordings to make one of (:mod:`~opencompass_tooleval.agents.open_bank`); None for
+            none.
+        functions: Whose tools are worked out, and whose errors are told
+            (:data:`~opencompass_tooleval.agents.tools.TOOLS`); None for ToolBench's errors and no such tool.
+        recordings_of: As :class:`~opencompass_tooleval.environments.environment.Environment`.
+        options: The loop's own.
+
+    Raises:
+        DataError: There is no such bank.
+        TypeError: The loop takes no such option.
+        ValueError: There is no such loop or no such tools.
+    """
+
+    def __init__(
+        self, loop: str, bank: str | None = None, functions: str | None = None, recordings_of: str = '', **options: Any
+    ) -> None:
+        self._loop = make_loop(loop, **options)
+        self._bank = open_bank(bank) if bank else None
+        self._tools = find_tools(functions)
+        self._recordings_of = recordings_of
+        self._settings = {
+            'bank': self._bank.digest if self._bank else None,
+            'functions': functions,
+            'recordings_of': recordings_of,
+            'simulator': None,
+        }
+
+    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+        """Begins the dialogue about one row; it ends in the trajectory's JSON."""
+        task = parse_task(row['record'])
+        environment = Environment(self._bank, self._tools.functions, self._tools.errors, self._recordings_of)
+        trajectory = yield from self._loop.run(task, environment.begin(task.id, task.schemas))
+        return replace(trajectory, settings={**trajectory.settings, **self._settings}).to_json()
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalAgentEvaluator(ToolEvalEvaluator):
+    """Scores one subset from trajectories, without a judge.
+
+    Args:
+        name: As in :meth:`ToolEvalAgentDataset.load`.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.subset = find_subset(name)
+        self._settings: dict[str, Any] = {}
+
+    def provenance(self) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        return {'benchmark': 'agents', 'subset': self.subset.name, 'version': VERSION, **self._settings}
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """See :class:`ToolEvalEvaluator`."""
+        scores = score_predictions([parse_task(reference) for reference in references], answers)
+        for score in scores:
+            if score.trajectory:
+                self._settings |= {'loop': score.trajectory.loop, **score.trajectory.settings}
+        return list(scores)

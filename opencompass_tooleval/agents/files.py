@@ -1,0 +1,83 @@
+"""The files of agents' tasks: where they are, and how they are verified and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from opencompass_tooleval.agents.errata import KINDS
+from opencompass_tooleval.agents.records import TABLE, Subset, data_file, find_subset, load_data
+from opencompass_tooleval.agents.subsets import LOOPS
+from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
+from opencompass_tooleval.core.errata import errata_in_words
+from opencompass_tooleval.environments.bank import Bank
+
+
+def config_names(format_: str) -> dict[str, str]:
+    """Loop -> what our config is called after, for data of a format; the first is taken where none is said."""
+    return {cast(dict[str, str], row['options'])['loop']: str(row['name']) for row in LOOPS if row['format'] == format_}
+
+
+def _read(name: str, files: Sequence[Path]) -> Content:
+    data = load_data(files[0], name)
+    counts = {'tasks': len(data.tasks), **({'gold calls': data.calls} if find_subset(name).calls else {})}
+    return Content(counts, [errata_in_words(data.errata, KINDS)])
+
+
+def _read_bank(files: Sequence[Path]) -> Content:
+    with Bank(files[0]) as bank:
+        return Content({'recorded calls': sum(bank.files().values()), 'tasks': bank.tasks()})
+
+
+def _files(subset: Subset) -> DataFiles:
+    published = {'tasks': subset.tasks, 'gold calls': subset.calls}
+    return DataFiles(
+        subset.name,
+        (f'{subset.folder}/{subset.file}',),
+        partial(_read, subset.name),
+        {what: count for what, count in published.items() if count},
+        exact=False,
+        needed=False,
+        parts=len(Path(subset.file).parts),
+    )
+
+
+def configured(
+    subset: str, *, method: str | None = None, version: str | None = None, instructions: str | None = None
+) -> ConfiguredDataset:
+    """Where our configs have a subset; ``method`` is a loop.
+
+    Raises:
+        ValueError: No such subset, loop or version.
+    """
+    row = find_subset(subset)
+    loops = config_names(row.format)
+    loop = method or next(iter(loops))
+    if loop not in loops:
+        raise ValueError(f'{subset} has the loops {", ".join(loops)}, not {method!r}')
+    settings = {'version': version} if version else {}
+    data = row.name if row.format == 'teval' else row.format
+    config = f'agents/tooleval_{data}_agent_{loops[loop]}_gen'
+    return ConfiguredDataset([config], subset, Path(data_file(subset, version)), settings=settings)
+
+
+BENCHMARK = Benchmark(
+    name='agents',
+    title='Agents',
+    paper='arXiv 2312.14033, 2307.16789, 2401.17167',
+    subsets=tuple(subset.name for subset in TABLE),
+    files=(
+        *map(_files, TABLE),
+        *(
+            DataFiles(f'bank {Path(bank).stem}', (bank,), _read_bank, needed=False)
+            for bank in dict.fromkeys(subset.bank for subset in TABLE)
+            if bank
+        ),
+    ),
+    configured='opencompass_tooleval.agents.files:configured',
+    origin='Tasks come with: tooleval prepare teval, toolbench, ultratool. Banks: tooleval agents bank build.',
+    sizes={(subset.name, None): subset.tasks for subset in TABLE if subset.tasks},
+    are_dialogues=True,
+)

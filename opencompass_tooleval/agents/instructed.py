@@ -1,0 +1,103 @@
+"""Tasks with EasyTool instructions: what the model sees of the tools is their guidelines in place of documentation.
+
+What answers the calls stays as it is: names and types of parameters are those of the documentation, which a simulator
+still reads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.toolbench_names import json_type, standard_parameter
+from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.easytool.instruct import Catalogue, Found, guideline
+from opencompass_tooleval.easytool.shapes import load_instructions
+from opencompass_tooleval.host.data_path import resolve_data_path
+
+_GROUPS = ('required_parameters', 'optional_parameters')
+
+
+def instruct_task(task: Task, catalogue: Catalogue) -> Task:
+    """A task with instructions; those that are missing the catalogue remembers.
+
+    Args:
+        task: As its reader gives it.
+        catalogue: The instructions; check it when all tasks are through.
+    """
+    guidelines = {tool.name: own for tool in task.tools if (own := _guideline(tool.name, task, catalogue)) is not None}
+    tools = tuple(_instructed(tool, guidelines.get(tool.name, {})) for tool in task.tools)
+    return replace(task, tools=tools, instructions=guidelines)
+
+
+def _guideline(name: str, task: Task, catalogue: Catalogue) -> dict[str, Any] | None:
+    """The guideline of a tool, under the names that it is called by."""
+    document = task.documents[name]
+    is_toolbench = 'api_name' in document
+    if is_toolbench:
+        found = catalogue.find_function(document['tool_name'], document['api_name'], task.id)
+    else:
+        found = catalogue.find(name, task.id)
+    return _entry(name, found, standard_parameter if is_toolbench else str) if found else None
+
+
+def _entry(name: str, found: Found, called: Callable[[str], str]) -> dict[str, Any] | None:
+    tool, function = found
+    if function is None:
+        return None
+    own = guideline(name, tool, function)
+    for group in _GROUPS:
+        own[group] = [{**parameter, 'name': called(parameter['name'])} for parameter in own[group]]
+    if 'Example' in own:
+        passed = {called(key): value for key, value in own['Example']['Parameters'].items()}
+        own['Example'] = {**own['Example'], 'Parameters': passed}
+    return {'tool_name': tool.name, 'tool_description': tool.description, **own}
+
+
+def _instructed(tool: ToolSchema, own: Mapping[str, Any]) -> ToolSchema:
+    """A tool as its guideline describes it; nothing else of its documentation is left but names and types."""
+    described = {parameter['name']: parameter for group in _GROUPS for parameter in own.get(group, ())}
+    documented = tool.parameters.get('properties', {})
+    # What ToolBench does not show of an API a guideline may: then it can be passed.
+    unseen = {name: {'type': json_type(its.get('type'))} for name, its in described.items() if name not in documented}
+    properties = {name: _property(schema, described.get(name, {})) for name, schema in {**documented, **unseen}.items()}
+    description = str(own.get('description', ''))
+    if example := own.get('Example'):
+        passed = json.dumps(example['Parameters'], ensure_ascii=False)
+        description = f'{description}\nExample: {example["Scenario"]} {passed}'.strip()
+    return ToolSchema(tool.name, description, {**tool.parameters, 'properties': properties})
+
+
+def _property(schema: Mapping[str, Any], described: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in schema.items() if key not in ('description', 'example_value', 'default')}
+    more = {key: described[key] for key in ('description', 'default') if key in described}
+    return {**kept, **more}
+
+
+def load_instructed(tasks: Sequence[Task], instructions: str, name: str, data: Path) -> tuple[list[Task], Path]:
+    """Tasks with the instructions of a file.
+
+    Args:
+        tasks: As their reader gives them.
+        instructions: The file, looked for as data is.
+        name: The subset, for messages.
+        data: The file that the tasks are from.
+
+    Returns:
+        The tasks, and where the instructions are.
+
+    Raises:
+        DataError: The file is missing or damaged, or tools have no instruction: the message names the command that
+            makes them.
+    """
+    source = name.partition('_')[0]
+    mend = f'tooleval easytool generate --source {source} --input {data} --model MODEL --out {instructions}'
+    file = resolve_data_path(instructions, mend)
+    catalogue = Catalogue(load_instructions(file), file, mend)
+    instructed = [instruct_task(task, catalogue) for task in tasks]
+    catalogue.check(name)
+    return instructed, file

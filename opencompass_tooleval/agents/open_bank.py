@@ -1,0 +1,65 @@
+"""The response bank of a run: a bank's file, or recordings that are few enough to make one of at each start."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.environments.bank import Bank, write_bank
+from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from opencompass_tooleval.host.data_path import resolve_data_path
+
+MAX_SOURCE_BYTES = 32 * 1024 * 1024
+"""Of all recordings together: reading so many takes a few seconds."""
+
+_SQLITE = b'SQLite format 3\0'
+
+
+class TemporaryBank(Bank):
+    """A bank made of recordings; its file goes with it.
+
+    Args:
+        source: As ``tooleval agents bank build --from`` takes it.
+
+    Raises:
+        DataError: It is damaged, holds no recorded calls, or more than :data:`MAX_SOURCE_BYTES`.
+    """
+
+    def __init__(self, source: Path) -> None:
+        files = source.rglob('*') if source.is_dir() else (source,)
+        size = sum(file.stat().st_size for file in files if file.is_file())
+        if size > MAX_SOURCE_BYTES:
+            what = f'{size / 1e6:,.0f} MB of recordings are too many to be read at each start'
+            raise DataError(source, what, mend=f'tooleval agents bank build --from {source} --out FILE')
+        self._folder = TemporaryDirectory(prefix='tooleval-bank-')
+        file = Path(self._folder.name) / 'bank'
+        write_bank(read_sources(find_sources([source])), file)
+        super().__init__(file)
+
+
+def open_bank(path: str) -> Bank:
+    """Opens a bank, once per process.
+
+    Args:
+        path: A bank, or recordings; looked for as data is
+            (:func:`~opencompass_tooleval.host.data_path.candidate_paths`).
+
+    Raises:
+        DataError: It is missing, damaged or neither; the message names the command that makes a bank.
+    """
+    file = resolve_data_path(path, f'tooleval agents bank build --from SOURCE --out {path}').resolve()
+    return _open(file, file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _open(file: Path, changed: int) -> Bank:
+    return Bank(file) if _is_bank(file) else TemporaryBank(file)
+
+
+def _is_bank(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    with file.open('rb') as content:
+        return content.read(len(_SQLITE)) == _SQLITE

@@ -1,0 +1,116 @@
+"""Data files -> tasks. Every quirk of the data ends in ``records_*.py``; here is which of them reads a subset."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, cast
+
+from opencompass_tooleval.agents.errata import Erratum
+from opencompass_tooleval.agents.subsets import SUBSETS
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.core.subset_names import find_row
+from opencompass_tooleval.easytool.files import check_counts
+from opencompass_tooleval.teval.subsets import VERSIONS
+
+logger = logging.getLogger(__name__)
+
+MEND = 'tooleval prepare agents --from DIR'
+
+
+@dataclass(frozen=True)
+class Subset:
+    """One row of :data:`~opencompass_tooleval.agents.subsets.SUBSETS`."""
+
+    name: str
+    format: str
+    folder: str
+    file: str
+    bank: str | None
+    functions: str | None
+    tasks: int
+    calls: int
+    metrics: tuple[str, ...]
+    right_or_wrong: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Data:
+    """What is in a data file.
+
+    Attributes:
+        tasks: In the file's order.
+        errata: Its faults.
+    """
+
+    tasks: tuple[Task, ...]
+    errata: tuple[Erratum, ...]
+
+    @property
+    def calls(self) -> int:
+        """Gold calls of all tasks."""
+        return sum(len(task.gold or ()) for task in self.tasks)
+
+
+TABLE: tuple[Subset, ...] = tuple(Subset(**cast(dict[str, Any], row)) for row in SUBSETS)
+""":data:`~opencompass_tooleval.agents.subsets.SUBSETS`, typed."""
+
+_SUBSETS = {subset.name: subset for subset in TABLE}
+
+_ROOM = __name__.rpartition('.')[0]
+_READERS = {
+    'teval': f'{_ROOM}.records_teval:read_teval_tasks',
+    'toolbench': f'{_ROOM}.records_toolbench:read_toolbench_tasks',
+    'ultratool': f'{_ROOM}.records_ultratool:read_ultratool_tasks',
+}
+"""Format -> what reads it: file, subset and a list that takes errata in, tasks out. Named, since T-Eval's is dear."""
+
+
+def find_subset(name: str) -> Subset:
+    """Returns the row called ``name``.
+
+    Raises:
+        ValueError: There is none; the message lists those there are.
+    """
+    return find_row(_SUBSETS, name, 'agents')
+
+
+def data_file(name: str, version: str | None = None) -> str:
+    """Where a subset's file is below its folder.
+
+    Args:
+        name: The subset.
+        version: Of T-Eval's data, whose queries are those of ``plan_json``: ``v1`` (published: 553), ``v2`` or
+            ``v2_subset``.
+
+    Raises:
+        ValueError: There is no such subset or version, or a version is none of T-Eval's.
+    """
+    subset = find_subset(name)
+    if version is None:
+        return subset.file
+    if subset.format != 'teval' or version not in VERSIONS:
+        raise ValueError(f'{name} has no version {version!r}; T-Eval has {", ".join(VERSIONS)}')
+    return subset.file.replace('_v1', f'_{version}')
+
+
+def load_data(file: Path, name: str) -> Data:
+    """Reads a data file.
+
+    Args:
+        file: Its path.
+        name: Row of the table: other counts than its own are logged.
+
+    Raises:
+        DataError: It is missing or damaged; names the record.
+        ValueError: There is no such subset.
+    """
+    subset = find_subset(name)
+    errata: list[Erratum] = []
+    tasks: list[Task] = resolve_name(_READERS[subset.format])(file, name, errata)
+    data = Data(tuple(tasks), tuple(errata))
+    if subset.calls and file.name == Path(subset.file).name:  # ToolBench's own reader has counted
+        check_counts(file, file.name, {'tasks': len(data.tasks), 'calls': data.calls}, subset)
+    return data

@@ -1,0 +1,54 @@
+"""T-Eval's plans -> tasks: the queries that its authors let an agent carry out step by step (section 4.3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opencompass_tooleval.agents.errata import UNFIT_GOLD, Erratum
+from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.environments.coverage import plan_calls
+from opencompass_tooleval.teval.api_list import find_api_list
+from opencompass_tooleval.teval.function_calling import tool_schema
+from opencompass_tooleval.teval.records import MEND, Sample, load_samples, split_stem
+
+_PLAN = 'plan_json'
+
+
+def read_teval_tasks(file: Path, subset: str, errata: list[Erratum]) -> list[Task]:
+    """The tasks of a file: APIs from the system prompt, gold calls from the plan.
+
+    Args:
+        file: Called as published, such as ``plan_json_v1.json``.
+        subset: What the tasks' subset is called.
+        errata: Takes what is wrong with the data.
+
+    Raises:
+        DataError: It is missing or damaged; names the record.
+    """
+    try:
+        plan, _, _ = split_stem(file.stem)
+    except ValueError as error:
+        raise DataError(file, str(error), mend=MEND) from error
+    if plan != _PLAN:
+        raise DataError(file, f"the queries are those of {_PLAN}, such as '{_PLAN}_v1.json'", mend=MEND)
+    return [_task(sample, file, subset, errata) for sample in load_samples(file, plan)]
+
+
+def _task(sample: Sample, file: Path, subset: str, errata: list[Erratum]) -> Task:
+    record_id = sample.record.id
+    system = (message.content for message in sample.messages if message.role == 'system')
+    apis = next((span.apis for text in system if (span := find_api_list(text))), ())
+    queries = [message.content for message in sample.messages if message.role == 'user']
+    documents = {str(api['name']): api for api in apis}
+    if not documents or not queries:
+        raise DataError(file, 'there is no system message that describes APIs, or no query', record_id, MEND)
+    tools = {name: tool_schema(api) for name, api in documents.items()}
+    gold = []
+    for call in plan_calls(sample):
+        arguments = call.arguments if isinstance(call.arguments, dict) else {}
+        parameters = tools[call.name].parameters if call.name in tools else {'properties': {}, 'required': ['']}
+        if not set(parameters['required']) <= set(arguments) <= set(parameters['properties']):
+            errata.append(Erratum(record_id, call.name, UNFIT_GOLD))
+        gold.append(GoldCall(call.name, arguments))
+    return Task(record_id, subset, queries[-1], tuple(tools.values()), tuple(gold), documents)

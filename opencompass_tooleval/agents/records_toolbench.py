@@ -1,0 +1,49 @@
+"""ToolBench's test files -> tasks: the APIs of a query under the names that published runs and recordings have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.agents.errata import RENAMED_TOOL, SHARED_NAME, Erratum
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.toolbench_names import RENAMED_TOOLS, function_of
+from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.easytool.files import read_json
+from opencompass_tooleval.easytool.toolbench.records import load_data
+
+_FILES = {'toolbench_g1': 'G1', 'toolbench_g2': 'G2', 'toolbench_g3': 'G3'}
+
+
+def read_toolbench_tasks(file: Path, subset: str, errata: list[Erratum]) -> list[Task]:
+    """The tasks of a test file; nobody knows the calls, but the APIs that a query needs.
+
+    Args:
+        file: Such as ``G1_instruction.json``.
+        subset: What the tasks' subset is called.
+        errata: Takes what is wrong with the data.
+
+    Raises:
+        DataError: It is missing or damaged; names the record.
+    """
+    records = load_data(file, _FILES[subset]).records
+    rows: list[Mapping[str, Any]] = read_json(file)  # load_data has checked them
+    tasks = []
+    for record, row in zip(records, rows, strict=True):
+        tools: dict[str, ToolSchema] = {}
+        documents: dict[str, Any] = {}
+        names: dict[tuple[str, str], str] = {}
+        for api in row['api_list']:
+            function = function_of(api)
+            pair = api['tool_name'], api['api_name']
+            if function.name in tools and pair not in names:
+                errata.append(Erratum(record.id, function.name, SHARED_NAME))
+            elif api['tool_name'] in RENAMED_TOOLS and pair not in names:
+                errata.append(Erratum(record.id, function.name, RENAMED_TOOL))
+            names[pair] = function.name
+            tools.setdefault(function.name, function)
+            documents.setdefault(function.name, api)
+        relevant = tuple(dict.fromkeys(names[pair] for pair in record.relevant))
+        tasks.append(Task(record.id, subset, record.query, tuple(tools.values()), None, documents, relevant))
+    return tasks

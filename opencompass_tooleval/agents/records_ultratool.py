@@ -1,0 +1,83 @@
+"""UltraTool's annotated samples -> tasks: a question with its tools, and the calls that its plan makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.agents.errata import NO_GOLD, UNFIT_GOLD, Erratum
+from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.core.reading import parse_literal
+from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.ultratool.build_read import PlanSample, Tool, properties, read_samples
+from opencompass_tooleval.ultratool.calls import Argument, Call
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    'integer': (int,),
+    'number': (int, float),
+    'boolean': (bool,),
+    'array': (list,),
+    'object': (dict,),
+}
+
+
+def read_ultratool_tasks(file: Path, subset: str, errata: list[Erratum]) -> list[Task]:
+    """The tasks of a file of annotated samples; a task's id is its row.
+
+    Args:
+        file: ``test.json`` or ``dev.json`` of a language; damaged rows of ``dev.json`` are left out.
+        subset: What the tasks' subset is called.
+        errata: Takes what is wrong with the data.
+
+    Raises:
+        DataError: It is missing or damaged; names the row.
+    """
+    samples = read_samples(file, skipped=[] if file.name == 'dev.json' else None)
+    return [_task(sample, subset, errata) for sample in samples]
+
+
+def _task(sample: PlanSample, subset: str, errata: list[Erratum]) -> Task:
+    row = str(sample.row)
+    gold = tuple(_gold_call(call, sample.tool(call.tool), row, errata) for call in sample.calls.values())
+    if not gold:
+        errata.append(Erratum(row, '', NO_GOLD))
+    tools = tuple(map(_schema, sample.tools))
+    documents = {str(tool['name']): tool for tool in sample.tools}
+    return Task(row, subset, sample.question.strip(), tools, gold, documents)
+
+
+def _schema(tool: Tool) -> ToolSchema:
+    arguments = tool.get('arguments')
+    required = arguments.get('required') if isinstance(arguments, Mapping) else None
+    own = {name: schema if isinstance(schema, dict) else {} for name, schema in properties(tool).items()}
+    needed = [name for name in required if name in own] if isinstance(required, list) else []
+    schema = {'type': 'object', 'properties': own, 'required': needed}
+    return ToolSchema(str(tool['name']), str(tool.get('description') or ''), schema)
+
+
+def _gold_call(call: Call, tool: Tool, row: str, errata: list[Erratum]) -> GoldCall:
+    """A call of the plan. Arguments that the tool does not have are left out, as in the published tool_usage."""
+    schemas = properties(tool)
+    arguments = [argument for argument in call.arguments if argument.name in schemas]
+    if len(arguments) < len(call.arguments):
+        errata.append(Erratum(row, call.tool, UNFIT_GOLD))
+    values = {argument.name: _value(argument, schemas[argument.name]) for argument in arguments}
+    return GoldCall(call.tool, values, tuple(argument.name for argument in arguments if _is_open(argument)))
+
+
+def _is_open(argument: Argument) -> bool:
+    """Whether the plan says where a value comes from instead of the value: ``<Current account balance>``."""
+    return '<' in argument.raw and '>' in argument.raw
+
+
+def _value(argument: Argument, schema: Any) -> Any:
+    """The value as the schema's type has it; the text where it is none of that."""
+    kinds = _KINDS.get(schema.get('type', ''), ()) if isinstance(schema, dict) else ()
+    text = argument.value
+    if not kinds or len(text) > 10_000:
+        return text
+    literal = parse_literal(text)
+    value = literal.value if literal.ok else {'true': True, 'false': False}.get(text.strip().lower(), text)
+    fits = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+    return value if fits else text

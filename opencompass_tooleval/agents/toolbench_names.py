@@ -1,0 +1,83 @@
+"""An API of ToolBench as the function that its agents are offered: names and texts as in the published runs.
+
+All that ``available_tools`` of a published run says of a function is the same here; so optional parameters of an API
+without required ones are not shown. The tools of :data:`RENAMED_TOOLS` have other names in the data than in the runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.environments.recordings_cache import function_name
+
+MAX_TEXT = 256
+"""Characters of a description, of a function or of a parameter, that agents see."""
+
+RENAMED_TOOLS = {'Email Validation': 'Email Validation_v6', 'Email Validator': 'Email Validator_v12'}
+"""Tool as the data calls it -> as the published runs know it."""
+
+_RESERVED = frozenset({'from', 'class', 'return', 'false', 'true', 'id', 'and'})
+_TYPES = {'NUMBER': 'integer', 'STRING': 'string', 'BOOLEAN': 'boolean'}
+
+
+def standard_name(text: str) -> str:
+    """``Cricket Live-Data`` -> ``cricket_live_data``: other letters than Latin and Chinese ones become underscores."""
+    letters: list[str] = []
+    for letter in text:
+        own = letter if (letter.isascii() and letter.isalnum()) or letter == '^' or '一' <= letter <= '龥' else '_'
+        if own != '_' or letters[-1:] != ['_']:
+            letters.append(own)
+    name = ''.join(letters).lower().strip('_')
+    return f'get_{name}' if name[:1].isdigit() else name
+
+
+def standard_parameter(text: str) -> str:
+    """``imdbId`` -> ``imdbid``, ``id`` -> ``is_id``."""
+    return _not_reserved(standard_name(text))
+
+
+def _not_reserved(name: str) -> str:
+    return f'is_{name}' if name in _RESERVED else name
+
+
+def function_of(api: Mapping[str, Any]) -> ToolSchema:
+    """The function of an API.
+
+    Args:
+        api: An entry of ``api_list``: ``tool_name``, ``api_name``, ``api_description``, ``required_parameters``,
+            ``optional_parameters``.
+    """
+    tool_name, api_name = str(api['tool_name']), str(api['api_name'])
+    tool = standard_name(RENAMED_TOOLS.get(tool_name, tool_name))
+    name = function_name(_not_reserved(standard_name(api_name)), tool)
+    description = f'This is the subfunction for tool "{tool}", you can use this tool.'
+    own = str(api.get('api_description') or '').strip()
+    if own:
+        own = own.replace(api_name, name) if api_name else own
+        description += f'The description of this function is: "{own[:MAX_TEXT]}"'
+    properties: dict[str, Any] = {}
+    names: dict[str, list[str]] = {'required': [], 'optional': []}
+    for group, its in names.items():
+        shown = api.get(f'{group}_parameters') if api.get('required_parameters') else ()
+        for parameter in shown or ():
+            parameter_name = standard_parameter(str(parameter['name']))
+            if parameter_name not in properties:
+                its.append(parameter_name)
+            properties[parameter_name] = _property(parameter)
+    return ToolSchema(name, description, {'type': 'object', 'properties': properties, **names})
+
+
+def json_type(text: Any) -> str:
+    """``NUMBER`` -> ``integer``, as ToolBench has it; what is not known is text."""
+    return _TYPES.get(str(text or '').upper(), 'string')
+
+
+def _property(parameter: Mapping[str, Any]) -> dict[str, Any]:
+    schema: dict[str, Any] = {
+        'type': json_type(parameter.get('type')),
+        'description': str(parameter.get('description') or '')[:MAX_TEXT],
+    }
+    default = parameter.get('default')
+    return schema if default is None or not str(default) else {**schema, 'example_value': default}

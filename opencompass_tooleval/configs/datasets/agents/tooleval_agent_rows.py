@@ -1,0 +1,39 @@
+# Agents' tasks, loop by subset; the other configs of this folder pick from it. `bank` is made by
+# `tooleval agents bank build --from SOURCE... --out FILE`.
+from mmengine.config import read_base
+from opencompass.openicl.icl_retriever import ZeroRetriever
+
+from opencompass_tooleval.agents.adapter import AgentDialogues, ToolEvalAgentDataset, ToolEvalAgentEvaluator
+from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
+from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
+
+with read_base():
+    from opencompass_tooleval.agents.subsets import LOOPS, SUBSETS
+
+tooleval_agent_rows = [
+    dict(
+        abbr=f'tooleval-{subset["name"]}-agent-{loop["name"]}',
+        type=ToolEvalAgentDataset,
+        path=subset['folder'],
+        name=subset['name'],
+        n=1,
+        k=1,
+        reader_cfg=dict(input_columns=['messages'], output_column='record'),
+        infer_cfg=dict(
+            prompt_template=dict(type=ToolEvalConversationTemplate, template='{messages}'),
+            retriever=dict(type=ZeroRetriever),
+            inferencer=dict(
+                type=ToolEvalRoundsGenInferencer,
+                max_out_len=1024,
+                dialogues=dict(
+                    dict(type=AgentDialogues, bank=subset['bank'], functions=subset['functions']),
+                    **loop['options'],  # type: ignore[arg-type]
+                ),
+            ),
+        ),
+        eval_cfg=dict(evaluator=dict(type=ToolEvalAgentEvaluator, name=subset['name'])),
+    )
+    for loop in LOOPS
+    for subset in SUBSETS
+    if subset['format'] == loop['format']
+]

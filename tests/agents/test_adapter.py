@@ -1,0 +1,203 @@
+"""Agents' registered classes: columns, environments, settings, and what is wrong before anything is asked."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.agents.adapter import AgentDialogues, ToolEvalAgentDataset, ToolEvalAgentEvaluator
+from opencompass_tooleval.agents.open_bank import TemporaryBank, open_bank
+from opencompass_tooleval.agents.records import TABLE
+from opencompass_tooleval.agents.scoring import METRICS
+from opencompass_tooleval.agents.task import parse_task
+from opencompass_tooleval.agents.trajectory import parse_trajectory
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.rounds import Rounds, Turn
+from opencompass_tooleval.core.tool_calls import read_answer
+from opencompass_tooleval.environments.bank import Bank, write_bank
+from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from tests.easytool.shared_data import DEMO, real
+
+PLACES = {
+    'teval': ('tooleval:demo/agents/teval', 'tooleval:demo/agents/teval/EN'),
+    'toolbench': ('tooleval:demo/toolbench', 'tooleval:demo/agents/toolbench/runs.json'),
+    'ultratool': ('tooleval:demo/ultratool', None),
+}
+SOURCES = {
+    'teval': {'exact': 3, 'function': 6, 'elsewhere': 1, 'nearest': 1, 'error': 1},
+    'toolbench_g1': {'exact': 1, 'elsewhere': 4, 'nearest': 4, 'error': 3},
+    'toolbench_g2': {'exact': 5, 'nearest': 1},
+    'toolbench_g3': {'exact': 1, 'elsewhere': 1, 'nearest': 4},
+    'ultratool_zh': {'error': 13},
+    'ultratool_en': {'error': 13},
+}
+DEMO_SUBSETS = [subset for subset in TABLE if subset.name in SOURCES]
+
+
+def drive(dialogue: Rounds[str], answer: Callable[[Turn], str]) -> str:
+    """Runs a dialogue to its end."""
+    turn = next(dialogue)
+    while True:
+        try:
+            turn = dialogue.send(answer(turn))
+        except StopIteration as end:
+            return str(end.value)
+
+
+def oracle(turn: Turn) -> Answer:
+    """What a perfect model answers to native tools."""
+    content, calls = read_answer(turn.gold)
+    return Answer(content, calls=calls)
+
+
+def dialogues(subset: Any, **more: Any) -> AgentDialogues:
+    """Of the demo, with native calls."""
+    finish = 'tool' if subset.format == 'toolbench' else 'text'
+    bank = PLACES[subset.format][1]
+    return AgentDialogues('function_calling', bank=bank, functions=subset.functions, finish=finish, **more)
+
+
+@pytest.mark.parametrize('subset', TABLE, ids=lambda subset: subset.name)
+def test_metrics_are_those_that_are_scored(subset: Any) -> None:
+    assert [metric for metric in METRICS if metric in subset.metrics] == list(subset.metrics)
+    assert set(subset.right_or_wrong) <= set(subset.metrics)
+
+
+@pytest.mark.parametrize('subset', DEMO_SUBSETS, ids=lambda subset: subset.name)
+def test_the_oracle_scores_100(subset: Any) -> None:
+    rows = ToolEvalAgentDataset.load(PLACES[subset.format][0], subset.name)
+    assert set(rows['source']) == {f'agents_{subset.name}'}
+    begin = dialogues(subset)
+    predictions = [drive(begin(row), oracle) for row in rows]
+    assert predictions == [drive(begin(row), oracle) for row in rows]
+    evaluator = ToolEvalAgentEvaluator(subset.name)
+    scores = evaluator.score_samples(rows['record'], predictions)
+    assert {score.reason for score in scores} == {'ok'}
+    assert all(score.values[metric] in (1, None) for score in scores for metric in METRICS[:7])
+    counted: Counter[str] = Counter()
+    for prediction in predictions:
+        counted.update(call.source for call in parse_trajectory(prediction).calls)
+    assert counted == SOURCES[subset.name]
+    provenance = evaluator.provenance()
+    assert (provenance['benchmark'], provenance['subset'], provenance['loop']) == (
+        'agents',
+        subset.name,
+        'function_calling',
+    )
+    assert (provenance['bank'] is None) == (subset.format == 'ultratool')
+
+
+def test_columns() -> None:
+    (row, *_) = ToolEvalAgentDataset.load('tooleval:demo/agents/teval', 'teval')
+    task = parse_task(row['record'])
+    assert row['record_id'] == task.id == 'demo_ferry'
+    assert json.loads(row['messages']) == [{'role': 'user', 'content': task.query}]
+    assert row['gold_answer'].startswith('[{"arguments": {}, "name": "TimeTool.get_curr_time"}')
+    assert json.loads(row['shown'])['data'] == 'plan_json_v1.json'
+    other = ToolEvalAgentDataset.load('tooleval:demo/teval', 'teval', version='v2')
+    assert other['record_id'] == ['demo_museum', 'demo_train', 'demo_office', 'demo_supper']
+
+
+@pytest.mark.parametrize(
+    ('name', 'path', 'instructions', 'tool'),
+    [
+        ('teval', 'tooleval:demo/teval', 'tooleval:demo/easytool/teval_en.json', 'MuseumGuide.list_open'),
+        (
+            'toolbench_g2',
+            'tooleval:demo/toolbench',
+            'tooleval:demo/toolbench/instructions.json',
+            'convert_for_coin_press',
+        ),
+        ('ultratool_en', 'tooleval:demo/ultratool', 'tooleval:demo/easytool/ultratool_en.json', ''),
+    ],
+)
+def test_instructions_stand_in_place_of_the_documentation(name: str, path: str, instructions: str, tool: str) -> None:
+    version = 'v2' if name == 'teval' else None
+    plain = [parse_task(row) for row in ToolEvalAgentDataset.load(path, name, version)['record']]
+    rows = ToolEvalAgentDataset.load(path, name, version, instructions)
+    assert set(rows['source']) == {f'agents_{name}-easytool'}
+    shown = json.loads(rows['shown'][0])
+    assert (shown['tools'], shown['instructions']) == ('instructions', Path(instructions).name)
+    for before, after in zip(plain, map(parse_task, rows['record']), strict=True):
+        assert (after.id, after.query, after.gold, after.relevant) == (
+            before.id,
+            before.query,
+            before.gold,
+            before.relevant,
+        )
+        assert after.documents == before.documents
+        assert list(after.instructions) == [tool.name for tool in before.tools] and after.shown == after.instructions
+        for old, new in zip(before.tools, after.tools, strict=True):
+            own, properties = after.instructions[new.name], new.parameters['properties']
+            assert new.name == old.name and new.description.startswith(own['description'])
+            assert new.parameters['required'] == old.parameters['required']
+            assert set(properties) >= set(old.parameters['properties'])
+            named = [each['name'] for group in ('required', 'optional') for each in own[f'{group}_parameters']]
+            assert set(named) <= set(properties)
+            assert set(own.get('Example', {}).get('Parameters', {})) <= set(properties)
+            for key, schema in old.parameters['properties'].items():
+                assert properties[key].get('type') == schema.get('type')
+    if tool:
+        found = next(own for task in map(parse_task, rows['record']) for own in task.tools if own.name == tool)
+        assert 'Example: ' in found.description
+
+
+def test_missing_instructions_name_the_command(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r'easytool generate --source toolbench .*G2_category\.json'):
+        ToolEvalAgentDataset.load('tooleval:demo/toolbench', 'toolbench_g2', instructions='data/none.json')
+    with pytest.raises(DataError, match='tools of ultratool_zh have no instruction'):
+        path, other = 'tooleval:demo/ultratool', 'tooleval:demo/easytool/teval_en.json'
+        ToolEvalAgentDataset.load(path, 'ultratool_zh', instructions=other)
+
+
+def test_a_missing_bank_names_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv('HOME', str(tmp_path))
+    with pytest.raises(DataError, match=r'agents bank build --from SOURCE --out data/agents/teval\.bank'):
+        AgentDialogues('function_calling', bank='data/agents/teval.bank')
+
+
+@pytest.mark.parametrize(
+    ('options', 'fault', 'says'),
+    [
+        ({'loop': 'guessing'}, ValueError, "no loop 'guessing'"),
+        ({'loop': 'function_calling', 'functions': 'gorilla'}, ValueError, 'teval, or None'),
+        ({'loop': 'function_calling', 'most_steps': 3}, TypeError, 'most_steps'),
+        ({'loop': 'function_calling', 'bank': 'tooleval:demo/easytool'}, DataError, 'no recorded calls'),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_asked(
+    options: dict[str, Any], fault: type[Exception], says: str
+) -> None:
+    with pytest.raises(fault, match=says):
+        AgentDialogues(**options)
+
+
+def test_a_bank_is_opened_once_and_is_the_same_from_its_recordings(tmp_path: Path) -> None:
+    source = DEMO / 'agents' / 'toolbench' / 'runs.json'
+    write_bank(read_sources(find_sources([source])), tmp_path / 'demo.bank')
+    with Bank(tmp_path / 'demo.bank') as built, TemporaryBank(source) as temporary:
+        assert built.digest == temporary.digest
+    assert open_bank(str(source)) is open_bank(str(source))
+    assert isinstance(open_bank(str(tmp_path / 'demo.bank')), Bank)
+
+
+def test_recordings_that_are_too_many_name_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr('opencompass_tooleval.agents.open_bank.MAX_SOURCE_BYTES', 1000)
+    with pytest.raises(DataError, match=r'too many.*agents bank build --from'):
+        TemporaryBank(DEMO / 'agents' / 'toolbench')
+
+
+def test_the_oracle_on_all_queries_of_teval() -> None:
+    """The issue's evidence: recall, order and arguments 100 on all 553, and two runs byte for byte the same."""
+    rows = ToolEvalAgentDataset.load(str(real('teval')), 'teval')
+    begin = AgentDialogues('function_calling', bank=str(real('teval/EN/review_str_v1.json')), functions='teval')
+    first, second = ([drive(begin(row), oracle) for row in rows] for _ in range(2))
+    assert len(first) == 553 and first == second
+    scores = ToolEvalAgentEvaluator('teval').score_samples(rows['record'], first)
+    assert all(score.values[metric] == 1 for score in scores for metric in METRICS[:7])

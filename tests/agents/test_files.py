@@ -1,0 +1,66 @@
+"""Agents on the command line: list, prepare and prompts, with the files of the demo and the published ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.agents.files import configured
+from opencompass_tooleval.agents.records import TABLE
+from tests.cli.conftest import Command, home, tooleval
+from tests.easytool.shared_data import DATA, DEMO
+
+__all__ = ['home', 'tooleval']
+CONFIGS = DEMO.parent / 'configs' / 'datasets'
+
+
+def test_list_and_prepare(tooleval: Command, tmp_path: Path) -> None:
+    done = tooleval('prepare', 'agents', '--from', DEMO / 'agents')
+    assert done.code == 0 and '4 tasks, 12 gold calls, 0 errata' in done.out
+    bank = tmp_path / 'data-cache' / 'data' / 'agents' / 'toolbench.bank'
+    bank.parent.mkdir(parents=True)
+    assert tooleval('agents', 'bank', 'build', '--from', DEMO / 'agents' / 'toolbench', '--out', bank).code == 0
+    lines = [' '.join(line.split()) for line in tooleval('list', 'agents').out.splitlines()]
+    assert 'teval 553 tasks, 2660 gold calls 4 tasks, 12 gold calls, 0 errata ()' in lines
+    assert 'bank toolbench - 19 recorded calls, 8 tasks' in lines
+    assert 'toolbench_g1 163 tasks -' in lines
+
+
+def test_prepare_says_where_the_tasks_come_from(tooleval: Command) -> None:
+    done = tooleval('prepare', 'agents')
+    assert done.code == 1 and 'tooleval prepare teval, toolbench, ultratool' in done.out
+
+
+@pytest.mark.skipif(not (DATA / 'toolbench').is_dir(), reason='no published data at hand')
+def test_prepare_takes_the_published_files(tooleval: Command) -> None:
+    done = tooleval('prepare', 'agents', '--from', DATA)
+    assert done.code == 0 and 'DAMAGED' not in done.out
+    for words in ('553 tasks, 2660 gold calls, 12 errata', '163 tasks, 7 errata', '1000 tasks, 2381 gold calls'):
+        assert words in done.out
+
+
+@pytest.mark.parametrize('subset', TABLE, ids=lambda subset: subset.name)
+def test_every_subset_has_a_config(subset: object) -> None:
+    name = subset.name  # type: ignore[attr-defined]
+    for place in (configured(name), configured(name, method='function_calling')):
+        (config,) = place.configs
+        assert (CONFIGS / f'{config}.py').is_file() and place.name == name
+    with pytest.raises(ValueError, match='has the loops'):
+        configured(name, method='chess')
+
+
+def test_prompts(tooleval: Command) -> None:
+    arguments = ('prompts', 'agents', 'teval', '--data', DEMO / 'agents' / 'teval', '--method', 'function_calling')
+    done = tooleval(*arguments, '--json', '-', '--limit', '1')
+    assert done.code == 1 and 'agents bank build --from SOURCE --out data/agents/teval.bank' in done.err
+    more = ('--instructions', DEMO / 'toolbench' / 'instructions.json', '--method', 'function_calling')
+    bank = Path('data-cache/data/agents/toolbench.bank')
+    assert not bank.exists()
+    done = tooleval('prompts', 'agents', 'ultratool_en', '--data', DEMO / 'ultratool', '--json', '-', '--limit', '2')
+    assert done.code == 0, done.err
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    assert [row['id'] for row in rows] == ['0', '1'] and all(row['tools'] for row in rows)
+    done = tooleval('prompts', 'agents', 'ultratool_en', '--data', DEMO / 'ultratool', *more, '--limit', '1')
+    assert done.code == 1 and 'have no instruction' in done.err

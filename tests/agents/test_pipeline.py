@@ -1,0 +1,51 @@
+"""Agents through the real ``opencompass``: the demo's tasks, the oracle, and the same run once more."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.agents.records import TABLE
+from opencompass_tooleval.agents.trajectory import parse_trajectory
+from tests.forked import start_opencompass
+
+PATIENCE = 1500
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.host.fixed_models import OracleModel
+
+with read_base():
+    from opencompass_tooleval.configs.datasets.demo.tooleval_agent_demo_gen import tooleval_agent_datasets
+    from opencompass_tooleval.configs.summarizers.tooleval_agent import summarizer
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
+
+datasets = [*tooleval_agent_datasets]
+models = [dict(type=OracleModel, abbr=name, path=name, max_out_len=64, batch_size=8, run_cfg=dict(num_gpus=0))
+          for name in ['first', 'second']]
+"""
+
+
+def read(folder: Path, kind: str, model: str) -> dict[str, Any]:
+    """Data set -> what its predictions or results file holds."""
+    files = folder.glob(f'out/*/{kind}/{model}/*.json')
+    return {file.stem: json.loads(file.read_text(encoding='utf-8')) for file in files}
+
+
+def test_demo(tmp_path: Path) -> None:
+    (tmp_path / 'mine.py').write_text(CONFIG, encoding='utf-8')
+    printed = tmp_path / 'printed.txt'
+    run = start_opencompass('mine.py', '-w', 'out', '--debug', cwd=tmp_path, output=printed)
+    assert run.wait(PATIENCE) == 0, printed.read_text(encoding='utf-8', errors='replace')[-3000:]
+    results, predictions = (read(tmp_path, kind, 'first') for kind in ('results', 'predictions'))
+    abbrs = {f'tooleval-{row.name}-agent-fc': row for row in TABLE if row.name != 'teval_zh'}
+    assert set(results) == set(predictions) == set(abbrs)
+    for abbr, subset in abbrs.items():
+        full = [metric for metric in subset.metrics if metric.startswith(('finish', 'call', 'arguments', 'all'))]
+        assert {metric: results[abbr][metric] for metric in full} == dict.fromkeys(full, 100.0), abbr
+        assert results[abbr]['provenance']['benchmark'] == 'agents'
+        for row in predictions[abbr].values():
+            assert parse_trajectory(row['prediction']).final_answer
+    assert read(tmp_path, 'predictions', 'second') == predictions
+    summary = next(tmp_path.glob('out/*/summary/summary_*.csv')).read_text(encoding='utf-8')
+    assert all(abbr in summary for abbr in abbrs)

@@ -1,0 +1,179 @@
+"""Tasks from the data files: counts of the published ones, and the names that published runs have."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.agents.records import TABLE, data_file, find_subset, load_data
+from opencompass_tooleval.agents.task import GoldCall, parse_task
+from opencompass_tooleval.agents.toolbench_names import RENAMED_TOOLS, function_of, standard_name, standard_parameter
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.easytool.files import read_json
+from tests.easytool.shared_data import DATA, DEMO, real
+
+ERRATA = {
+    'teval': {'unfit_gold': 12},
+    'toolbench_g1': {'shared_name': 7},
+    'toolbench_g2': {'renamed_tool': 6},
+    'toolbench_g3': {},
+    'ultratool_zh': {'unfit_gold': 3},
+    'ultratool_en': {'unfit_gold': 3},
+}
+
+
+@pytest.mark.parametrize('subset', [subset for subset in TABLE if subset.tasks], ids=lambda subset: subset.name)
+def test_published_files_have_the_tables_counts(subset: Any) -> None:
+    file = real(f'{subset.folder.removeprefix("data/")}/{subset.file}')
+    data = load_data(file, subset.name)
+    assert (len(data.tasks), data.calls) == (subset.tasks, subset.calls)
+    assert Counter(erratum.kind for erratum in data.errata) == ERRATA[subset.name]
+    assert len({task.id for task in data.tasks}) == subset.tasks
+    for task in data.tasks:
+        assert parse_task(task.to_payload()) == task
+        names = [tool.name for tool in task.tools]
+        assert len(set(names)) == len(names) and set(task.documents) == set(names)
+        assert {call.name for call in task.oracle_calls} <= set(names)
+        assert (task.gold is None) == (subset.format == 'toolbench') == bool(task.relevant)
+
+
+TRAJECTORIES = sorted((DATA / 'toolbench_trajectories').glob('*.json.gz'))
+EXAMPLES = sorted((DATA.parent / 'expected' / 'toolbench' / 'example').glob('model_predictions*.json'))
+OF_FILE = {'G1_instruction': 'toolbench_g1', 'G2_category': 'toolbench_g2', 'G3_instruction': 'toolbench_g3'}
+
+
+@pytest.mark.skipif(not TRAJECTORIES, reason='no published runs of ToolBench at hand')
+@pytest.mark.parametrize('file', [*TRAJECTORIES, *EXAMPLES], ids=lambda file: file.name)
+def test_functions_are_those_of_the_published_runs(file: Path) -> None:
+    """Names, descriptions and parameters, of all queries that both have, in the same order."""
+    name = next(subset for part, subset in OF_FILE.items() if part in file.name)
+    tasks = {task.id: task for task in load_data(real(f'toolbench/{find_subset(name).file}'), name).tasks}
+    runs = read_json(file)
+    both = sorted(set(runs) & set(tasks))
+    assert len(both) == (3 if file in EXAMPLES else len(tasks))
+    for key in both:
+        published = [tool for tool in runs[key]['available_tools'] if tool['name'] != 'Finish']
+        own = [
+            {'name': tool.name, 'description': tool.description, 'parameters': tool.parameters}
+            for tool in tasks[key].tools
+        ]
+        assert own == published, key
+        assert tasks[key].query == runs[key]['query']
+
+
+@pytest.mark.parametrize(
+    ('text', 'name'),
+    [
+        ('OTT details', 'ott_details'),
+        ('/api/Tracking/', 'api_tracking'),
+        ('Ice__Rink--Rates!', 'ice_rink_rates'),
+        ('168predict', 'get_168predict'),
+        ('\u5929\u6c14 API', '\u5929\u6c14_api'),
+        ('\U0001f44b Demo', 'demo'),
+        ('___', ''),
+    ],
+)
+def test_standard_names(text: str, name: str) -> None:
+    assert standard_name(text) == name
+
+
+def test_a_function_of_toolbench_by_hand() -> None:
+    parameters = [
+        {'name': 'id', 'type': 'NUMBER', 'description': 'd' * 300, 'default': ''},
+        {'name': 'bookTitle', 'type': 'ENUM', 'description': '', 'default': 'Emma'},
+    ]
+    api = {
+        'tool_name': 'A' * 80,
+        'api_name': 'from',
+        'api_description': 'from which page',
+        'required_parameters': parameters[:1],
+        'optional_parameters': parameters[1:],
+    }
+    function = function_of(api)
+    assert function.name == 'a' * 64
+    assert function.description.endswith(f'The description of this function is: "{"a" * 64} which page"')
+    assert function.parameters == {
+        'type': 'object',
+        'properties': {
+            'is_id': {'type': 'integer', 'description': 'd' * 256},
+            'booktitle': {'type': 'string', 'description': '', 'example_value': 'Emma'},
+        },
+        'required': ['is_id'],
+        'optional': ['booktitle'],
+    }
+    assert standard_parameter('class') == 'is_class'
+    no_required = {**api, 'required_parameters': []}
+    assert function_of(no_required).parameters['properties'] == {}
+    (renamed, known) = next(iter(RENAMED_TOOLS.items()))
+    assert f'"{standard_name(known)}"' in function_of({**api, 'tool_name': renamed}).description
+
+
+def test_functions_with_one_name_are_offered_once(tmp_path: Path) -> None:
+    row = json.loads((DEMO / 'toolbench' / 'G2_category.json').read_text(encoding='utf-8'))[0]
+    again = {**row['api_list'][0], 'api_name': 'opening-hours'}
+    row['api_list'].append(again)
+    row['relevant APIs'].append([again['tool_name'], again['api_name']])
+    file = tmp_path / 'G2_category.json'
+    file.write_text(json.dumps([row]), encoding='utf-8')
+    data = load_data(file, 'toolbench_g2')
+    (task,) = data.tasks
+    assert [erratum.kind for erratum in data.errata] == ['shared_name']
+    assert len(task.tools) == len(row['api_list']) - 1
+    assert task.relevant == ('opening_hours_for_rink_rates', 'next_departures_for_stop_watch')
+    assert task.documents['opening_hours_for_rink_rates']['api_name'] == 'Opening Hours'
+
+
+def test_values_of_ultratool_have_the_types_of_the_documentation(tmp_path: Path) -> None:
+    schemas = {
+        'days': {'type': 'integer'},
+        'names': {'type': 'array'},
+        'daily': {'type': 'boolean'},
+        'city': {'type': 'string'},
+    }
+    called = "plan(days=3, names=['a', 'b'], daily=True, city='5', other='x')"
+    row = {
+        'question': ' Plan it. ',
+        'plan': [
+            {'step': '1 plan', 'tool': called},
+            {'step': '2 plan', 'tool': "plan(days='soon', city='<city of step 1>')"},
+            {'step': '3 say', 'tool': 'No tool required'},
+        ],
+        'tools': [{'name': 'plan', 'description': 'Plans.', 'arguments': {'type': 'object', 'properties': schemas}}],
+        'domain': 'Travel',
+    }
+    file = tmp_path / 'test.json'
+    file.write_text(json.dumps(row), encoding='utf-8')
+    data = load_data(file, 'ultratool_en')
+    (task,) = data.tasks
+    assert task.query == 'Plan it.'
+    assert task.gold == (
+        GoldCall('plan', {'days': 3, 'names': ['a', 'b'], 'daily': True, 'city': '5'}),
+        GoldCall('plan', {'days': 'soon', 'city': '<city of step 1>'}, ('city',)),
+    )
+    assert [(erratum.where, erratum.kind) for erratum in data.errata] == [('0', 'unfit_gold')]
+
+
+def test_versions_are_of_teval() -> None:
+    assert data_file('teval', 'v2') == 'EN/plan_json_v2.json'
+    assert data_file('teval_zh', 'v2_subset') == 'ZH/plan_json_v2_subset_zh.json'
+    with pytest.raises(ValueError, match='no version'):
+        data_file('toolbench_g1', 'v1')
+    with pytest.raises(ValueError, match='agents has no subset'):
+        load_data(DEMO, 'teval_en')
+
+
+def test_what_are_no_plans_is_refused(tmp_path: Path) -> None:
+    file = DEMO / 'teval' / 'EN' / 'review_str_v2.json'
+    with pytest.raises(DataError, match='of plan_json, such as'):
+        load_data(file, 'teval')
+    plans = json.loads((DEMO / 'teval' / 'EN' / 'plan_json_v2.json').read_text(encoding='utf-8'))
+    record = next(iter(plans.values()))
+    record['origin_prompt'] = record['origin_prompt'][1:]
+    damaged = tmp_path / 'plan_json_v2.json'
+    damaged.write_text(json.dumps({'query_1': record}), encoding='utf-8')
+    with pytest.raises(DataError, match=r"describes APIs.*'query_1'|query_1.*describes APIs"):
+        load_data(damaged, 'teval')
