@@ -25,13 +25,13 @@ from opencompass_tooleval.report.read import Material, Missing, Scored
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.standing import Digest
 from opencompass_tooleval.report.texts import as_text
-from opencompass_tooleval.report.trajectories import matches_of, reasons_in, said_in, trajectory_of
+from opencompass_tooleval.report.trajectories import JUDGED, matches_of, opinions_of, reasons_in, said_in, trajectory_of
 from opencompass_tooleval.sweep.prompt_tokens import estimate_tokens
 
 SIZE = 100
 EXCERPT = 90
 """Characters of a task or an answer in the list of samples."""
-_OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'left_out', 'matches', 'tools'}
+_OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'left_out', 'matches', 'tools', *JUDGED}
 """What a detail says of a trajectory, which shows it anyway."""
 _SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'rung', 'gold', 'domain'}
 
@@ -332,7 +332,8 @@ def _row(
     if are_dialogues and (trace := trace_of(str(raw))):  # of all of it, though what is shown be cut
         row['trace'] = trace
     elif are_dialogues and (trajectory := trajectory_of(str(raw))):
-        row |= {'trajectory': trajectory, 'answer': trajectory['answer'], 'matches': matches_of(detail)}
+        row |= {'trajectory': trajectory, 'answer': trajectory['answer']}
+        row |= {'matches': matches_of(detail), 'judged': opinions_of(detail)}
     hidden = _SHOWN | _OF_TRAJECTORY if 'trajectory' in row else _SHOWN
     more = {key: value for key, value in detail.items() if key not in hidden and value not in (None, [], {})}
     if prediction.get('calls'):

@@ -28,6 +28,10 @@ TOGETHER = 300_000
 """Characters of all of them; once they are used up, every further text is cut to :data:`LEAST`."""
 LEAST = 200
 
+JUDGED = ('solved', 'solvable', 'win', 'success')
+"""What a judge may be asked of an answer: lists of opinions in a detail."""
+_MOST_OPINIONS = 50
+
 
 class _Space:
     """How many characters of one trajectory are still shown."""
@@ -99,6 +103,20 @@ def matches_of(detail: Mapping[str, Any]) -> list[dict[str, Any]]:
     matches = detail.get('matches')
     rows = matches if isinstance(matches, list) and _are_objects(matches) else []
     return [{'call': whole_number(row.get('call')), 'same': row.get('same') is True} for row in rows[:MOST_STEPS]]
+
+
+def opinions_of(detail: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What judges found of the answer: ``area`` (``solved``, ``win``, ...), ``value``, ``by``, ``why``, ``fault``."""
+    return [
+        {'area': area, **{name: _short(row.get(name)) for name in ('value', 'by', 'why', 'fault')}}
+        for area in JUDGED
+        if isinstance(rows := detail.get(area), list) and _are_objects(rows)
+        for row in rows[:_MOST_OPINIONS]
+    ]
+
+
+def _short(value: Any) -> str:
+    return cut(value, ARGUMENTS) if isinstance(value, str) else ''
 
 
 def said_in(trajectory: Mapping[str, Any]) -> list[str]:

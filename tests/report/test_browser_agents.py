@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,12 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shorter = Trajectory(
         'react', (*chain().steps[:2], Step('Oslo, then.', (search('Oslo'),), 1)), 'Oslo.', '', (0, 1, 2)
     )
-    add_agent(folder / 'run', 'one', [chain(), tree(), chain()], gold=GOLD, matches=MATCHES)
+    solved = [
+        {'value': 'Unsolved', 'by': 'content', 'why': 'No hotel is booked.'},
+        {'value': '', 'fault': 'no_verdict'},
+    ]
+    more: dict[str, Any] = {'gold': GOLD, 'matches': MATCHES, 'solved': solved}
+    add_agent(folder / 'run', 'one', [chain(), tree(), chain()], **more)
     add_agent(folder / 'run', 'two', [shorter, tree('limit:calls'), chain()], gold=GOLD, matches=MATCHES)
     return write_report([folder / 'run'], folder / 'out').with_name('samples.html')
 
@@ -66,7 +72,9 @@ def test_an_agent_is_read_step_by_step(browser: Browser, page: Path) -> None:
     assert 'any value of date is right' in texts(browser, '.gold li')[0]
     assert '2 observations left out of what was asked' in texts(browser, '.agent > .note')[0]
     assert texts(browser, '.asked summary')[0] == 'tools 1 offered: FlightBooking.search'
-    assert texts(browser, '.end pre') == ['You fly to Rome.']
+    assert texts(browser, '.end > pre.answer') == ['You fly to Rome.']
+    judged = texts(browser, '.judged li')
+    assert judged == ['solved: unsolved by content\nNo hotel is booked.', 'solved: not judged\nno_verdict']
     browser.all('#sample .legend summary')[0].click()
     assert 'recorded for another task, with the same arguments' in texts(browser, '.legend')[0]
     browser.check_quiet()
@@ -104,7 +112,7 @@ def test_two_agents_are_aligned_and_their_first_difference_is_marked(browser: Br
     }
     assert tops['one · Step 1'] == tops['two · Step 1'] < browser.all('#sample .differs')[0].rect['y']
     assert browser.all('#sample .differs')[0].rect['y'] < tops['one · Step 3']
-    assert texts(browser, '.end pre') == ['You fly to Rome.', 'Oslo.']
+    assert texts(browser, '.end > pre.answer') == ['You fly to Rome.', 'Oslo.']
     open_sample(browser, page, 2, 'two')
     assert texts(browser, '.differs') == ['No step differs in what is called and observed.']
     open_sample(browser, page, 1, 'two')

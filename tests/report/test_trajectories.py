@@ -17,6 +17,7 @@ from opencompass_tooleval.report.trajectories import (
     OBSERVATION,
     TOGETHER,
     matches_of,
+    opinions_of,
     reasons_in,
     said_in,
     trajectory_of,
@@ -140,6 +141,19 @@ def test_matches_are_read() -> None:
         {'call': None, 'same': False},
     ]
     assert matches_of({}) == matches_of({'matches': 'x'}) == matches_of({'matches': [1]}) == []
+
+
+def test_opinions_of_judges_are_read() -> None:
+    detail_ = {
+        'solved': [{'value': 'Solved', 'by': 'content', 'why': HOSTILE}, {'fault': 'no verdict'}],
+        'win': 'x',
+        'success': [1],
+    }
+    assert opinions_of(detail_) == [
+        {'area': 'solved', 'value': 'Solved', 'by': 'content', 'why': HOSTILE, 'fault': ''},
+        {'area': 'solved', 'value': '', 'by': '', 'why': '', 'fault': 'no verdict'},
+    ]
+    assert opinions_of({}) == []
 
 
 def test_a_report_has_trajectories(tmp_path: Path) -> None:

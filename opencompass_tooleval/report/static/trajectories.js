@@ -162,8 +162,8 @@ function goldOf(gold, matches) {
   return [element('section', { className: 'gold' }, element('h4', { textContent: areCalls ? 'Gold calls' : 'Tools that are needed' }), list)];
 }
 
-function agentOf({ trajectory, gold, matches }) {
-  return { trajectory, gold, matches, wanted: wantedBy(matches), first: firstCalls(trajectory), line: lineOf(trajectory) };
+function agentOf({ trajectory, gold, matches, judged }) {
+  return { trajectory, gold, matches, judged, wanted: wantedBy(matches), first: firstCalls(trajectory), line: lineOf(trajectory) };
 }
 
 // In one line: how it went about the task, and what that took.
@@ -177,10 +177,19 @@ function summaryOf({ trajectory }) {
   return element('p', { className: 'note', textContent: spent.join(' · ') });
 }
 
-function endOf({ trajectory }) {
+// What judges found, each opinion a line.
+function judgedOf(judged) {
+  if (!judged?.length) return [];
+  const items = judged.map(({ area, value, by, why, fault }) => element('li', {}, `${spelled(area)}: `,
+    element('b', { textContent: fault ? 'not judged' : spelled(value.toLowerCase()) }), by ? ` by ${spelled(by)}` : '',
+    fault || why ? element('pre', { className: 'why', textContent: fault || why }) : ''));
+  return [element('h4', { textContent: 'Judged' }), element('ul', { className: 'judged' }, ...items)];
+}
+
+function endOf({ trajectory, judged }) {
   const box = element('section', { className: 'end' }, element('h4', { textContent: 'Final answer' }));
   if (trajectory.stopped) box.append(element('p', { className: 'verdict lost' }, reasonLabel(trajectory.stopped), ` ${wordsOf(tooleval.reasons, trajectory.stopped)[1]}`));
-  box.append(trajectory.answer ? boxOf('answer', trajectory.answer) : element('p', { className: 'note', textContent: 'There is none.' }));
+  box.append(trajectory.answer ? boxOf('answer', trajectory.answer) : element('p', { className: 'note', textContent: 'There is none.' }), ...judgedOf(judged));
   return box;
 }
 
