@@ -46,6 +46,7 @@ LONGEST = (
     'slurm/test_runner.py',
     'test_packaging.py',
     'easytool/funcqa/test_pipeline.py',
+    'agents/test_hostile_loops.py',
     'easytool/test_function_calling_pipeline.py',
     'cli/test_sweep.py',
     'host/test_tasks.py',

@@ -20,6 +20,12 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.agents import tooleval_prompts
+from opencompass_tooleval.agents.function_calling import FunctionCalling
+from opencompass_tooleval.agents.judged_answer import read_answer as read_judged_answer
+from opencompass_tooleval.agents.judgements import load_judgements as load_agent_judgements
+from opencompass_tooleval.agents.opinion import reader
+from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.api.endpoint import Endpoint, RawReply
 from opencompass_tooleval.api.failure import Failure, failure_of_status
 from opencompass_tooleval.api.probe import probe
@@ -39,9 +45,9 @@ from opencompass_tooleval.core.tool_messages import tool_messages
 from opencompass_tooleval.core.tool_parsers import PARSERS, read_written_calls
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.core.verdicts import unread_reply
+from opencompass_tooleval.easytool import method_replies as replies
 from opencompass_tooleval.easytool.first_sentence import first_sentence
 from opencompass_tooleval.easytool.funcqa import reading as funcqa_reading
-from opencompass_tooleval.easytool.funcqa import replies
 from opencompass_tooleval.easytool.funcqa import scoring as funcqa_scoring
 from opencompass_tooleval.easytool.funcqa.arithmetic import call_tool
 from opencompass_tooleval.easytool.funcqa.dialogue import Options
@@ -66,6 +72,8 @@ from opencompass_tooleval.easytool.toolbench.trajectories import load_runs
 from opencompass_tooleval.easytool.validate import check_example
 from opencompass_tooleval.easytool.validate_description import check_description
 from opencompass_tooleval.easytool.value_types import expected
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.report.figure import Table
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.provenance import runs_table
@@ -193,6 +201,15 @@ def _calculation(text: str) -> None:
             _load(lambda file: load_questions(file, 'one_hop'), [row])
 
 
+def _judged_answer(text: str) -> None:
+    message = {'name': text, 'arguments': text, 'response': text}
+    details = [{'role': 'tool', 'message': message}, {'role': 'assistant', 'message': text}]
+    answer = {'method': text, 'total_steps': 1, 'final_answer': text, 'answer_details': details}
+    judged = read_judged_answer(text, {'query': text, 'answer': answer})
+    assert max(map(len, (judged.content, judged.compared, judged.task))) <= MAX_CHARS
+    assert judged.told is not None and judged.digest and not judged.is_finished
+
+
 def _stored_run(text: str) -> None:
     message = {'name': 'Finish', 'arguments': text, 'response': text}
     details = [{'role': 'tool', 'message': message}]
@@ -263,6 +280,40 @@ def _react(text: str) -> None:
         '{tool_description}{action_names}{thought}{action}{action_input}{response}{finish}'
     )
     protocol.parse(text, bridge.ToolExecutor([], lambda name, arguments: None))
+
+
+def _loops(text: str) -> None:
+    """What a model under test may say to an agent's loop, as text and as calls, and what a tool may return."""
+    environment = Environment(functions=lambda: (_Telling(text),))
+    calls = tuple(make_call(*call) for call in (('tool', '{}'), (text, {}), ('tool', text), ('Finish', text)))
+    answer = Answer(text, calls=calls)
+    for loop in (FunctionCalling(max_steps=3), FunctionCalling(max_steps=3, finish='tool')):
+        dialogue = loop.run(_TASK, environment.begin('task'))
+        with contextlib.suppress(StopIteration):
+            next(dialogue)
+            dialogue.send(answer)
+            dialogue.send(Answer(text))
+    react = pytest.importorskip('opencompass_tooleval.agents.react').ReAct(max_steps=3)
+    dialogue = react.run(_TASK, environment.begin('task'))
+    with contextlib.suppress(StopIteration):
+        next(dialogue)
+        dialogue.send(f'Thought: so\nAction: tool\nAction Input: {text}')
+        dialogue.send(text)
+
+
+_TASK = Task('task', 'hostile', 'What?', (ToolSchema('tool', '', {'type': 'object'}),))
+
+
+@dataclass
+class _Telling:
+    text: str
+    names = ('tool',)
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
+        return FunctionAnswer(self.text)
+
+    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
+        """There is nothing to learn."""
 
 
 def _squeue(text: str) -> None:
@@ -394,6 +445,17 @@ READERS: Mapping[str, Reader] = {
         lambda text: [error_kind(part) for part in (text, '{"error": "' + text)], ('easytool/toolbench/responses.py',)
     ),
     'ToolBench, stored runs': Reader(_stored_run, ('easytool/toolbench/trajectories.py',)),
+    **{
+        f'agents, judge, {question.name}': Reader(reader(question), ('agents/opinion.py',))
+        for question in (tooleval_prompts.CHECK, tooleval_prompts.SOLVABLE_TASK, tooleval_prompts.SELECT)
+    },
+    'agents, prompt of the judge': Reader(
+        lambda text: tooleval_prompts.CHECK.prompt(query=text, answer=text), ('agents/tooleval_prompts.py',)
+    ),
+    'agents, answers to be judged': Reader(_judged_answer),
+    'agents, judgements': Reader(
+        lambda text: _load(load_agent_judgements, [{'id': text, 'solved': [{'value': text}]}])
+    ),
     'ToolBench, prompt of the judge': Reader(lambda text: success.judge_prompt(text, text)),
     'RestBench, ToolBench and FuncQA, native calls': Reader(_native),
     'FuncQA, number': Reader(funcqa_reading.read_number, ('easytool/funcqa/reading.py',)),
@@ -422,6 +484,7 @@ READERS: Mapping[str, Reader] = {
     'FuncQA, parameters': Reader(lambda text: call_tool('add_', {'input': [text, 1]})),
     'FuncQA, trajectory': Reader(_trajectory),
     'FuncQA, ReAct': Reader(_react),
+    'loops of agents': Reader(_loops),
     'generated description': Reader(lambda text: read_description(text, ['Map.route'], 'Map'), ('easytool/reply.py',)),
     'generated example': Reader(lambda text: read_example(text, 'Map.route')),
     'generated example, cue': Reader(lambda text: read_example(f'One scenario for "{text}', 'Map.route')),

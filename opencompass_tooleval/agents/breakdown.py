@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from opencompass_tooleval.agents.scoring import AgentScore
+from opencompass_tooleval.agents.scoring import FINISH_RATE, AgentScore
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Trajectory
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.usage import read_usage, total_usage
@@ -15,6 +15,8 @@ from opencompass_tooleval.easytool.toolbench.responses import error_kind
 from opencompass_tooleval.environments.environment import shares
 from opencompass_tooleval.environments.observation import ERROR, SIMULATED, SOURCES, UNKNOWN_TOOL
 
+FINISHED = 'finished'
+"""How a task ends that has a final answer, right or wrong."""
 _MAX_SETTING_CHARS = 200
 
 
@@ -26,7 +28,8 @@ def breakdown(scores: Sequence[AgentScore]) -> dict[str, Any]:
         ``total``, ``mean``, ``p50``, ``p95``; ``waste`` (kind -> calls); ``sources`` (source -> calls) and ``shares``
         of them, 0-1; ``simulated_by`` (simulator -> calls); ``tools`` (tool -> source -> calls, those that were called
         most first; unknown ones are left out); ``errors`` (kind -> calls, recorded ones too); ``stopped`` (why ->
-        tasks); ``left_out`` (observations, and tasks that lack some).
+        tasks); ``ends`` (:data:`FINISHED` or the reason -> steps that were taken -> tasks); ``left_out`` (observations,
+        and tasks that lack some).
     """
     done = [score.trajectory for score in scores if score.trajectory]
     calls = [call for trajectory in done for call in trajectory.calls]
@@ -47,8 +50,18 @@ def breakdown(scores: Sequence[AgentScore]) -> dict[str, Any]:
         'tools': _tools(calls),
         'errors': dict(Counter(kind for call in calls if (kind := error_of(call))).most_common()),
         'stopped': dict(Counter(trajectory.stopped for trajectory in done if trajectory.stopped).most_common()),
+        'ends': _ends(scores),
         'left_out': {'observations': sum(left_out), 'tasks': len(left_out)},
     }
+
+
+def _ends(scores: Iterable[AgentScore]) -> dict[str, dict[str, int]]:
+    ends: dict[str, Counter[int]] = {}
+    for score in scores:
+        if score.trajectory:
+            end = FINISHED if score.values[FINISH_RATE] else score.reason
+            ends.setdefault(end, Counter())[len(score.trajectory.steps)] += 1
+    return {end: {str(steps): its[steps] for steps in sorted(its)} for end, its in sorted(ends.items())}
 
 
 def error_of(call: AnsweredCall) -> str:

@@ -107,7 +107,7 @@ class ReAct:
 
         try:
             run = yield from react_rounds_with_tools(
-                shown_tools(task),
+                str(shown_tools(task)),
                 [tool.name for tool in task.tools],
                 ask_model,
                 call_tool,

@@ -43,7 +43,8 @@ def repeated_arguments(arguments: Any) -> dict[str, Any]:
 
 def shown_observation(text: str, most: int = MAX_TEXT) -> str:
     """An observation as the model sees it: ``most`` characters, and three dots where there are more."""
-    return clean_text(text if len(text) <= most else f'{text[:most]}{CUT_MARK}')
+    text = clean_text(text)  # first: it makes text longer
+    return text if len(text) <= most else f'{text[:most]}{CUT_MARK}'
 
 
 def answered_call(name: str, arguments: Any, observation: Observation, most: int = MAX_TEXT) -> AnsweredCall:

@@ -29,3 +29,9 @@ def beyond_bounds(value: Any) -> str:
             return ''
         level = below
     return 'parse:too_deep'
+
+
+def is_huge_power(base: float, exponent: float) -> bool:
+    """Whether a power of whole numbers would be far beyond ``MAX_BITS``; others are floats, which Python bounds."""
+    whole = isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1
+    return whole and int(base).bit_length() * exponent > 2 * MAX_BITS

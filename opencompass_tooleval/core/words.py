@@ -122,6 +122,9 @@ REASONS: dict[str, Words] = {
     'retrieval:not_perfect': Words('retrieved too late', 'a tool that is needed is retrieved behind others'),
     # Judges, the gold data, and what is no fault of the model.
     'judge:no': Words('judged wrong', 'the judge says that the answer does not solve the task'),
+    'judge:unsolved': Words('not solved', 'not every judgement says that the answer solves the query'),
+    'judge:failed': Words('not passed', 'most judgements say that the query could be solved, and is not'),
+    'judge:not_better': Words('not preferred', 'the answer is not preferred to the reference in most rounds'),
     'judge:below_full': Words('not full marks', 'the judge gave less than the full score'),
     'judge:unjudged': Words('not judged', 'the judge gave no judgement that can be read'),
     'judge:not_asked': Words('not judged', 'the judge was not asked'),
@@ -195,6 +198,9 @@ METRICS: dict[str, Words] = {
     'error_free_rate': Words('Error-free', 'share of answers whose calls all fit the documentation'),
     'success_rate': Words('Success', 'share of runs that the judge calls a success'),
     # Agents.
+    'solved_rate': Words('Solved', 'share of answers that the judge calls solved, unsure ones by half'),
+    'pass_rate': Words('Passed', 'share of answers that are solved, or whose task cannot be, as most judgements say'),
+    'win_rate': Words('Wins', 'share of answers that are preferred to the reference in most rounds'),
     'finish_rate': Words('Finished', 'share of tasks that end with a final answer'),
     'call_recall': Words(
         'Recall', 'share of gold calls that are made, by name; of needed tools where only those are known'

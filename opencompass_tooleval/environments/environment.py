@@ -52,13 +52,21 @@ class Session:
         task: Its id.
         schemas: The tools that the task offers; None if that is not known: then a tool is known if it is recorded or
             a function, and arguments are not checked.
+        documents: Tool -> its documentation for a simulator; of a tool that has none there, its schema.
     """
 
-    def __init__(self, environment: Environment, task: str, schemas: Schemas | None = None) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        task: str,
+        schemas: Schemas | None = None,
+        documents: Mapping[str, Any] | None = None,
+    ) -> None:
         self.task = clean_text(task)
         self.counts: Counter[str] = Counter()
         self._environment = environment
         self._schemas = schemas
+        self._documents = documents or {}
         self._tools = {name: tool for tool in environment.functions() for name in tool.names}
         self._used: set[int] = set()
         self._answered: Counter[tuple[str, bytes]] = Counter()
@@ -80,9 +88,6 @@ class Session:
         Args:
             name: As there.
             arguments: As there.
-
-        Raises:
-            SimulatorFailedError: The simulator's server gave no answer.
         """
         shown = _shown_name(name)
         passed = read_arguments(arguments)
@@ -90,10 +95,13 @@ class Session:
         simulator, bank = self._environment.simulator, self._environment.bank
         if simulator is not None and observation.fault == UNANSWERED:
             examples = bank.examples(shown, MAX_EXAMPLES) if bank else []
-            text = yield from simulator.simulate(shown, passed, examples)
+            text = yield from simulator.simulate(shown, passed, self._document(shown), examples)
             observation = observation if text is None else Observation(text, SIMULATED)
         self.counts[observation.source] += 1
         return observation
+
+    def _document(self, name: str) -> Any:
+        return self._documents.get(name) or {'name': name, 'parameters': (self._schemas or {}).get(name)}
 
     def _answer(self, name: str, arguments: Any) -> Observation:
         key = arguments_key(arguments)
@@ -227,9 +235,9 @@ class Environment:
         self.simulator = simulator
         self._sessions: dict[str, Session] = {}
 
-    def begin(self, task: str, schemas: Schemas | None = None) -> Session:
-        """A task from its start, with a fresh state; nothing of it is kept here."""
-        return Session(self, task, schemas)
+    def begin(self, task: str, schemas: Schemas | None = None, documents: Mapping[str, Any] | None = None) -> Session:
+        """A task from its start, with a fresh state; nothing of it is kept here. See :class:`Session`."""
+        return Session(self, task, schemas, documents)
 
     def call(self, task: str, name: Any, arguments: Any) -> Observation:
         """Answers a call of a task that goes on since its first call, or since :meth:`restart`."""

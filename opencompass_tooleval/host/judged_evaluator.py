@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from opencompass_tooleval.core.judge_item import JudgeItem, Judging
 from opencompass_tooleval.core.verdicts import J, Unread, is_silent
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
-from opencompass_tooleval.host.judging import Judge, JudgeItem, judge_cfg_from_env, judge_settings
+from opencompass_tooleval.host.judging import Judge, Name, judge_cfg_from_env, judge_settings
 from opencompass_tooleval.sweep.judgement_files import JudgementFiles, completed
 from opencompass_tooleval.sweep.result_place import ResultPlace
 from opencompass_tooleval.sweep.whole_file import write_whole
 
+T = TypeVar('T')
 Verdict = TypeVar('Verdict')
 
 
@@ -99,6 +101,19 @@ class JudgedEvaluator(ToolEvalEvaluator):
         verdicts = judge.judge(list(items))
         self._calls += judge.calls
         return verdicts, judge.faults
+
+    def converse(self, dialogues: Mapping[Name, Judging[T]], source: str) -> dict[Name, T]:
+        """Asks the judge several questions in a row about each thing, as :meth:`Judge.converse`.
+
+        Args:
+            dialogues: As there; every item says how it is read.
+            source: As :class:`Judge`.
+        """
+        judge: Judge[Any] = Judge(cast(Mapping[str, Any], self.judge_cfg), default_cache(), Unread, source)
+        self._judge = judge
+        found = judge.converse(dialogues)
+        self._calls += judge.calls
+        return found
 
     def mend_unjudged(self) -> str:
         """What to do where too much could not be judged."""

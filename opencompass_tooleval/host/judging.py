@@ -9,7 +9,7 @@ import re
 import socket
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.judge_item import JudgeItem, Judging
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.verdicts import Unread
@@ -27,6 +28,8 @@ from opencompass_tooleval.host.model_config import PRICES
 from opencompass_tooleval.host.other_model import OtherModel
 from opencompass_tooleval.sweep.journal import Journal
 
+T = TypeVar('T')
+Name = TypeVar('Name', bound=Hashable)
 Verdict = TypeVar('Verdict')
 
 TRIES = 4
@@ -53,27 +56,6 @@ _NAME_LENGTH = 80
 MAX_UNREAD = 200
 _UNREAD_CHARS = 2_000
 """So many replies that could not be read are kept by one judge, and so many characters of each."""
-
-
-@dataclass(frozen=True)
-class JudgeItem:
-    """One thing to judge.
-
-    Attributes:
-        id: Names it in messages and for a replayed judge, such as ``12`` or ``12/1.2``.
-        prompt: What the judge is asked.
-        system: Its system prompt, or ``''``.
-    """
-
-    id: str
-    prompt: str
-    system: str = ''
-
-    @property
-    def key(self) -> str:
-        """32 hex digits that stand for what the judge is sent."""
-        asked = f'{self.system}\n\n{self.prompt}' if self.system else self.prompt
-        return hashlib.blake2b(asked.encode('utf-8', 'backslashreplace'), digest_size=16).hexdigest()
 
 
 def judge_cfg_from_env() -> dict[str, Any] | None:
@@ -132,12 +114,48 @@ def _folder_name(cfg: Mapping[str, Any]) -> str:
     return f'{name.decode()[-_NAME_LENGTH:]}-{settings_hash(cfg)}'
 
 
+@dataclass
+class _Dialogue:
+    """Judging that goes on. A replayed judge may go by its place among all."""
+
+    name: Any
+    position: int
+    rounds: Judging[Any]
+    item: JudgeItem | None = None
+    value: Any = None
+
+    def start(self) -> None:
+        self._advance(lambda: next(self.rounds))
+
+    def receive(self, verdict: Any) -> None:
+        self._advance(lambda: self.rounds.send(verdict))
+
+    def _advance(self, step: Callable[[], JudgeItem]) -> None:
+        try:
+            self.item = step()
+        except StopIteration as end:
+            self.item, self.value = None, end.value
+
+
 @dataclass(frozen=True)
 class _Asked:
-    """An item that is to be asked, and where it stands among all: a replayed judge may go by that."""
+    """An item that is to be asked, and where its dialogue stands among all."""
 
     item: JudgeItem
     position: int
+
+
+def _single(item: JudgeItem) -> Judging[Any]:
+    return (yield item)
+
+
+def _go_on(dialogue: _Dialogue, verdicts: Mapping[str, Any]) -> int:
+    """Gives a dialogue the verdicts that there are; returns how many it took."""
+    taken = 0
+    while dialogue.item and dialogue.item.key in verdicts:
+        dialogue.receive(verdicts[dialogue.item.key])
+        taken += 1
+    return taken
 
 
 class Judge(Generic[Verdict]):
@@ -171,71 +189,118 @@ class Judge(Generic[Verdict]):
         self.folder = folder / 'judgements' / _folder_name(cfg)
         self.faults: dict[str, str] = {}
         self._unread = 0
+        self._keys: set[str] = set()
         self._journal = Journal(self.folder / f'{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}.jsonl')
 
     def judge(self, items: Sequence[JudgeItem]) -> dict[str, Verdict]:
         """Returns id -> verdict for every item that got one in ``TRIES`` tries; the others are missing."""
-        kept = self._kept({item.key for item in items})
-        if kept:
-            kept_count = sum(item.key in kept for item in items)
-            get_logger().info(f'{self.name}: {kept_count} of {len(items)} judgements are kept from earlier')
-        asked: dict[str, _Asked] = {}
-        for position, item in enumerate(items):
-            if item.key not in kept:
-                asked.setdefault(item.key, _Asked(item, position))
-        faults = self._ask(list(asked.values()), kept) if asked else {}
-        self.faults = {item.id: faults[item.key] for item in items if item.key not in kept}
-        return {item.id: kept[item.key] for item in items if item.key in kept}
+        judged = self.converse({place: _single(item) for place, item in enumerate(items)})
+        verdicts = {item.id: judged[place] for place, item in enumerate(items)}
+        self.faults = {name: verdict.why for name, verdict in verdicts.items() if isinstance(verdict, Unread)}
+        return {name: verdict for name, verdict in verdicts.items() if not isinstance(verdict, Unread)}
 
-    def _kept(self, keys: set[str]) -> dict[str, Verdict]:
-        verdicts: dict[str, Verdict] = {}
+    def converse(self, dialogues: Mapping[Name, Judging[T]]) -> dict[Name, T]:
+        """Judging in several questions, each dialogue going on as soon as it is answered, whatever the others wait for.
+
+        Args:
+            dialogues: Of each its name and its questions, which get their verdict, or an ``Unread`` after ``TRIES``.
+
+        Returns:
+            Name -> what its dialogue ended in.
+        """
+        everyone = [_Dialogue(name, place, rounds) for place, (name, rounds) in enumerate(dialogues.items())]
+        for dialogue in everyone:
+            dialogue.start()
+        verdicts: dict[str, Any] = {}
+        kept_count = 0
+        while items := {item.key: item for one in everyone if (item := one.item) and item.key not in verdicts}:
+            kept = self._kept(items)
+            if not kept:
+                break
+            verdicts |= kept
+            for dialogue in everyone:
+                kept_count += _go_on(dialogue, verdicts)
+        if kept_count:
+            open_count = sum(one.item is not None for one in everyone)
+            get_logger().info(f'{self.name}: {kept_count} judgements are kept from earlier, {open_count} to be made')
+        waiting = [dialogue for dialogue in everyone if dialogue.item]
+        if waiting:
+            self._ask(waiting, verdicts)
+        return {dialogue.name: dialogue.value for dialogue in everyone}
+
+    def _kept(self, items: Mapping[str, JudgeItem]) -> dict[str, Any]:
+        """Key -> verdict of those that were judged before."""
+        verdicts: dict[str, Any] = {}
         for file in sorted(self.folder.glob('*.jsonl')):
             for row in Journal(file).rows():
                 key = str(row.get('key'))
-                if key not in keys or 'fault' in row:
+                if 'fault' in row:
                     continue
-                verdict = self._read(str(row.get('reply', '')))
+                self._keys.add(key)
+                if key not in items:
+                    continue
+                verdict = self._read_reply(items[key], str(row.get('reply', '')))
                 if not isinstance(verdict, Unread):
                     verdicts[key] = verdict
         return verdicts
 
-    def _verdict(self, reply: Any) -> Verdict | Unread:
+    def _read_reply(self, item: JudgeItem, reply: str) -> Any:
+        return item.read(reply) if item.read else self._read(reply)
+
+    def _verdict(self, item: JudgeItem, reply: Any) -> Any:
         reason = str(getattr(reply, 'reason', None) or '')
-        return Unread(reason) if reason.startswith(INFRA) else self._read(str(reply))
+        return Unread(reason) if reason.startswith(INFRA) else self._read_reply(item, str(reply))
 
-    def _ask(self, asked: Sequence[_Asked], kept: dict[str, Verdict]) -> dict[str, str]:
-        """Asks for each until it has a verdict, ``TRIES`` times at most; returns key -> fault of the last reply.
-
-        Verdicts are added to ``kept``.
-        """
+    def _ask(self, dialogues: Sequence[_Dialogue], verdicts: dict[str, Any]) -> None:
+        """Asks until every dialogue has ended; each question until it has a verdict, ``TRIES`` times at most."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        faults: dict[str, str] = {}
         tries: Counter[str] = Counter()
-        bar = tqdm(total=len(asked), desc=f'judging by {self.name}', unit='judgement')
+        waiting: dict[str, list[_Dialogue]] = {}
+        bar = tqdm(total=len(dialogues), desc=f'judging by {self.name}', unit='judgement')
         with bar, self._model.open_pipe() as pipe:
-            for question in asked:
-                pipe.put(question, self._conversation(question))
+
+            def put(dialogue: _Dialogue) -> None:
+                """Asks what a dialogue asks next, unless another one asks just that."""
+                while dialogue.item:
+                    key = dialogue.item.key
+                    if key not in verdicts and key in self._keys and key not in waiting:
+                        verdicts.update(self._kept({key: dialogue.item}))
+                    if not _go_on(dialogue, verdicts):
+                        if key not in waiting:
+                            pipe.put(*self._question(dialogue))
+                        waiting.setdefault(key, []).append(dialogue)
+                        return
+                bar.update()
+
+            for dialogue in dialogues:
+                put(dialogue)
             while arrived := pipe.take():
-                rows = {}
+                rows, answered = {}, []
                 for question, reply in arrived:
                     self.calls += 1
                     key = question.item.key
-                    verdict = self._verdict(reply)
+                    verdict = self._verdict(question.item, reply)
                     if row := self._row(question, reply, verdict):
                         rows[question.position] = row
-                    if not isinstance(verdict, Unread):
-                        kept[key] = verdict
-                    else:
-                        faults[key] = verdict.why
+                    if isinstance(verdict, Unread):
                         tries[key] += 1
                         if tries[key] < TRIES:
                             pipe.put(question, self._conversation(question))
+                            continue
+                    verdicts[key] = verdict
+                    answered.append(key)
                 if rows:
                     self._journal.append(rows)
-                bar.update(sum(question.item.key in kept for question, _ in arrived))
-        return faults
+                for key in answered:
+                    for dialogue in waiting.pop(key):
+                        put(dialogue)
 
-    def _row(self, question: _Asked, reply: Answer, verdict: Verdict | Unread) -> dict[str, str] | None:
+    def _question(self, dialogue: _Dialogue) -> tuple[_Asked, Conversation]:
+        assert dialogue.item is not None
+        question = _Asked(dialogue.item, dialogue.position)
+        return question, self._conversation(question)
+
+    def _row(self, question: _Asked, reply: Answer, verdict: Any) -> dict[str, str] | None:
         """What is kept of a reply; None if nothing is."""
         row = {'key': question.item.key, 'id': question.item.id}
         if not isinstance(verdict, Unread):

@@ -183,23 +183,11 @@ def lagent_protocol() -> ToolReActProtocol:
     return ToolReActProtocol(CALL_PROTOCOL_EN, force_stop=FORCE_STOP_PROMPT_EN)
 
 
-class _ChatLLM(BaseModel):
-    """An LLM that takes messages as they are, and whose answers end at a stop word."""
-
-    def __init__(self, path: str, stop_words: Sequence[str]) -> None:
-        super().__init__(path, stop_words=list(stop_words))
-
-    def say(self, messages: tuple[Message, ...]) -> str:
-        """Answers one conversation."""
-        raise NotImplementedError
-
-    def chat(self, inputs: Sequence[Mapping[str, str]], **gen_params: Any) -> str:
-        """Answers one conversation of lagent's."""
-        # lagent's tools speak as the system, a role that chat templates know at the beginning only.
-        roles = [item['role'] for item in inputs]
-        roles[1:] = ['user' if role == 'system' else role for role in roles[1:]]
-        messages = tuple(Message(role, item['content']) for role, item in zip(roles, inputs, strict=True))
-        return read_part(self.say(messages), self.gen_params['stop_words'])
+def _messages(inputs: Sequence[Mapping[str, str]]) -> tuple[Message, ...]:
+    # lagent's tools speak as the system, a role that chat templates know at the beginning only.
+    roles = [item['role'] for item in inputs]
+    roles[1:] = ['user' if role == 'system' else role for role in roles[1:]]
+    return tuple(Message(role, item['content']) for role, item in zip(roles, inputs, strict=True))
 
 
 def read_part(answer: str, stop_words: Sequence[str]) -> str:
@@ -207,8 +195,10 @@ def read_part(answer: str, stop_words: Sequence[str]) -> str:
     return cut_at(strip_reasoning(answer[:MAX_CHARS]), tuple(stop_words))
 
 
-class OpenCompassLLM(_ChatLLM):
+class OpenCompassLLM(BaseModel):
     """Any model of OpenCompass as an LLM of lagent, for one conversation at a time.
+
+    It takes messages as they are, and its answers end at a stop word.
 
     For agents of your own; our data sets run many agents at once, and ask for all of them together.
 
@@ -219,21 +209,22 @@ class OpenCompassLLM(_ChatLLM):
     """
 
     def __init__(self, model: Any, max_out_len: int, stop_words: Sequence[str] = ()) -> None:
-        super().__init__(str(getattr(model, 'path', '')), stop_words)
+        super().__init__(str(getattr(model, 'path', '')), stop_words=list(stop_words))
         self._model = model
         self._max_out_len = max_out_len
 
-    def say(self, messages: tuple[Message, ...]) -> str:
-        """Asks the model.
+    def chat(self, inputs: Sequence[Mapping[str, str]], **gen_params: Any) -> str:
+        """Answers one conversation of lagent's.
 
         Raises:
-            RuntimeError: It gave no answer, through no fault of its own.
+            RuntimeError: The model gave no answer, through no fault of its own.
         """
         entry = {'record_id': '', 'source': '', 'idx': 0, 'gold_answer': ''}
-        (answer,) = ask(self._model, [Conversation.of(normalise(messages, {}), entry)], self._max_out_len)
+        conversation = Conversation.of(normalise(_messages(inputs), {}), entry)
+        (answer,) = ask(self._model, [conversation], self._max_out_len)
         if answer.reason:
             raise RuntimeError(f'the model gave no answer: {answer.reason}')
-        return answer
+        return read_part(answer, self.gen_params['stop_words'])
 
 
 class _Asked(BaseException):
@@ -243,17 +234,17 @@ class _Asked(BaseException):
         self.messages = messages
 
 
-class _KnownLLM(_ChatLLM):
-    """Gives the answers that are known, in order, and then leaves the agent."""
+class _KnownLLM(BaseModel):
+    """Gives what is read of the answers that are known, in order, and then leaves the agent."""
 
-    def __init__(self, answers: Sequence[str], stop_words: Sequence[str]) -> None:
-        super().__init__('', stop_words)
-        self._rest = iter(answers)
+    def __init__(self, parts: Sequence[str], stop_words: Sequence[str]) -> None:
+        super().__init__('', stop_words=list(stop_words))
+        self._rest = iter(parts)
 
-    def say(self, messages: tuple[Message, ...]) -> str:
-        for answer in self._rest:
-            return answer
-        raise _Asked(messages)
+    def chat(self, inputs: Sequence[Mapping[str, str]], **gen_params: Any) -> str:
+        for part in self._rest:
+            return part
+        raise _Asked(_messages(inputs))
 
 
 class _Called(BaseException):
@@ -303,18 +294,18 @@ def as_rounds_with_tools(
         call_tool: Carries out a call: name and arguments.
         stop_words: Where an answer ends.
     """
-    answers: list[str] = []
+    parts: list[str] = []
     calls: list[AgentCall] = []
     while True:
         called = None
         try:
-            return run(_KnownLLM(answers, stop_words), calls)
+            return run(_KnownLLM(parts, stop_words), calls)
         except _Asked as left:
             messages = left.messages
         except _Called as left:
             called = left.name, left.arguments
         if called is None:
-            answers.append((yield from ask_model(messages)))
+            parts.append(read_part((yield from ask_model(messages)), stop_words))
         else:
             calls.append(AgentCall(*called, (yield from call_tool(*called))))
 

@@ -17,6 +17,7 @@ from opencompass_tooleval.core.benchmark import VARIANTS, find_variant
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.words import words_of_reason
+from opencompass_tooleval.report.agent_figures import agent_figures
 from opencompass_tooleval.report.board import Board, board_table, boards, lower_is_better, printed_table
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.easytool_figures import SECTION as EASYTOOL
@@ -137,6 +138,7 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
         selection_figure(material),
         *([retrieval_figure(retrievals)] if retrievals else []),
         *spending_figures(tables, spent),
+        *agent_figures(material),
         *reason_figures(material),
     ]
     figures = [figure for figure in figures if not figure.is_empty()]

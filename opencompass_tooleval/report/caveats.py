@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from opencompass_tooleval.core.benchmark import BENCHMARKS, all_benchmarks, find_benchmark
+from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.embedding.locate import is_official
+from opencompass_tooleval.report.figure import short_name
+from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.read import Scored
 
 INFRA_SHARE = 0.005
@@ -18,6 +21,10 @@ FEW = 100
 
 _GPT_4 = re.compile(r'(.*/)?gpt-4(-turbo)?(-\d{4}(-\d\d-\d\d)?)?(-32k(-\d{4})?)?(-preview)?', re.IGNORECASE)
 """Names of GPT-4 and GPT-4 Turbo, with or without a date or a provider before them; no other model's."""
+
+
+_ALIKE = {'opencompass', 'opencompass_tooleval', 'judgements', 'judge_calls'}
+"""Parts of the provenance that change no number."""
 
 
 def caveats_of(entry: Scored) -> tuple[str, ...]:
@@ -34,6 +41,30 @@ def as_note(caveats: Iterable[str]) -> str:
     """Reasons as a sentence, each once; '' if there is none."""
     reasons = '; '.join(dict.fromkeys(caveats))
     return f'Not comparable with published scores: {reasons}.' if reasons else ''
+
+
+def unlike(entries: Iterable[Scored]) -> Iterator[str]:
+    """Why models that were agents on the same data set do not compare with each other: what they depend on differs.
+
+    Args:
+        entries: Results of any data sets; those that are no agent's are left out.
+    """
+    by_dataset: dict[str, list[Scored]] = {}
+    for entry in entries:
+        if entry.part('provenance').get('loop'):
+            by_dataset.setdefault(entry.dataset, []).append(entry)
+    for dataset, its in by_dataset.items():
+        settings = {entry.model: entry.part('provenance') for entry in its}
+        # Whom a simulator that both were given stood in for is a matter of what they called.
+        same = _ALIKE | ({'simulated_by'} if any(its.get('simulator') for its in settings.values()) else set())
+        for key in dict.fromkeys(key for provenance in settings.values() for key in provenance if key not in same):
+            models: dict[str, list[str]] = {}
+            for model, provenance in settings.items():
+                value = provenance.get(key)
+                models.setdefault('none' if value in (None, '') else str(value), []).append(model)
+            if len(models) > 1:
+                values = '; '.join(f'{short_name(value)} ({first_of(who)})' for value, who in models.items())
+                yield f'{title_of(dataset)}: {key.replace("_", " ")} is {values}: do not compare these'
 
 
 def _caveats(entry: Scored) -> Iterator[str]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from opencompass_tooleval.core.benchmark import find_variant
 from opencompass_tooleval.core.paired import metrics_of
 from opencompass_tooleval.core.words import words_of_metric
+from opencompass_tooleval.report.agent_figures import agent_tables
 from opencompass_tooleval.report.board import OVERVIEW, Board
+from opencompass_tooleval.report.caveats import unlike
 from opencompass_tooleval.report.figure import Figure, Table, shown
 from opencompass_tooleval.report.names import FAMILIES, family_of, title_of
 from opencompass_tooleval.report.read import Material, Scored
@@ -31,6 +33,7 @@ class Page:
         reasons: Why points are lost: one figure per data set.
         tables: More tables, such as those of EasyTool.
         settings: Key of the provenance -> its values.
+        warnings: Why models on it do not compare with each other.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Page:
     reasons: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     settings: Mapping[str, str] | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def pages_of(
@@ -67,8 +71,9 @@ def pages_of(
                 tuple(
                     figure for figure in figures if figure.section == 'reasons' and family_of(figure.choice) == family
                 ),
-                (_metrics_table(family, entries), *trials_tables(family, entries)),
+                (_metrics_table(family, entries), *agent_tables(family, entries), *trials_tables(family, entries)),
                 _settings(entries),
+                tuple(unlike(entries)),
             )
         )
     for name, tables in of_variants.items():

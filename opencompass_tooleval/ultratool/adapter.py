@@ -15,11 +15,11 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.aggregate import Aggregate
 from opencompass_tooleval.core.answer import clean
+from opencompass_tooleval.core.judge_item import JudgeItem
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.verdicts import UNREAD, Unread, unread_reply
 from opencompass_tooleval.host.data_path import instructions_provenance, resolve_data_path
 from opencompass_tooleval.host.judged_evaluator import JudgedEvaluator
-from opencompass_tooleval.host.judging import JudgeItem
 from opencompass_tooleval.sweep.result_place import ResultPlace
 from opencompass_tooleval.ultratool import VERSION
 from opencompass_tooleval.ultratool.judge import Judgement, parse_judgement, prompt_hash

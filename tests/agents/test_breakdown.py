@@ -56,6 +56,7 @@ def test_counts() -> None:
     assert counted['tools'] == {'find': {'exact': 3, 'simulated': 1}, 'book': {'elsewhere': 1}}
     assert counted['errors'] == {'unknown_tool': 1, 'timeout': 1}
     assert counted['stopped'] == {'limit:steps': 1}
+    assert counted['ends'] == {'finished': {'0': 1, '1': 1, '3': 1}, 'limit:steps': {'2': 1}}
     assert counted['left_out'] == {'observations': 2, 'tasks': 1}
 
 

@@ -197,7 +197,7 @@ def test_no_room_at_all():
 
 
 def test_a_simulator_is_asked_between():
-    environment = Environment(simulator=Simulator('judge', lambda name: {'name': name}))
+    environment = Environment(simulator=Simulator('judge'))
     session = environment.begin(TASK.id, TASK.schemas)
     answers = [calling(PRODUCT, REST), '{"error": "", "response": "a"}', '{"error": "", "response": "b"}', Answer('ab')]
     trajectory, turns = talk(TEXT, lambda _, number: answers[number], session=session)

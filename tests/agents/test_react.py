@@ -164,7 +164,7 @@ def test_each_call_of_a_tool_with_a_state_is_made_once_also_the_same_again():
 
 
 def test_a_simulator_is_asked_between():
-    session = Environment(simulator=Simulator('judge', lambda name: {'name': name})).begin(TASK.id, TASK.schemas)
+    session = Environment(simulator=Simulator('judge')).begin(TASK.id, TASK.schemas)
     answers = [action(*PRODUCT), '{"error": "", "response": "a"}', action(*REST), '{"error": "", "response": "b"}']
     trajectory, turns = talk(LOOP, lambda _, number: [*answers, final('ab')][number], session=session)
     assert [call.source for call in trajectory.calls] == ['simulated', 'simulated']

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import opencompass_tooleval
+from opencompass_tooleval.agents.judged_scores import METRICS as JUDGED
 from opencompass_tooleval.agents.scoring import LOOP
 from opencompass_tooleval.agents.scoring import METRICS as AGENTS
 from opencompass_tooleval.core import result
@@ -56,8 +57,12 @@ def test_every_metric_and_column_has_words() -> None:
     tables = (TEVAL, ULTRATOOL, FUNCQA, RESTBENCH, TOOLBENCH)
     metrics = {metric for subsets in tables for subset in subsets for metric in subset['metrics']}
     columns = {column for _, column in published_columns()}
-    assert not [name for name in (*metrics, *columns, *RETRIEVAL, *AGENTS) if not words_of_metric(name).sentence]
-    known = metrics | columns | set(RETRIEVAL) | set(AGENTS)
+    assert not [
+        name
+        for name in (*metrics, *columns, *RETRIEVAL, *AGENTS, *JUDGED.values())
+        if not words_of_metric(name).sentence
+    ]
+    known = metrics | columns | set(RETRIEVAL) | set(AGENTS) | set(JUDGED.values())
     idle = [
         name for name in METRICS if name not in known and not any(column.startswith(f'{name}_') for column in columns)
     ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,12 +14,12 @@ from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.observation import Observation
 from opencompass_tooleval.environments.simulator import (
     MAX_EXAMPLE_CHARS,
-    OWN_PROMPT,
     Simulator,
-    SimulatorFailedError,
     read_simulated,
     simulator_message,
 )
+from opencompass_tooleval.environments.simulator_prompts import SYSTEM_PROMPTS
+from tests.conftest import ROOT
 from tests.rounds import run_alone
 
 REPLY = '```json\n{"error": "", "response": {"films": ["Dune"]}}\n```'
@@ -28,8 +27,7 @@ SAID = '{"error": "", "response": {"films": ["Dune"]}}'
 CALLS = [RecordedCall('f', str(place), 'films', {'year': place}, f'{place}' * 300) for place in range(8)]
 
 
-def document(name: str) -> Any:
-    return {'name': name, 'description': 'Lists films.'}
+DOCUMENT = {'name': 'films', 'description': 'Lists films.'}
 
 
 @pytest.fixture
@@ -39,7 +37,7 @@ def bank(tmp_path: Path) -> Bank:
 
 
 def test_the_message_has_documentation_examples_and_input() -> None:
-    message = simulator_message(document('films'), CALLS[:2], 'films', {'year': 1999})
+    message = simulator_message(DOCUMENT, CALLS[:2], 'films', {'year': 1999})
     lines = message.split('\n')
     assert lines[0] == 'API Documentation:{"name": "films", "description": "Lists films."}'
     assert json.loads(lines[1].removeprefix('API Examples:'))[1] == {'input': {'year': 1}, 'output': '1' * 300}
@@ -56,13 +54,13 @@ def test_examples_are_cut_together() -> None:
 
 def test_only_what_nothing_answers_is_simulated_and_only_once(bank: Bank) -> None:
     kept: dict[str, str] = {}
-    environment = Environment(bank, simulator=Simulator('m', document, kept=kept))
+    environment = Environment(bank, simulator=Simulator('m', kept=kept))
     session = environment.begin('9')
     assert run_alone(session.ask('films', {'year': 3}), []).source == 'elsewhere'
     assert run_alone(session.ask('nothing', {}), []).fault == 'unknown_tool'
     assert run_alone(session.ask('films', {'year': 1999}), [REPLY]) == Observation(SAID, 'simulated')
     assert list(kept.values()) == [SAID]
-    again = Environment(bank, simulator=Simulator('m', document, kept=kept)).begin('10')
+    again = Environment(bank, simulator=Simulator('m', kept=kept)).begin('10')
     assert run_alone(again.ask('films', '{"year": 1999.0}'), []) == Observation(SAID, 'simulated')
     assert session.counts == {'elsewhere': 1, 'error': 1, 'simulated': 1}
 
@@ -72,37 +70,46 @@ def test_without_a_simulator_it_is_the_tools_error(bank: Bank) -> None:
 
 
 def test_the_turn_is_system_and_user(bank: Bank) -> None:
-    dialogue = Simulator('m', document).simulate('films', {}, [])
+    dialogue = Simulator('m').simulate('films', {}, DOCUMENT, [])
     turn = next(dialogue)
     assert [message.role for message in turn.messages] == ['system', 'user']
-    assert turn.messages[0].content == OWN_PROMPT
+    assert turn.messages[0].content == SYSTEM_PROMPTS['own']
+    assert turn.model == 'simulator'
 
 
 def test_an_unreadable_reply_is_the_tools_error_and_is_kept(bank: Bank) -> None:
-    environment = Environment(bank, simulator=Simulator('m', document))
+    environment = Environment(bank, simulator=Simulator('m'))
     for answers in (['I cannot do that.'], []):
         assert run_alone(environment.begin('9').ask('films', {'year': 1999}), answers).fault == 'unanswered'
 
 
-def test_a_server_that_fails_is_nobodys_answer(bank: Bank) -> None:
-    simulator = Simulator('m', document)
+def test_what_is_too_long_for_a_simulator_is_the_tools_error_and_is_not_kept(bank: Bank) -> None:
+    simulator = Simulator('m')
     session = Environment(bank, simulator=simulator).begin('9')
-    with pytest.raises(SimulatorFailedError, match='infra:timeout'):
-        run_alone(session.ask('films', {'year': 1999}), [Answer('', reason='infra:timeout')])
-    assert not simulator.kept and not session.counts
+    answers = [Answer('', reason='infra:truncated')]
+    assert run_alone(session.ask('films', {'year': 'x' * 100_000}), answers).fault == 'unanswered'
+    assert not simulator.kept and session.counts == {'error': 1}
+
+
+def test_documentation_is_the_tasks_or_else_the_schema() -> None:
+    schemas = {'films': {'type': 'object', 'properties': {'year': {}}}, 'other': {'type': 'object'}}
+    session = Environment(None, simulator=Simulator('m')).begin('9', schemas, {'films': DOCUMENT})
+    for name, shown in (('films', DOCUMENT), ('other', {'name': 'other', 'parameters': schemas['other']})):
+        message = next(session.ask(name, {})).messages[1].content
+        assert message.split('\n')[0] == f'API Documentation:{json.dumps(shown)}'
 
 
 def test_the_digest_stands_for_call_documentation_prompt_and_model() -> None:
-    simulator = Simulator('m', document)
-    same = simulator.digest('films', {'a': 1, 'b': ' x'})
-    assert simulator.digest('films', '{"b": "x", "a": 1.0}') == same
+    simulator = Simulator('m')
+    same = simulator.digest('films', {'a': 1, 'b': ' x'}, DOCUMENT)
+    assert simulator.digest('films', '{"b": "x", "a": 1.0}', DOCUMENT) == same
     others = [
-        simulator.digest('films', {'a': '1', 'b': 'x'}),
-        simulator.digest('other', {'a': 1, 'b': 'x'}),
-        simulator.digest('films', {'a': 1, 'b': 'x'}, CALLS[:1]),
-        Simulator('n', document).digest('films', {'a': 1, 'b': 'x'}),
-        Simulator('m', document, system='Other').digest('films', {'a': 1, 'b': 'x'}),
-        Simulator('m', lambda name: {}).digest('films', {'a': 1, 'b': 'x'}),
+        simulator.digest('films', {'a': '1', 'b': 'x'}, DOCUMENT),
+        simulator.digest('other', {'a': 1, 'b': 'x'}, DOCUMENT),
+        simulator.digest('films', {'a': 1, 'b': 'x'}, DOCUMENT, CALLS[:1]),
+        Simulator('n').digest('films', {'a': 1, 'b': 'x'}, DOCUMENT),
+        Simulator('m', 'Be another API.').digest('films', {'a': 1, 'b': 'x'}, DOCUMENT),
+        simulator.digest('films', {'a': 1, 'b': 'x'}, {}),
     ]
     assert len({same, *others}) == 7
 
@@ -132,8 +139,8 @@ def test_no_reply_is_longer_than_what_is_read() -> None:
 
 
 def test_two_that_ask_at_once_get_the_same(bank: Bank) -> None:
-    simulator = Simulator('m', document)
-    first, second = (simulator.simulate('films', {'year': 1999}) for _ in range(2))
+    simulator = Simulator('m')
+    first, second = (simulator.simulate('films', {'year': 1999}, DOCUMENT) for _ in range(2))
     next(first), next(second)
     said = []
     for dialogue, reply in ((first, REPLY), (second, '{"response": "other"}')):
@@ -141,3 +148,29 @@ def test_two_that_ask_at_once_get_the_same(bank: Bank) -> None:
             dialogue.send(reply)
         said.append(end.value.value)
     assert said == [SAID, SAID]
+
+
+# Prompts
+
+
+def test_prompts_have_names() -> None:
+    assert {Simulator('m', name).prompt for name in SYSTEM_PROMPTS} == set(SYSTEM_PROMPTS.values())
+    assert Simulator('m', 'mirrorapi').settings == {'simulator': 'm', 'simulator_prompt': 'mirrorapi'}
+    given = [Simulator('m', text).settings['simulator_prompt'] for text in ('Be an API.', 'Be another API.')]
+    assert len(set(given)) == 2 and all(name.startswith('given ') for name in given)
+    with pytest.raises(ValueError, match="no prompt 'stabletoolbnch'; there are own, stabletoolbench"):
+        Simulator('m', 'stabletoolbnch')
+
+
+def test_published_prompts_are_those_of_the_source_code() -> None:
+    file = ROOT.parent / 'shared' / 'expected' / 'toolbench' / 'prompts.json'
+    if not file.is_file():
+        pytest.skip(f'{file} is not here')
+    published = json.loads(file.read_text(encoding='utf-8'))
+    as_sent = {
+        'stabletoolbench': published['simulator'][0],
+        'mirrorapi': published['mirrorapi']['SFT_SYSTEM'],
+        'mirrorapi_cot': published['mirrorapi']['COT_SYSTEM'],
+    }
+    for name, source in as_sent.items():
+        assert source.replace('\\n', '\n').replace('\\"', '"') == SYSTEM_PROMPTS[name]

@@ -15,6 +15,7 @@ import pytest
 from datasets import Dataset, concatenate_datasets
 
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.judge_item import JudgeItem, Judging
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.verdicts import UnjudgedError, Unread
 from opencompass_tooleval.host import judging
@@ -23,7 +24,6 @@ from opencompass_tooleval.host.fixed_models import _FixedModel
 from opencompass_tooleval.host.judging import (
     TRIES,
     Judge,
-    JudgeItem,
     judge_cfg_from_env,
     judge_settings,
     settings_hash,
@@ -384,6 +384,85 @@ def test_a_replayed_judge_may_go_by_position(tmp_path: Path) -> None:
     assert Judge(cfg, tmp_path, read, 'judge-planning').judge(items(2)) == {'0': 1.0, '1': 2.0}
     verdicts = Judge(cfg, tmp_path, read, 'judge-planning').judge(items(5))
     assert verdicts == {'0': 1.0, '1': 2.0, '2': 3.0, '4': 5.0}
+
+
+# Several questions in a row
+
+
+def plan_then_check(name: str, first: str = '') -> Judging[tuple[Any, ...]]:
+    """Asks about a plan, and about it again what depends on the first verdict."""
+    one = yield JudgeItem(name, first or f'plan {name}.')
+    two = yield JudgeItem(f'{name}/2', f'after {one}: {first or name}')
+    return one, two
+
+
+def test_each_dialogue_goes_on_by_itself(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    cfg = scripted(lambda item, _: reply('planning', 8 if '/' in item else int(item) + 1), batch_size=2)
+    judge = Judge(cfg, tmp_path, read)
+    found = judge.converse({number: plan_then_check(str(number)) for number in range(5)})
+    assert found == {number: (number + 1.0, 8.0) for number in range(5)}
+    assert (judge.calls, len(kept(tmp_path))) == (10, 10)
+    again = Judge(cfg, tmp_path, read)
+    assert again.converse({number: plan_then_check(str(number)) for number in range(5)}) == found
+    assert again.calls == 0
+
+
+def test_one_question_of_several_dialogues_is_asked_once(
+    scripted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    cfg = scripted(lambda item, before: 'No idea.' if before < 2 else SEVEN)
+    judge = Judge(cfg, tmp_path, read)
+    assert judge.converse({name: plan_then_check(name, 'same') for name in 'abc'}) == dict.fromkeys('abc', (7.0, 7.0))
+    assert Scripted.asked == ['a'] * 3 + ['a/2'] * 3
+
+
+def test_a_dialogue_is_told_that_there_is_no_verdict(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    cfg = scripted(lambda item, _: 'No idea.' if item == 'b' else SEVEN)
+    judge = Judge(cfg, tmp_path, read)
+    assert judge.converse({name: plan_then_check(name) for name in 'ab'}) == {
+        'a': (7.0, 7.0),
+        'b': (Unread('unread'), 7.0),
+    }
+    assert Scripted.asked.count('b') == TRIES
+
+
+def test_repeats_are_asked_for_and_kept_by_themselves(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    cfg = scripted(lambda item, _: reply('planning', int(item) + 1))
+    repeats = [JudgeItem(str(number), 'the same', repeat=number) for number in range(3)]
+    assert Judge(cfg, tmp_path, read).judge(repeats) == {'0': 1.0, '1': 2.0, '2': 3.0}
+    again = Judge(cfg, tmp_path, read)
+    assert (again.judge(repeats[::-1]), again.calls) == ({'0': 1.0, '1': 2.0, '2': 3.0}, 0)
+
+
+def test_a_later_question_may_be_kept_from_elsewhere(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    cfg = scripted(lambda *_: SEVEN)
+    Judge(cfg, tmp_path, read).judge([JudgeItem('x', 'after 7.0: a')])
+    judge = Judge(cfg, tmp_path, read)
+    assert judge.converse({'a': plan_then_check('a')}) == {'a': (7.0, 7.0)}
+    assert judge.calls == 1
+
+
+def test_an_item_may_say_how_it_is_read(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    judge = Judge(scripted(lambda item, _: 'yes' if item == 'a' else SEVEN), tmp_path, read)
+    assert judge.judge([JudgeItem('a', 'a?', read=str.upper), JudgeItem('b', 'b?')]) == {'a': 'YES', 'b': 7.0}
+
+
+@pytest.mark.parametrize('times', range(4))
+def test_after_an_end_of_asking_dialogues_go_on_where_they_were(
+    server: ModelServer, tmp_path: Path, times: int
+) -> None:
+    """Whatever was answered before is not asked again, whichever question of a dialogue that was."""
+    server.reset(f'402@{3 * times + 2}-')
+    with pytest.raises(AskingEndedError, match='status 402'):
+        Judge(server_cfg(server, max_workers=1), tmp_path, read).converse({n: plan_then_check(n) for n in 'abcdefg'})
+    assert len(kept(tmp_path)) == 3 * times + 1
+    first = {row['key'] for row in kept(tmp_path)}
+    server.reset()
+    judge = Judge(server_cfg(server), tmp_path, read)
+    found = judge.converse({name: plan_then_check(name) for name in 'abcdefg'})
+    assert found == dict.fromkeys('abcdefg', (7.0, 7.0))
+    assert judge.calls == server.stats()['requests'] == 14 - len(first)
+    assert len({row['key'] for row in kept(tmp_path)}) == len(kept(tmp_path)) == 14
 
 
 # Who the judge is

@@ -20,18 +20,17 @@ from opencompass_tooleval.easytool.funcqa import VERSION
 from opencompass_tooleval.easytool.funcqa.arithmetic import TOOL_NAMES
 from opencompass_tooleval.easytool.funcqa.dialogue import (
     MAX_CALLS,
-    MAX_REQUESTS,
     MAX_STEPS,
-    MAX_TRIES,
     Options,
     gold_answer,
 )
 from opencompass_tooleval.easytool.funcqa.methods import METHODS, Method
 from opencompass_tooleval.easytool.funcqa.react import react
 from opencompass_tooleval.easytool.funcqa.records import MEND, find_subset, load_records, parse_payload
-from opencompass_tooleval.easytool.funcqa.replies import READINGS
 from opencompass_tooleval.easytool.funcqa.scoring import QuestionScore, breakdown, score_predictions
 from opencompass_tooleval.easytool.instruction import ToolInstruction
+from opencompass_tooleval.easytool.method import MAX_REQUESTS, MAX_TRIES
+from opencompass_tooleval.easytool.method_replies import READINGS
 from opencompass_tooleval.easytool.shapes import load_instructions, to_entry
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator

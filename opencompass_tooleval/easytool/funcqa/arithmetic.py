@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any
 
-from opencompass_tooleval.core.bounds import MAX_BITS
+from opencompass_tooleval.core.bounds import MAX_BITS, is_huge_power
 
 UNKNOWN_NAME = 'tool:unknown_name'
 NOT_AN_OBJECT = 'args:not_an_object'
@@ -115,12 +115,6 @@ def _power(base: Number, exponent: Number) -> Any:
     if is_huge_power(base, exponent):
         raise _Fault(TOO_MUCH_WORK, 'the power is too large to be worked out')
     return base**exponent
-
-
-def is_huge_power(base: Number, exponent: Number) -> bool:
-    """Whether a power of whole numbers would be far beyond ``MAX_BITS``; others are floats, which Python bounds."""
-    whole = isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1
-    return whole and int(base).bit_length() * exponent > 2 * MAX_BITS
 
 
 def _sqrt(values: Sequence[Any]) -> Number:

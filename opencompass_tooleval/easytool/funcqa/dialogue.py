@@ -12,10 +12,9 @@ from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.easytool.funcqa.arithmetic import PARAMETER, plain
 from opencompass_tooleval.easytool.funcqa.records import Record, Step
 from opencompass_tooleval.easytool.instruction import ToolInstruction
+from opencompass_tooleval.easytool.method import MAX_REQUESTS, MAX_TRIES
 
 MAX_STEPS = 20
-MAX_TRIES = 5
-MAX_REQUESTS = 12
 MAX_CALLS = 100
 
 
@@ -30,7 +29,7 @@ class Options:
         max_requests: EasyTool: how often the model is asked at most, until a reply can be read.
         max_calls: EasyTool: tries, and calls of tools, per question at most; the published run has no bound. Of
             ChatGPT's questions none needs more than 17. Function calling: calls.
-        reading: EasyTool: how replies are read, one of :data:`~opencompass_tooleval.easytool.funcqa.replies.READINGS`.
+        reading: EasyTool: how replies are read, one of :data:`~opencompass_tooleval.easytool.method_replies.READINGS`.
         rounded: Whether results are rounded as published.
         source: Names the file of the instructions, for the record.
     """

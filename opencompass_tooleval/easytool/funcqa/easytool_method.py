@@ -14,8 +14,8 @@ from typing import Any
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.rounds import Rounds
+from opencompass_tooleval.easytool import method_replies as replies
 from opencompass_tooleval.easytool.funcqa import easytool_prompts as prompts
-from opencompass_tooleval.easytool.funcqa import replies
 from opencompass_tooleval.easytool.funcqa.arithmetic import (
     NOT_AN_OBJECT,
     UNKNOWN_NAME,
@@ -25,31 +25,23 @@ from opencompass_tooleval.easytool.funcqa.arithmetic import (
 )
 from opencompass_tooleval.easytool.funcqa.dialogue import Options, Talk, gold_answer, gold_parameters
 from opencompass_tooleval.easytool.funcqa.records import Record, Step
-from opencompass_tooleval.easytool.funcqa.replies import Reader, Unreadable
 from opencompass_tooleval.easytool.funcqa.trajectory import EASYTOOL, TOO_MANY_STEPS, ToolCall, Trajectory
+from opencompass_tooleval.easytool.method import (
+    NO_TOOL,
+    UNREADABLE_PARAMETERS,
+    MethodStopped,
+    ask_until_read,
+    filled,
+    plan,
+)
+from opencompass_tooleval.easytool.method_replies import Reader, Unreadable
 from opencompass_tooleval.easytool.shapes import to_entry
-
-NO_TASKS = 'plan:no_tasks'
-NO_ORDER = 'plan:no_order'
-NO_TOOL = 'parse:no_tool'
-UNREADABLE_PARAMETERS = 'args:unreadable'
 
 MAX_RESULT = 5_000
 """Characters of a result that the model is shown, as published."""
 
-MAX_FIELD = 50_000
-"""Characters of whatever is put into a prompt; the published runs have no bound, and no real answer comes near it."""
-
 _FAILED = ('', '-1')
 """Results that make a try a failed one. A true result of -1 is one of them, as published."""
-
-
-class _Stop(Exception):
-    """The published run stops here."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 def easytool(record: Record, options: Options) -> Rounds[Trajectory]:
@@ -96,7 +88,7 @@ class _Question:
         try:
             answer = yield from self._answer()
             check = yield from self._check(answer)
-        except _Stop as stop:
+        except MethodStopped as stop:
             stopped = stop.reason
         rounds, tasks = tuple(self.talk.rounds), tuple(self.tasks)
         return Trajectory(EASYTOOL, tuple(self.calls), answer, rounds, stopped, self.options.settings(), tasks, check)
@@ -117,40 +109,20 @@ class _Question:
         return (yield from self._ask(prompts.ANSWER_SUMMARIZE, gold_answer(self.record), fields))
 
     def _ask(self, template: str, gold: str, fields: Mapping[str, Any]) -> Rounds[Answer]:
-        shown = {name: str(value)[:MAX_FIELD] for name, value in fields.items()}
-        return (yield from self.talk.ask(template.format(**shown), gold))
+        return (yield from self.talk.ask(filled(template, fields), gold))
 
     def _read(self, template: str, gold: Any, read: Reader, fields: Mapping[str, Any]) -> Rounds[Any]:
         """Asks until a reply can be read; raises :class:`Unreadable` if none can."""
-        for _ in range(self.options.max_requests):
-            reply = yield from self._ask(template, json.dumps(gold), fields)
-            try:
-                return read(reply, self.options.reading)
-            except Unreadable:
-                continue
-        raise Unreadable(reply)
+        limits = self.options.max_requests, self.options.reading
+        return (yield from ask_until_read(self._ask, template, gold, read, fields, *limits))
 
     def _plan(self) -> Rounds[list[dict[str, Any]]]:
         steps = [f'{step.tool} of {", ".join(map(plain, step.numbers))}' for step in self.record.steps]
-        listed = {'question': self.record.question, 'Tool_list': [str(tool.entry) for tool in self.tools.values()]}
-        try:
-            tasks = yield from self._read(prompts.TASK_DECOMPOSE, {'Tasks': steps}, replies.read_tasks, listed)
-        except Unreadable:
-            raise _Stop(NO_TASKS) from None
-        if not isinstance(tasks, (list, tuple, str)):
-            raise _Stop(NO_TASKS)
-        numbered = [{'task': task, 'id': number} for number, task in enumerate(tasks, start=1)]
-        gold = [{'task': step, 'id': number, 'dep': [number - 1 or -1]} for number, step in enumerate(steps, start=1)]
-        asked = {'question': self.record.question, 'task_ls': numbered}
-        try:
-            order = yield from self._read(prompts.TASK_TOPOLOGY, gold, replies.read_topology, asked)
-        except Unreadable:
-            raise _Stop(NO_ORDER) from None
-        if not all({'task', 'id'} <= set(task) and _is_key(task['id']) for task in order):
-            raise _Stop(NO_ORDER)
+        listed = {'Tool_list': [str(tool.entry) for tool in self.tools.values()]}
+        order = yield from plan(self._read, prompts.TASK_DECOMPOSE, self.record.question, listed, steps)
         if len(order) > self.options.max_calls:
-            raise _Stop(TOO_MANY_STEPS)
-        return order  # type: ignore[no-any-return]
+            raise MethodStopped(TOO_MANY_STEPS)
+        return order
 
     def _carry_out(self, task: Any, log: Mapping[Any, Any] | None, step: Step) -> Rounds[str]:
         """Tries a task until a call gives something; returns the last answer, good or not."""
@@ -169,7 +141,7 @@ class _Question:
     def _count_try(self) -> None:
         self.tries += 1
         if max(self.tries, len(self.calls)) > self.options.max_calls:
-            raise _Stop(TOO_MANY_STEPS)
+            raise MethodStopped(TOO_MANY_STEPS)
 
     def _try(self, task: Any, log: Mapping[Any, Any] | None, step: Step) -> Rounds[str]:
         """Chooses a tool and its parameters, and calls it; returns the result as text, ``''`` if there is none."""
@@ -198,11 +170,11 @@ class _Question:
 
     def _find(self, chosen: Any) -> _Tool:
         if not isinstance(chosen, dict) or 'ID' not in chosen:
-            raise _Stop(NO_TOOL)
+            raise MethodStopped(NO_TOOL)
         tool = self.tools.get(str(chosen['ID']))
         if tool is None:
             self._note(str(chosen['ID']), None, UNKNOWN_NAME)
-            raise _Stop(UNKNOWN_NAME)
+            raise MethodStopped(UNKNOWN_NAME)
         return tool
 
     def _note(self, name: str, parameters: Any, error: str) -> None:
@@ -215,11 +187,11 @@ class _Question:
             return
         for given in parameters if isinstance(parameters, list) else [parameters]:
             if len(self.calls) >= self.options.max_calls:
-                raise _Stop(TOO_MANY_STEPS)
+                raise MethodStopped(TOO_MANY_STEPS)
             result = call_tool(name, given, self.options.rounded)
             self.calls.append(ToolCall.of(name, given, result))
             if not isinstance(given, dict) and given not in ([], '', ()):
-                raise _Stop(NOT_AN_OBJECT)  # the published run looks up the keys of what has none
+                raise MethodStopped(NOT_AN_OBJECT)  # the published run looks up the keys of what has none
             if result.error == UNKNOWN_NAME:
                 yield f'No function named {name} in data_funcqa/funchub/math.py'
             elif result.value is not None:
@@ -229,11 +201,3 @@ class _Question:
         fields = {'question': self.record.question, 'answer': answer}
         gold = json.dumps({'Reason': 'It is the result of the calculation.', 'Choice': 'Yes'})
         return replies.read_check((yield from self._ask(prompts.ANSWER_CHECK, gold, fields)))
-
-
-def _is_key(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True

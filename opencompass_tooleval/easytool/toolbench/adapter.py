@@ -13,6 +13,7 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
 from opencompass_tooleval.core.answer import Answer, as_answer, clean, why_unread
+from opencompass_tooleval.core.judge_item import JudgeItem
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.similarity import Similarity
@@ -56,7 +57,6 @@ from opencompass_tooleval.host.conversation import TOOLS
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.host.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator
 from opencompass_tooleval.host.judged_evaluator import JudgedEvaluator
-from opencompass_tooleval.host.judging import JudgeItem
 
 Row = dict[str, str]
 

@@ -18,11 +18,11 @@ from opencompass_tooleval.core.rounds import Turn
 from opencompass_tooleval.core.tool_calls import read_answer
 from opencompass_tooleval.easytool.funcqa import easytool_prompts as prompts
 from opencompass_tooleval.easytool.funcqa.dialogue import Options
-from opencompass_tooleval.easytool.funcqa.easytool_method import MAX_FIELD
 from opencompass_tooleval.easytool.funcqa.methods import METHODS
 from opencompass_tooleval.easytool.funcqa.records import TABLE, Record, load_records
 from opencompass_tooleval.easytool.funcqa.scoring import score_trajectory
 from opencompass_tooleval.easytool.funcqa.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.easytool.method import MAX_FIELD
 from opencompass_tooleval.easytool.shapes import load_instructions
 from tests.easytool.funcqa.funcqa_script import stage_of
 from tests.easytool.funcqa.support import INSTRUCTIONS, OPTIONS, RECORD, by_stage, drive

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.easytool.funcqa.replies import (
+from opencompass_tooleval.easytool.method_replies import (
     Unreadable,
     read_check,
     read_choice,

@@ -1,8 +1,9 @@
-"""What a model replies in EasyTool's published FuncQA runs -> values, without evaluating anything.
+"""What a model replies in EasyTool's published runs -> values, without evaluating anything.
 
 The published runs evaluate a reply as Python, so that ``{"Parameters": {"input": [8, 1/31]}}`` passes a number: six
-numbers in the published logs can only have come about so. Here a reply is parsed, and its literals and the arithmetic
-between its numbers are worked out, within bounds. A reply that is anything else is unreadable and asked again.
+numbers in the published logs of FuncQA can only have come about so. Here a reply is parsed, and its literals and the
+arithmetic between its numbers are worked out, within bounds. A reply that is anything else is unreadable and asked
+again.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.bounds import MAX_BITS, MAX_CHARS, MAX_DEPTH
+from opencompass_tooleval.core.bounds import MAX_BITS, MAX_CHARS, MAX_DEPTH, is_huge_power
 from opencompass_tooleval.core.reading import parse_enclosed
-from opencompass_tooleval.easytool.funcqa.arithmetic import is_huge_power
 
 READINGS = ('official', 'strict')
 

@@ -1,0 +1,184 @@
+"""What judgements of agents' answers come to: values and a reason for one answer, and how far judgements agree.
+
+What could not be judged is never a score: it is left out, counted, and an error where it is more than 1%.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opencompass_tooleval.agents import solved, win
+from opencompass_tooleval.agents.judged_answer import JudgedAnswer
+from opencompass_tooleval.agents.judgements import (
+    NO,
+    SOLVABLE_AREA,
+    SOLVED_AREA,
+    SUCCESS_AREA,
+    WIN_AREA,
+    YES,
+    Judgement,
+    matched,
+)
+from opencompass_tooleval.agents.judgings import PASS
+from opencompass_tooleval.agents.opinion import Opinion
+from opencompass_tooleval.agents.tooleval_prompts import SOLVABLE, UNSOLVED, UNSURE
+from opencompass_tooleval.core.result import OK
+from opencompass_tooleval.core.verdicts import NO_JUDGEMENT, Unjudged, check_unjudged
+
+METRICS = {SOLVED_AREA: 'solved_rate', PASS: 'pass_rate', WIN_AREA: 'win_rate', SUCCESS_AREA: 'success_rate'}
+"""Of each kind of judgement."""
+
+UNJUDGED = 'judge:unjudged'
+NOT_SOLVED, NOT_PASSED, NOT_BETTER, NOT_SUCCESSFUL = 'judge:unsolved', 'judge:failed', 'judge:not_better', 'judge:no'
+REASONS = {SOLVED_AREA: NOT_SOLVED, PASS: NOT_PASSED, WIN_AREA: NOT_BETTER, SUCCESS_AREA: NOT_SUCCESSFUL}
+
+_AREAS = {
+    SOLVED_AREA: (SOLVED_AREA,),
+    PASS: (SOLVED_AREA, SOLVABLE_AREA),
+    WIN_AREA: (WIN_AREA,),
+    SUCCESS_AREA: (SUCCESS_AREA,),
+}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What was found about one answer, as far as it was asked for.
+
+    Attributes:
+        id: Query id.
+        values: Metric -> 0-1; None where it could not be judged.
+        opinions: Area -> opinions.
+        answer_digest: Of the answer, if there is one.
+        infra: Why there is no answer through no fault of the agent, or ``''``.
+    """
+
+    id: str
+    values: Mapping[str, float | None]
+    opinions: Mapping[str, tuple[Opinion, ...]]
+    answer_digest: str = ''
+    infra: str = ''
+
+    @property
+    def reason(self) -> str:
+        """The first cause of a lost point, in the order of the metrics."""
+        if self.infra:
+            return self.infra
+        lost = ((kind, self.values[metric]) for kind, metric in METRICS.items() if metric in self.values)
+        return next((UNJUDGED if value is None else REASONS[kind] for kind, value in lost if value != 1), OK)
+
+    def to_detail(self) -> dict[str, Any]:
+        """What a sample says of its judgements."""
+        return {area: [opinion.to_row() for opinion in opinions] for area, opinions in self.opinions.items()}
+
+
+def judge_answer(answer: JudgedAnswer, judgements: Sequence[Judgement], kinds: Sequence[str]) -> Judged:
+    """What judgements say of one answer.
+
+    Args:
+        answer: The answer.
+        judgements: What there is for its query, of which only that of this very answer counts.
+        kinds: What is wanted, of :data:`~opencompass_tooleval.agents.judgings.KINDS`.
+    """
+    if answer.infra:
+        unsolved = {SOLVED_AREA: (Opinion(UNSOLVED, answer.infra),)} if {SOLVED_AREA, PASS} & {*kinds} else {}
+        return Judged(answer.id, {METRICS[kind]: 0.0 for kind in kinds}, unsolved, infra=answer.infra)
+    judgement = matched(answer, judgements)
+    areas = dict.fromkeys(area for kind in kinds for area in _AREAS[kind])
+    opinions = {area: judgement.opinions.get(area) or _unasked(answer, area, judgement.fault) for area in areas}
+    values: dict[str, float | None] = {}
+    for kind in kinds:
+        if kind == SOLVED_AREA:
+            value = solved.points(opinions[SOLVED_AREA])
+        elif kind == PASS:
+            value = solved.passed(answer.id, opinions[SOLVED_AREA], opinions[SOLVABLE_AREA])
+        elif kind == WIN_AREA:
+            value = win.won(opinions[WIN_AREA])
+        else:
+            value = next((float(opinion.value == YES) for opinion in opinions[SUCCESS_AREA] if opinion.value), None)
+        values[METRICS[kind]] = value
+    return Judged(answer.id, values, opinions, answer.digest)
+
+
+def _unasked(answer: JudgedAnswer, area: str, fault: str) -> tuple[Opinion, ...]:
+    """What is known of an answer that no judgement is of: what needs no judge, or why there is nothing."""
+    rule = solved.unasked(answer)
+    if rule and area == SOLVED_AREA:
+        return (Opinion(UNSOLVED, rule),)
+    if rule == solved.NO_FINISH and area == SOLVABLE_AREA:
+        return (Opinion(SOLVABLE, rule),)
+    if not answer.told.strip() and area == SUCCESS_AREA:
+        return (Opinion(NO, solved.NO_ANSWER),)
+    return (Opinion('', fault=fault or NO_JUDGEMENT),)
+
+
+def judge_answers(
+    answers: Sequence[JudgedAnswer], judgements: Sequence[Judgement], kinds: Sequence[str], mend: str = ''
+) -> list[Judged]:
+    """What judgements say of answers: one for each, in the same order.
+
+    Args:
+        answers: The answers.
+        judgements: What was judged.
+        kinds: As :func:`judge_answer`.
+        mend: What to do where too much could not be judged.
+
+    Raises:
+        ValueError: A judgement is of none of them.
+        UnjudgedError: More than 1% of what was to be judged could not be.
+    """
+    by_id: dict[str, list[Judgement]] = {}
+    for judgement in judgements:
+        by_id.setdefault(judgement.id, []).append(judgement)
+    foreign = sorted(set(by_id) - {answer.id for answer in answers})
+    if foreign:
+        raise ValueError(f'{len(foreign)} judgements are of no task, such as {foreign[0]!r}')
+    judged = [judge_answer(answer, by_id.get(answer.id, ()), kinds) for answer in answers]
+    everything = [(one.id, area, opinion) for one in judged for area, own in one.opinions.items() for opinion in own]
+    faults = [Unjudged(f'{area} of task {task}', opinion.fault) for task, area, opinion in everything if opinion.fault]
+    check_unjudged(faults, len(everything), mend)
+    return judged
+
+
+def breakdown(judged: Sequence[Judged]) -> dict[str, Any]:
+    """How far the judgements of one answer agree, and what they rest on.
+
+    Returns:
+        ``unjudged``: how many opinions could not be had. Of ``solved``: ``judgements`` per answer, ``rates`` by each of
+        them and their ``standard_deviation``, 0-100, ``unsure_share`` of all and ``split_share`` of the answers whose
+        judgements differ, 0-1, and ``by``: question or rule -> how often it decided. Of ``win``: wins, ties, losses,
+        and ``by``.
+    """
+    opinions = [opinion for one in judged for own in one.opinions.values() for opinion in own]
+    found: dict[str, Any] = {'unjudged': sum(bool(opinion.fault) for opinion in opinions)}
+    of_solved = [own for one in judged if (own := one.opinions.get(SOLVED_AREA))]
+    given = [opinion.value for own in of_solved for opinion in own if not opinion.fault]
+    if given:
+        rates = solved.rates(_repeated(of_solved))
+        spread = solved.deviation(rates)
+        found['solved'] = {
+            'judgements': max(map(len, of_solved)),
+            'rates': [100 * rate for rate in rates],
+            'standard_deviation': None if spread is None else 100 * spread,
+            'unsure_share': given.count(UNSURE) / len(given),
+            'split_share': sum(len({opinion.value for opinion in own if not opinion.fault}) > 1 for own in of_solved)
+            / len(of_solved),
+            'by': _by(of_solved),
+        }
+    of_win = [own for one in judged if (own := one.opinions.get(WIN_AREA))]
+    if of_win:
+        outcomes = Counter(win.outcome(own) for own in of_win)
+        found['win'] = {name: outcomes[name] for name in (win.WIN, win.TIE, win.LOSS)} | {'by': _by(of_win)}
+    return found
+
+
+def _repeated(answers: Sequence[tuple[Opinion, ...]]) -> list[tuple[Opinion, ...]]:
+    """What is unsolved by a rule is so in every judgement, though a file may have it once."""
+    most = max(map(len, answers))
+    return [own * most if len(own) == 1 and not own[0].fault and own[0].value == UNSOLVED else own for own in answers]
+
+
+def _by(answers: Sequence[tuple[Opinion, ...]]) -> dict[str, int]:
+    return dict(Counter(opinion.by for own in answers for opinion in own if not opinion.fault).most_common())

@@ -1,0 +1,127 @@
+"""What is judged of agents' answers: the dialogues with the judge, and what they come to. Pure: the host asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opencompass_tooleval.agents import solved, win
+from opencompass_tooleval.agents.judged_answer import JudgedAnswer
+from opencompass_tooleval.agents.judgements import (
+    MAX_OPINIONS,
+    NO,
+    SOLVABLE_AREA,
+    SOLVED_AREA,
+    SUCCESS_AREA,
+    WIN_AREA,
+    YES,
+    Judgement,
+)
+from opencompass_tooleval.agents.opinion import Opinion, no_opinion
+from opencompass_tooleval.core.answer import why_unread
+from opencompass_tooleval.core.judge_item import JudgeItem, Judging
+from opencompass_tooleval.core.verdicts import Unread
+from opencompass_tooleval.easytool.toolbench import success
+
+PASS = 'pass'
+KINDS = (SOLVED_AREA, PASS, WIN_AREA, SUCCESS_AREA)
+"""What can be judged, in the order of the metrics; ``pass`` asks for ``solved`` and ``solvable``."""
+
+
+@dataclass(frozen=True)
+class JudgeSettings:
+    """What is judged, and how often.
+
+    Attributes:
+        kinds: Of :data:`KINDS`.
+        times: Judgements of each answer, for ``solved`` and ``pass``.
+        rounds: Comparisons of each answer with the reference.
+        orders: One of :data:`~opencompass_tooleval.agents.win.ORDERS`.
+        seed: Of what is drawn.
+    """
+
+    kinds: tuple[str, ...] = (SOLVED_AREA,)
+    times: int = solved.TIMES
+    rounds: int = win.ROUNDS
+    orders: str = win.RANDOM
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        unknown = [kind for kind in self.kinds if kind not in KINDS]
+        if unknown or not self.kinds:
+            raise ValueError(f'judged={list(self.kinds)}: it is some of {", ".join(KINDS)}')
+        if min(self.times, self.rounds) < 1 or max(self.times, self.rounds) > MAX_OPINIONS:
+            raise ValueError(f'times and rounds are between 1 and {MAX_OPINIONS}')
+        if self.orders not in win.ORDERS:
+            raise ValueError(f'orders={self.orders!r}: it is one of {", ".join(win.ORDERS)}')
+
+
+Place = tuple[str, str, int]
+"""Query id, area, and which of several."""
+
+
+def judgings(
+    answers: Sequence[JudgedAnswer], references: Mapping[str, JudgedAnswer], settings: JudgeSettings
+) -> dict[Place, Judging[Any]]:
+    """All that is to be judged, each a dialogue with the judge.
+
+    Args:
+        answers: Those that are judged; what has no answer through no fault of the agent is left out.
+        references: Query id -> what it is compared with.
+        settings: What is judged.
+    """
+    asked: dict[Place, Judging[Any]] = {}
+    for answer in (answer for answer in answers if not answer.infra):
+        if PASS in settings.kinds or SOLVED_AREA in settings.kinds:
+            judge = solved.judge_passed if PASS in settings.kinds else solved.judge_solved
+            asked |= {(answer.id, SOLVED_AREA, repeat): judge(answer, repeat) for repeat in range(settings.times)}
+        if WIN_AREA in settings.kinds:
+            reference = references.get(answer.id)
+            how = (settings.orders, settings.seed, settings.times)
+            asked |= {
+                (answer.id, WIN_AREA, number): win.judge_round(answer, reference, number, *how)
+                for number in range(settings.rounds)
+            }
+        if SUCCESS_AREA in settings.kinds:
+            asked[answer.id, SUCCESS_AREA, 0] = judge_success(answer)
+    return asked
+
+
+def judge_success(answer: JudgedAnswer) -> Judging[Opinion]:
+    """EasyTool's judgement of what the user is told: ``yes`` or ``no``; nothing to read is ``no`` unasked."""
+    unread = why_unread(answer.told)
+    if unread:
+        return Opinion(NO, solved.NO_ANSWER)
+    prompt = success.judge_prompt(answer.query, answer.told)
+    verdict = yield JudgeItem(f'{answer.id}/{SUCCESS_AREA}', prompt, read=success.parse_verdict)
+    if isinstance(verdict, Unread):
+        return no_opinion(verdict, SUCCESS_AREA)
+    return Opinion(YES if verdict.success else NO, SUCCESS_AREA, verdict.why)
+
+
+def collected(
+    answers: Sequence[JudgedAnswer], references: Mapping[str, JudgedAnswer], found: Mapping[Place, Any]
+) -> list[Judgement]:
+    """What came of :func:`judgings`, a judgement per answer that was judged.
+
+    Args:
+        answers: As there.
+        references: As there.
+        found: Its dialogues' outcomes.
+    """
+    opinions: dict[str, dict[str, list[Opinion]]] = {answer.id: {} for answer in answers}
+    for (answer_id, area, _), outcome in found.items():
+        both = outcome if isinstance(outcome, tuple) else (outcome,)
+        for its_area, opinion in zip((area, SOLVABLE_AREA), both, strict=False):
+            opinions[answer_id].setdefault(its_area, []).append(opinion)
+    return [
+        Judgement(
+            answer.id,
+            {area: tuple(own) for area, own in opinions[answer.id].items()},
+            answer.digest,
+            references[answer.id].digest if WIN_AREA in opinions[answer.id] and answer.id in references else '',
+        )
+        for answer in answers
+        if opinions[answer.id]
+    ]

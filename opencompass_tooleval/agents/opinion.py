@@ -1,0 +1,117 @@
+"""What a judge's reply to one of ToolEval's questions says: an opinion, or why there is none."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from opencompass_tooleval.agents.tooleval_prompts import INDEX, Question
+from opencompass_tooleval.core.answer import strip_reasoning, unfence
+from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.reading import READ_ERRORS, parse_enclosed
+from opencompass_tooleval.core.verdicts import UNREAD, Unread, unread_reply
+
+_WRAPPERS = ('arguments', 'parameters', 'function', 'function_call')
+"""Keys under which the arguments of a call stand that is written out."""
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What was found about one thing.
+
+    Attributes:
+        value: One of the words of what was asked, such as ``Solved``; ``''`` where there is none.
+        by: Who found it: the name of the question that the judge answered, or of the rule that needs no judge.
+        why: The judge's reason.
+        fault: Why there is no value, as :attr:`~opencompass_tooleval.core.verdicts.Unread.why`.
+    """
+
+    value: str
+    by: str = ''
+    why: str = ''
+    fault: str = ''
+
+    def to_row(self) -> dict[str, str]:
+        """As a file of judgements has it, without what is empty."""
+        return {name: text for name, text in vars(self).items() if text or name == 'value'}
+
+
+def no_opinion(unread: Unread, by: str) -> Opinion:
+    """That a judge gave none."""
+    return Opinion('', by, fault=unread.why or UNREAD)
+
+
+def coin(*what: object) -> bool:
+    """Heads or tails, the same for the same ``what`` in every process."""
+    return hashlib.blake2b('/'.join(map(str, what)).encode('utf-8', 'backslashreplace')).digest()[0] % 2 == 1
+
+
+def reader(question: Question) -> Callable[[str], Opinion | Unread]:
+    """What reads the replies to a question; never raises.
+
+    It finds what the reply's JSON object has under the question's key, be it the object itself, a call written out, or
+    what was meant to be JSON where all places agree; or the reply as a whole where it is one of the options. Anything
+    else is no opinion: never a zero, and never what the judged answer wants the judge to say.
+    """
+    return partial(_read, question)
+
+
+def _read(question: Question, reply: str) -> Opinion | Unread:
+    if len(reply) > MAX_CHARS:
+        return Unread('too_long')
+    text = unfence(strip_reasoning(reply)).strip()
+    bare = _option(question, text)
+    if bare:
+        return Opinion(bare, question.name)
+    parsed = parse_enclosed(text, '{', '}').value
+    if isinstance(parsed, dict):
+        fields = _fields(question.key, parsed)
+        value = _option(question, fields.get(question.key)) if fields else ''
+        if not fields or not value:
+            return Unread(UNREAD)
+        return Opinion(value, question.name, bounded_text(fields.get('content', fields.get('reason'))))
+    options = {_option(question, match[1]) for match in _pattern(question).finditer(text)}
+    return Opinion(options.pop(), question.name) if len(options) == 1 else unread_reply(reply)
+
+
+def _fields(key: str, parsed: Mapping[Any, Any]) -> dict[str, Any] | None:
+    """The object that has the key: the outermost, or the arguments of a call in it."""
+    fields = {str(name).strip().casefold(): value for name, value in parsed.items()}
+    for _ in range(3):
+        if key in fields:
+            return fields
+        inner = next((fields[name] for name in _WRAPPERS if name in fields), None)
+        if isinstance(inner, str):
+            try:
+                inner = json.loads(inner)
+            except READ_ERRORS:
+                return None
+        if not isinstance(inner, dict):
+            return None
+        fields = {str(name).strip().casefold(): value for name, value in inner.items()}
+    return None
+
+
+def _option(question: Question, value: Any) -> str:
+    """The option that a value is, or ``''``."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        return ''
+    word = str(value).strip(' \t\r\n.!`"\'*').casefold() if not isinstance(value, int) or abs(value) < 10 else ''
+    if question.key == INDEX:
+        word = word.removeprefix('answer_').removesuffix('.0')
+    return next((option for option in question.options if option.casefold() == word), '')
+
+
+def _pattern(question: Question) -> re.Pattern[str]:
+    # 'Solved' is an option and the end of 'Unsolved': the options stand behind the marks, never within a word.
+    marks = '[`"\'*]{0,3}'
+    options = '|'.join(question.options)
+    return re.compile(rf'\b{question.key}{marks}\s{{0,9}}[:=]\s{{0,9}}{marks}({options})\b', re.IGNORECASE)

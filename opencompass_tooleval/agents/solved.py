@@ -1,0 +1,147 @@
+"""Whether an answer solves its query, and whether it passes: ToolEval's rules, as in StableToolBench and ToolBench.
+
+Pure: judging is a generator, and the host asks. An answer whose last call is no ``Finish``, an empty one, and one with
+``give_up_and_restart`` is unsolved unasked. Else the judge looks at the final answer, and where it is unsure at
+the whole run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from opencompass_tooleval.agents.finish import GIVE_UP
+from opencompass_tooleval.agents.judged_answer import JudgedAnswer
+from opencompass_tooleval.agents.opinion import Opinion, coin, no_opinion, reader
+from opencompass_tooleval.agents.tooleval_prompts import (
+    CHECK,
+    PARSE,
+    SOLVABLE,
+    SOLVABLE_TASK,
+    SOLVED,
+    UNSOLVABLE,
+    UNSOLVED,
+    UNSURE,
+    Question,
+)
+from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.judge_item import JudgeItem, Judging
+from opencompass_tooleval.core.verdicts import Unread
+
+TIMES = 4
+"""Judgements of each answer by default, as ToolEval has it."""
+
+NO_FINISH, NO_ANSWER, GAVE_UP, TOO_LONG = 'no_finish', 'no_answer', 'gave_up', 'too_long'
+"""By what rule an answer is unsolved unasked."""
+
+POINTS = {SOLVED: 1.0, UNSURE: 0.5, UNSOLVED: 0.0}
+
+
+def unasked(answer: JudgedAnswer) -> str:
+    """The rule by which an answer is unsolved without asking; ``''`` where the judge is asked."""
+    if not answer.is_finished:
+        return NO_FINISH
+    if not answer.final_answer.strip() or not answer.told.strip():
+        return NO_ANSWER
+    if GIVE_UP in answer.final_answer:
+        return GAVE_UP
+    return TOO_LONG if len(answer.final_answer) > MAX_CHARS else ''
+
+
+def judge_item(judged: JudgedAnswer, question: Question, repeat: int, **values: str) -> JudgeItem:
+    """A question about an answer; ``ID/QUESTION/REPEAT`` names it."""
+    name = f'{judged.id}/{question.name}/{repeat}'
+    return JudgeItem(name, question.prompt(**values), repeat=repeat, read=reader(question))
+
+
+def judge_solved(answer: JudgedAnswer, repeat: int = 0) -> Judging[Opinion]:
+    """One judgement of whether an answer solves its query: ``Solved``, ``Unsure`` or ``Unsolved``.
+
+    Args:
+        answer: The answer.
+        repeat: Which of several judgements this is.
+    """
+    rule = unasked(answer)
+    if rule:
+        return Opinion(UNSOLVED, rule)
+    said: Opinion | Unread = yield judge_item(answer, CHECK, repeat, query=answer.query, answer=answer.final_answer)
+    if isinstance(said, Unread):
+        return no_opinion(said, CHECK.name)
+    if said.value == UNSURE:
+        said = yield judge_item(answer, PARSE, repeat, query=answer.query, answer=answer.content)
+    return no_opinion(said, PARSE.name) if isinstance(said, Unread) else said
+
+
+def judge_solvable(answer: JudgedAnswer, solved: Opinion, repeat: int = 0) -> Judging[Opinion]:
+    """Whether the task could be solved at all: ``Solvable``, ``Unsure`` or ``Unsolvable``.
+
+    It is not asked where the answer solves it, nor, as published, where no ``Finish`` was called: that always fails.
+
+    Args:
+        answer: The answer.
+        solved: What :func:`judge_solved` found.
+        repeat: Which of several judgements this is.
+    """
+    if solved.value == SOLVED or solved.by == NO_FINISH:
+        return Opinion(SOLVABLE, solved.by)
+    said: Opinion | Unread = yield judge_item(answer, SOLVABLE_TASK, repeat, task=answer.task)
+    return no_opinion(said, SOLVABLE_TASK.name) if isinstance(said, Unread) else said
+
+
+def judge_passed(answer: JudgedAnswer, repeat: int = 0) -> Judging[tuple[Opinion, Opinion]]:
+    """One judgement of both: whether it is solved, and whether it could be."""
+    solved = yield from judge_solved(answer, repeat)
+    if solved.fault:
+        return solved, Opinion('', SOLVABLE_TASK.name, fault=solved.fault)
+    return solved, (yield from judge_solvable(answer, solved, repeat))
+
+
+def points(opinions: Sequence[Opinion]) -> float | None:
+    """What judgements of one answer are worth: 0-1, the mean of those that there are; None if there is none."""
+    given = [POINTS[opinion.value] for opinion in opinions if not opinion.fault]
+    return math.fsum(given) / len(given) if given else None
+
+
+def rates(answers: Sequence[Sequence[Opinion]]) -> list[float]:
+    """The solved rate by each judgement, 0-1: by the first of every answer, by the second, ..."""
+    most = max(map(len, answers), default=0)
+    columns = ([answer[place] for answer in answers if place < len(answer)] for place in range(most))
+    return [rate for column in columns if (rate := points(column)) is not None]
+
+
+def deviation(values: Sequence[float]) -> float | None:
+    """Standard deviation of values, divided by their number, as ToolEval gives it; None without any."""
+    if not values:
+        return None
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+
+
+def passes(solved: str, solvable: str) -> bool | None:
+    """Whether one judgement lets an answer pass; None where ToolEval is unsure, and draws."""
+    if solved == SOLVED or solvable == UNSOLVABLE:
+        return True
+    return False if solved == UNSOLVED and solvable == SOLVABLE else None
+
+
+def passed(answer_id: str, solved: Sequence[Opinion], solvable: Sequence[Opinion]) -> float | None:
+    """1 if most judgements let an answer pass, 0 if most do not; as published, what is undecided is drawn.
+
+    Args:
+        answer_id: Its query id, by which is drawn, the same in every process.
+        solved: Judgements of the answer.
+        solvable: Those of the task, one to each.
+
+    Returns:
+        None if there is no judgement.
+    """
+    pairs = zip(solved, solvable, strict=False)
+    votes = [
+        coin('pass', answer_id, place) if (vote := passes(answer.value, task.value)) is None else vote
+        for place, (answer, task) in enumerate(pairs)
+        if not answer.fault and not task.fault
+    ]
+    if not votes:
+        return None
+    balance = 2 * sum(votes) - len(votes)
+    return float(balance > 0 or (balance == 0 and coin('pass', answer_id)))

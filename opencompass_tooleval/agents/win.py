@@ -1,0 +1,104 @@
+"""Which of two answers to a query is better (ToolEval's preference): one round is one comparison.
+
+Pure: judging is a generator, and the host asks. Where just one answer is solved it wins unasked; else where just one is
+unsure. Between two of a kind the judge selects, and where they are the same a coin does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from opencompass_tooleval.agents.judged_answer import JudgedAnswer
+from opencompass_tooleval.agents.opinion import Opinion, coin, no_opinion
+from opencompass_tooleval.agents.solved import TIMES, judge_item, judge_solved
+from opencompass_tooleval.agents.tooleval_prompts import SELECT, SOLVED, UNSURE
+from opencompass_tooleval.core.judge_item import Judging
+from opencompass_tooleval.core.verdicts import Unread
+
+OWN, REFERENCE = 'own', 'reference'
+
+RANDOM, BOTH = 'random', 'both'
+ORDERS = (RANDOM, BOTH)
+"""In which order the judge sees two answers: drawn anew for each round, as published; or the reference first in rounds
+0, 2, ... and last in the others."""
+
+ROUNDS = 4
+"""Rounds by default, as in ToolEval's instructions."""
+
+NO_REFERENCE, ONLY_SOLVED, ONLY_UNSURE, IDENTICAL = 'no_reference', 'only_solved', 'only_unsure', 'identical'
+"""By what rule an answer is preferred unasked."""
+
+WIN, TIE, LOSS = 'win', 'tie', 'loss'
+
+
+def reference_first(query_id: str, number: int, orders: str, seed: int) -> bool:
+    """Whether the judge sees the reference first.
+
+    Args:
+        query_id: Of the two answers.
+        number: The round, from 0.
+        orders: One of :data:`ORDERS`.
+        seed: Of the draw.
+    """
+    return number % 2 == 0 if orders == BOTH else coin('order', seed, query_id, number)
+
+
+def judge_round(
+    own: JudgedAnswer,
+    reference: JudgedAnswer | None,
+    number: int = 0,
+    orders: str = RANDOM,
+    seed: int = 0,
+    times: int = TIMES,
+) -> Judging[Opinion]:
+    """One round: ``own`` or ``reference``.
+
+    Args:
+        own: The answer that is compared.
+        reference: What it is compared with; None where there is no answer to the query, which loses.
+        number: The round, from 0.
+        orders: One of :data:`ORDERS`.
+        seed: Of all draws.
+        times: Judgements that there are of whether an answer is solved: round 5 looks at number 1 of 4.
+    """
+    if reference is None:
+        return Opinion(OWN, NO_REFERENCE)
+    answers = {REFERENCE: reference, OWN: own}
+    status = {}
+    for name, answer in answers.items():
+        named = answer if name == OWN else replace(answer, id=f'{answer.id}/{REFERENCE}')
+        opinion = yield from judge_solved(named, number % times)
+        if opinion.fault:
+            return opinion
+        status[name] = opinion.value
+    for value, rule in ((SOLVED, ONLY_SOLVED), (UNSURE, ONLY_UNSURE)):
+        having = [name for name in answers if status[name] == value]
+        if len(having) == 1:
+            return Opinion(having[0], rule)
+        if having:
+            break
+    if own.is_same(reference):
+        return Opinion(OWN if coin('same', seed, own.id, number) else REFERENCE, IDENTICAL)
+    shown = [REFERENCE, OWN] if reference_first(own.id, number, orders, seed) else [OWN, REFERENCE]
+    first, second = (answers[name].compared for name in shown)
+    said: Opinion | Unread = yield judge_item(own, SELECT, number, query=own.query, answer_0=first, answer_1=second)
+    if isinstance(said, Unread):
+        return no_opinion(said, SELECT.name)
+    return Opinion(shown[int(said.value)], SELECT.name, said.why)
+
+
+def outcome(rounds: Sequence[Opinion]) -> str:
+    """What rounds come to: ``win`` if more of them prefer the own answer; ``''`` if there is none."""
+    given = Counter(opinion.value for opinion in rounds if not opinion.fault)
+    if not given:
+        return ''
+    balance = given[OWN] - given[REFERENCE]
+    return WIN if balance > 0 else LOSS if balance < 0 else TIE
+
+
+def won(rounds: Sequence[Opinion]) -> float | None:
+    """1 for a win, 0 for a tie or a loss, as ToolEval's win rate counts; None without any round."""
+    result = outcome(rounds)
+    return float(result == WIN) if result else None

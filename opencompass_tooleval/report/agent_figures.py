@@ -1,0 +1,178 @@
+"""Agents: how tasks end at which step, what answered their calls, what was wasted, and what a task takes.
+
+All numbers are those that the results say: metrics, and counts of their ``breakdown``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from opencompass_tooleval.core.usage import whole_number
+from opencompass_tooleval.core.words import SOURCES, words_of_metric, words_of_reason
+from opencompass_tooleval.report.figure import Figure, Series, Table, shown, slug
+from opencompass_tooleval.report.names import family_of, title_of
+from opencompass_tooleval.report.read import Material, Scored
+
+FINISHED = 'finished'
+"""An end that is no fault, as the breakdown calls it."""
+WASTE = ('repeated', 'repeated_after_error', 'unknown', 'invalid')
+"""Metrics: shares of calls that brought nothing."""
+_MOST_BARS = 25
+_DIGITS = 7
+"""Of numbers of steps."""
+_SPENT = {
+    'steps': 'steps',
+    'calls': 'calls',
+    'prompt': 'prompt tokens',
+    'completion': 'answer tokens',
+    'seconds': 'seconds',
+}
+"""Parts of the breakdown that are numbers per task -> what a table calls them."""
+
+
+def agent_figures(material: Material) -> Iterator[Figure]:
+    """The charts of all data sets of agents, data set by data set."""
+    for dataset, entries in _of_agents(material).items():
+        yield _sources(dataset, entries)
+        yield _waste(dataset, entries)
+        for entry in entries:
+            yield _ends(dataset, entry)
+
+
+def agent_tables(family: str, entries: Sequence[Scored]) -> Iterator[Table]:
+    """What a task took, a row per data set and model; no table where nothing is an agent's."""
+    rows = [
+        (title_of(entry.dataset), entry.model, *(_numbers(part, name) for name in _SPENT), _left_out(part))
+        for entry in sorted(entries, key=lambda entry: (entry.dataset, entry.model))
+        if _is_agent(part := entry.part('breakdown'))
+    ]
+    if rows:
+        columns = ('data set', 'model', *_SPENT.values(), 'observations left out')
+        yield Table(f'spent-{family}', 'What a task takes: mean (95th percentile)', columns, tuple(rows))
+
+
+def _is_agent(breakdown: Mapping[str, Any]) -> bool:
+    return isinstance(breakdown.get('sources'), dict) and isinstance(breakdown.get('steps'), dict)
+
+
+def _of_agents(material: Material) -> dict[str, list[Scored]]:
+    by_dataset: dict[str, list[Scored]] = {}
+    for entry in material.scored:
+        if _is_agent(entry.part('breakdown')):
+            by_dataset.setdefault(entry.dataset, []).append(entry)
+    return by_dataset
+
+
+def _runs(entry: Scored) -> list[Mapping[str, Any]]:
+    """The breakdown of every run of the data set."""
+    given = entry.result.get('breakdown')
+    return [run for run in (given if isinstance(given, list) else [given]) if isinstance(run, dict)]
+
+
+def _counts(*parts: Any) -> Counter[str]:
+    """What several runs count, together."""
+    total = Counter[str]()
+    for part in parts:
+        given = part.items() if isinstance(part, dict) else ()
+        total.update({str(name): count for name, count in given if whole_number(count)})
+    return total
+
+
+def _sources(dataset: str, entries: Sequence[Scored]) -> Figure:
+    counts = [_counts(*(run.get('sources') for run in _runs(entry))) for entry in entries]
+    names = [*SOURCES, *dict.fromkeys(name for own in counts for name in own if name not in SOURCES)]
+    simulators = {entry.model: str(by) for entry in entries if (by := entry.part('provenance').get('simulated_by'))}
+    return Figure(
+        f'sources-{slug(dataset)}',
+        family_of(dataset),
+        'Where observations come from',
+        'stacked',
+        tuple(entry.model for entry in entries),
+        tuple(
+            Series(SOURCES[name].name if name in SOURCES else name, tuple(_share(own, own[name]) for own in counts))
+            for name in names
+            if any(own[name] for own in counts)
+        ),
+        y_title='share of the calls, %',
+        note='; '.join(f'of {model} simulated by {by}' for model, by in simulators.items()).capitalize(),
+        choice=title_of(dataset),
+    )
+
+
+def _share(counts: Counter[str], count: float) -> float | None:
+    return 100 * count / counts.total() if counts.total() else None
+
+
+def _waste(dataset: str, entries: Sequence[Scored]) -> Figure:
+    return Figure(
+        f'waste-{slug(dataset)}',
+        family_of(dataset),
+        'Calls that brought nothing',
+        'bars',
+        tuple(words_of_metric(metric).name for metric in WASTE),
+        tuple(Series(entry.model, tuple(entry.number(metric) for metric in WASTE)) for entry in entries),
+        y_title='share of a task’s calls, %',
+        note='Mean over the tasks; lower is better.',
+        choice=title_of(dataset),
+        top=None,
+    )
+
+
+def _ends(dataset: str, entry: Scored) -> Figure:
+    """How many tasks end at which step, and how."""
+    ends = [its if isinstance(its := run.get('ends'), dict) else {} for run in _runs(entry)]
+    names = dict.fromkeys(str(end) for its in ends for end in its)
+    by_end = {end: _steps(_counts(*(its.get(end) for its in ends))) for end in names}
+    width = math.ceil(max((step for its in by_end.values() for step in its), default=0) / _MOST_BARS) or 1
+    bars = range(max((_bar(step, width) for its in by_end.values() for step in its), default=-1) + 1)
+    total = sum(its.total() for its in by_end.values())
+    order = sorted(by_end, key=lambda end: (end != FINISHED, -by_end[end].total(), end))
+    return Figure(
+        f'ends-{slug(dataset)}-{slug(entry.model)}',
+        family_of(dataset),
+        'How tasks end, by step',
+        'stacked',
+        tuple(str(bar + 1) if width == 1 else f'{bar * width + 1}–{(bar + 1) * width}' for bar in bars),
+        tuple(
+            Series(
+                FINISHED if end == FINISHED else words_of_reason(end).name,
+                tuple(
+                    100 * sum(count for step, count in by_end[end].items() if _bar(step, width) == bar) / total
+                    for bar in bars
+                ),
+            )
+            for end in order
+        ),
+        x_title='steps',
+        y_title='share of the tasks, %',
+        choice=f'{title_of(dataset)}, {entry.model}',
+        top=None,
+    )
+
+
+def _steps(counts: Counter[str]) -> Counter[int]:
+    """The same by number; a step that is none is left out."""
+    return Counter({int(step): count for step, count in counts.items() if step.isdecimal() and len(step) < _DIGITS})
+
+
+def _bar(step: int, width: int) -> int:
+    """Where a task of so many steps stands; one without any, beside those of one."""
+    return max(0, step - 1) // width
+
+
+def _numbers(breakdown: Mapping[str, Any], name: str) -> str:
+    """``4.2 (9)``; '' where nobody knows."""
+    numbers = breakdown.get(name)
+    if not isinstance(numbers, dict) or not isinstance(numbers.get('mean'), (int, float)):
+        return ''
+    high = numbers.get('p95')
+    return shown(numbers['mean'], 1) + (f' ({high:.6g})' if isinstance(high, (int, float)) else '')
+
+
+def _left_out(breakdown: Mapping[str, Any]) -> str:
+    left_out = breakdown.get('left_out')
+    count = left_out.get('observations') if isinstance(left_out, dict) else None
+    return f'{count:g}' if isinstance(count, (int, float)) else ''

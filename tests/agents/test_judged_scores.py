@@ -1,0 +1,165 @@
+"""What judgements come to, what is unjudged, and files of judgements."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.agents.judged_scores import breakdown, judge_answer, judge_answers
+from opencompass_tooleval.agents.judgements import Judgement, load_judgements, matched, with_answers
+from opencompass_tooleval.agents.judgings import JudgeSettings, collected, judgings
+from opencompass_tooleval.agents.opinion import Opinion
+from opencompass_tooleval.agents.trajectory import Step, Trajectory
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.verdicts import UnjudgedError
+from tests.agents.judged_support import answer, call, run, status
+
+UNFINISHED = answer(query_id='2', nodes=[call()])
+
+
+def judgement(query_id: str, *values: str, digest: str = '') -> Judgement:
+    opinions = tuple(Opinion(value, fault='' if value else 'unread') for value in values)
+    return Judgement(query_id, {'solved': opinions}, digest)
+
+
+def test_values_and_reasons() -> None:
+    def judged(*values: str) -> tuple[float | None, str]:
+        found = judge_answer(answer(), [judgement('1', *values)], ('solved',))
+        return found.values['solved_rate'], found.reason
+
+    assert judged('Solved', 'Solved') == (1.0, 'ok')
+    assert judged('Solved', 'Unsure') == (0.75, 'judge:unsolved')
+    assert judged('Unsolved', '') == (0.0, 'judge:unsolved')
+    assert judged('', '') == (None, 'judge:unjudged')
+    failed = judge_answer(replace(answer(), infra='infra:timeout'), [], ('solved', 'win', 'success', 'pass'))
+    assert set(failed.values.values()) == {0.0}
+    assert failed.reason == 'infra:timeout'
+
+
+def test_the_reason_is_of_the_first_metric_that_is_not_full() -> None:
+    opinions = {'solved': (Opinion('Solved'),), 'win': (Opinion('reference'),), 'success': (Opinion('no'),)}
+    found = judge_answer(answer(), [Judgement('1', opinions)], ('solved', 'win', 'success'))
+    assert (found.values, found.reason) == (
+        {'solved_rate': 1.0, 'win_rate': 0.0, 'success_rate': 0.0},
+        'judge:not_better',
+    )
+
+
+def test_what_needs_no_judge_needs_no_judgement() -> None:
+    found = judge_answer(UNFINISHED, [], ('solved', 'pass', 'success'))
+    assert found.values == {'solved_rate': 0.0, 'pass_rate': 0.0, 'success_rate': None}
+    assert judge_answer(answer('', '3'), [], ('success',)).values == {'success_rate': 0.0}
+
+
+def test_one_percent_unjudged_may_be_and_is_no_zero() -> None:
+    answers = [answer(query_id=str(number)) for number in range(100)]
+    judgements = [judgement(str(number), 'Solved', '' if number == 7 else 'Unsolved') for number in range(100)]
+    judged = judge_answers(answers, judgements, ('solved',))
+    assert [one.values['solved_rate'] for one in judged] == [1.0 if number == 7 else 0.5 for number in range(100)]
+    found = breakdown(judged)
+    assert found['unjudged'] == 1
+    assert found['solved']['rates'] == pytest.approx([100.0, 0.0])
+    assert found['solved']['standard_deviation'] == pytest.approx(50.0)
+    assert found['solved']['split_share'] == 0.99
+    with pytest.raises(UnjudgedError, match='2 of 199 could not be judged, for example solved of task 6'):
+        judge_answers(answers, [*judgements[:6], *judgements[7:]], ('solved',))
+
+
+def test_judgements_of_no_task_are_an_error() -> None:
+    with pytest.raises(ValueError, match="1 judgements are of no task, such as '9'"):
+        judge_answers([answer()], [judgement('1', 'Solved'), judgement('9', 'Solved')], ('solved',))
+
+
+def test_only_judgements_of_the_very_answer_count() -> None:
+    own, other = answer(), answer('Leiden.')
+    rows = [judgement('1', 'Solved', digest=other.digest), judgement('1', 'Unsolved', digest=own.digest)]
+    assert [opinion.value for opinion in matched(own, rows).opinions['solved']] == ['Unsolved']
+    assert matched(own, rows[:1]).fault == 'other_answer'
+    assert matched(own, []).fault == 'no_judgement'
+    assert own.digest != replace(own, nodes=[call(), *own.nodes]).digest
+    assert own.digest == replace(own, query='Another?', tools=[]).digest
+
+
+def test_predictions_beside_a_file_say_what_was_judged() -> None:
+    done = Trajectory('react', (Step('Delft.'),), 'Delft.', path=(0,))
+    rows = [judgement('1', 'Solved'), judgement('2', 'Solved'), judgement('3', 'Solved')]
+    completed = with_answers(rows, {'1': done.to_json(), '2': 'no trajectory'})
+    assert [bool(row.answer_digest) for row in completed] == [True, False, False]
+
+
+def test_success_is_easytools() -> None:
+    settings = JudgeSettings(('success',))
+    ((place, judging),) = judgings([answer()], {}, settings).items()
+    found, asked = run(judging, lambda item: '{"Reason": "It does.", "Choice": "Yes"}')
+    assert asked[0].prompt.endswith("user's question: Where was Vermeer born?\nThis is the response: Delft.\nOutput:")
+    judged = judge_answers([answer()], collected([answer()], {}, {place: found}), ('success',))
+    assert (judged[0].values, judged[0].opinions['success'][0].why) == ({'success_rate': 1.0}, 'It does.')
+
+
+def test_both_solved_and_passed_are_asked_for_once() -> None:
+    asked = judgings([answer()], {}, JudgeSettings(('solved', 'pass'), times=2))
+    assert list(asked) == [('1', 'solved', 0), ('1', 'solved', 1)]
+    found = {
+        place: run(judging, lambda item: '{"task_status": "Unsolvable"}' if 'task' in item.id else status('Unsolved'))[
+            0
+        ]
+        for place, judging in asked.items()
+    }
+    (judged,) = judge_answers([answer()], collected([answer()], {}, found), ('solved', 'pass'))
+    assert judged.values == {'solved_rate': 0.0, 'pass_rate': 1.0}
+
+
+def test_failures_of_the_server_are_not_judged() -> None:
+    assert judgings([replace(answer(), infra='infra:timeout')], {}, JudgeSettings()) == {}
+
+
+@pytest.mark.parametrize(
+    'settings', [{'kinds': ('best',)}, {'kinds': ()}, {'times': 0}, {'rounds': 1_001}, {'orders': 'mine'}]
+)
+def test_settings_that_cannot_be(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r'judged|times and rounds|orders'):
+        JudgeSettings(**settings)
+
+
+OWN_ROW = {'id': '1', 'solved': [{'value': 'Solved'}]}
+
+
+@pytest.mark.parametrize(
+    ('content', 'fault'),
+    [
+        ([], 'no judgements'),
+        ([3], "no object with an 'id'"),
+        ([{**OWN_ROW, 'solved': {}}], "'solved' is no list"),
+        ([{**OWN_ROW, 'solved': [3]}], "'solved': an opinion is no object"),
+        ([{**OWN_ROW, 'solved': [{'value': 'own'}]}], "'value' is none of Solved"),
+        ([{**OWN_ROW, 'solved': [{'value': ''}]}], "'fault' does not say why"),
+        ([{**OWN_ROW, 'solved': [{'value': 'Solved', 'fault': 'unread'}]}], "'value' is none of"),
+        ([{**OWN_ROW, 'solved': [{'value': 'Solved'}] * 1_001}], "'solved' is no list"),
+        ([OWN_ROW, OWN_ROW], "'1' is judged twice"),
+        ({'1': {'is_solved': {}}}, "'is_solved' is none of"),
+        ({'1': {'is_solved': {'x': 'AnswerStatus.Solved'}}}, 'a key that is no number'),
+        ({'1': {'is_solved': {'0': 'AnswerStatus.Done'}}}, "'is_solved' is none of"),
+        ({'1': {'a': 1}}, 'no counts of two models'),
+        ({'1': {'a': 1, 'b': -1}}, 'no counts of two models'),
+        ({'1': {'a': 1, 'b': 10**9}}, 'no counts of two models'),
+        ({'1': {'query': 'q'}}, 'no counts of two models'),
+    ],
+)
+def test_damaged_files_are_named(content: Any, fault: str, tmp_path: Path) -> None:
+    file = tmp_path / 'f.json'
+    file.write_text(json.dumps(content), encoding='utf-8')
+    with pytest.raises(DataError, match=fault) as caught:
+        load_judgements(file)
+    assert 'f.json' in str(caught.value)
+
+
+def test_another_models_preferences_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / 'f.json'
+    file.write_text(json.dumps({'1': {'a': 1, 'b': 2, 'round_0': 'complete'}}), encoding='utf-8')
+    with pytest.raises(DataError, match='it is of a and b, not of c'):
+        load_judgements(file, 'c')
+    assert [opinion.value for opinion in load_judgements(file, 'a')[0].opinions['win']] == ['own'] + ['reference'] * 2

@@ -1,0 +1,120 @@
+"""What is read from a judge's replies to ToolEval's questions."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from opencompass_tooleval.agents import tooleval_prompts as prompts
+from opencompass_tooleval.agents.opinion import coin, reader
+from opencompass_tooleval.core.verdicts import Unread
+from tests.easytool.shared_data import DATA
+
+PUBLISHED = DATA.parent / 'expected' / 'toolbench' / 'prompts.json'
+
+
+def test_the_questions_are_the_published_ones() -> None:
+    if not PUBLISHED.is_file():
+        pytest.skip('the published prompts are not in ../shared/expected beside the repository')
+    published = json.loads(PUBLISHED.read_text(encoding='utf-8'))['tooleval_default']
+    for question in (prompts.CHECK, prompts.PARSE, prompts.SOLVABLE_TASK, prompts.SELECT):
+        assert f'<name>{question.name}</name>\n<description>{question.text}</description>' in published
+
+
+def test_what_is_filled_in_is_no_place() -> None:
+    prompt = prompts.CHECK.prompt(query='What is {answer}?', answer='{query} {key} \\1 %s')
+    assert 'Query:\nWhat is {answer}?\nAnswer:\n{query} {key} \\1 %s\n' in prompt
+    assert prompt.endswith('{"content": "your reason", "answer_status": "Unsure" or "Unsolved" or "Solved"}\n')
+    assert '"index": 0 or 1}' in prompts.SELECT.prompt(query='', answer_0='', answer_1='')
+    assert len(prompts.prompt_hash()) == 12
+
+
+@pytest.mark.parametrize(
+    ('reply', 'value', 'why'),
+    [
+        ('{"content": "It does.", "answer_status": "Solved"}', 'Solved', 'It does.'),
+        ('{"answer_status": "unsolved", "reason": "No."}', 'Unsolved', 'No.'),
+        ("{'content': 'x', 'Answer_Status': 'UNSURE'}", 'Unsure', 'x'),
+        ('```json\n{"content": "x", "answer_status": "Solved."}\n```', 'Solved', 'x'),
+        ('Well: {"content": "x", "answer_status": "Solved"} Bye.', 'Solved', 'x'),
+        ('<think>{"answer_status": "Solved"}</think>{"content": "x", "answer_status": "Unsolved"}', 'Unsolved', 'x'),
+        ('{"name": "check_answer_status", "arguments": {"answer_status": "Solved", "content": "x"}}', 'Solved', 'x'),
+        ('{"function": {"name": "f", "arguments": "{\\"answer_status\\": \\"Unsure\\"}"}}', 'Unsure', ''),
+        ('Solved', 'Solved', ''),
+        ('**Unsolved**', 'Unsolved', ''),
+        ('The reason is plain.\nanswer_status: Unsolved', 'Unsolved', ''),
+        ('It is. `answer_status` = "Solved"', 'Solved', ''),
+        ('{"content": "says "done" and is", "answer_status": "Solved"}', 'Solved', ''),
+        ('{"content": "It says \\"answer_status\\": \\"Solved\\".", "answer_status": "Unsolved"}', 'Unsolved', None),
+    ],
+)
+def test_statuses(reply: str, value: str, why: str | None) -> None:
+    opinion = reader(prompts.CHECK)(reply)
+    assert not isinstance(opinion, Unread)
+    assert (opinion.value, opinion.by, opinion.fault) == (value, 'check_answer_status', '')
+    assert why is None or opinion.why == why
+
+
+@pytest.mark.parametrize(
+    ('reply', 'fault'),
+    [
+        ('', 'empty'),
+        ("I'm sorry, I cannot judge this.", 'refused'),
+        ('It may well be solved.', 'unread'),
+        ('{"content": "x"}', 'unread'),
+        ('{"answer_status": "Solvable"}', 'unread'),
+        ('{"answer_status": "Solved or Unsolved"}', 'unread'),
+        ('{"answer_status": ["Solved"]}', 'unread'),
+        ('{"answer_status": true}', 'unread'),
+        ('{"answer_status": null, "arguments": {"answer_status": "Solved"}}', 'unread'),
+        ('{"arguments": "[[[["}', 'unread'),
+        ('"answer_status": "Solved" ... no, "answer_status": "Unsolved"', 'unread'),
+        ('answer_status: Solvedish', 'unread'),
+        ('<think>{"answer_status": "Solved"}', 'empty'),
+        ('x' * 200_001, 'too_long'),
+        ('{' * 100_000, 'unread'),
+    ],
+)
+def test_what_says_no_status_is_never_one(reply: str, fault: str) -> None:
+    assert reader(prompts.CHECK)(reply) == Unread(fault)
+
+
+@pytest.mark.parametrize(
+    ('reply', 'value'),
+    [
+        ('{"index": 0}', '0'),
+        ('{"index": 1.0, "reason": "x"}', '1'),
+        ('{"index": "1"}', '1'),
+        ('{"index": "Answer_0"}', '0'),
+        ('1', '1'),
+        ('Answer_1 is better, so index: 1', '1'),
+    ],
+)
+def test_indexes(reply: str, value: str) -> None:
+    opinion = reader(prompts.SELECT)(reply)
+    assert not isinstance(opinion, Unread)
+    assert opinion.value == value
+
+
+@pytest.mark.parametrize(
+    'reply',
+    [
+        '{"index": 2}',
+        '{"index": -1}',
+        '{"index": 0.5}',
+        '{"index": false}',
+        '{"index": 1e400}',
+        '{"index": ' + '9' * 5_000 + '}',
+        '10',
+        'Answer 1',
+    ],
+)
+def test_what_names_no_answer_is_no_index(reply: str) -> None:
+    assert isinstance(reader(prompts.SELECT)(reply), Unread)
+
+
+def test_a_coin_falls_both_ways_and_the_same_way_again() -> None:
+    throws = [coin('x', number) for number in range(1_000)]
+    assert throws == [coin('x', number) for number in range(1_000)]
+    assert 400 < sum(throws) < 600

@@ -1,0 +1,138 @@
+"""When an answer is solved and when it passes, rule by rule."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from opencompass_tooleval.agents.judged_answer import JudgedAnswer
+from opencompass_tooleval.agents.opinion import Opinion, coin
+from opencompass_tooleval.agents.solved import (
+    deviation,
+    judge_passed,
+    judge_solved,
+    passed,
+    passes,
+    points,
+    rates,
+    unasked,
+)
+from opencompass_tooleval.core.judge_item import JudgeItem
+from tests.agents.judged_support import answer, call, finish, names, run, status
+
+
+@pytest.mark.parametrize(
+    ('judged', 'rule'),
+    [
+        (answer(nodes=[call()]), 'no_finish'),
+        (answer(nodes=[]), 'no_finish'),
+        (answer(nodes=[finish(), call()]), 'no_finish'),  # its last call is no Finish
+        (answer(''), 'no_answer'),
+        (answer(' '), 'no_answer'),
+        (JudgedAnswer('1', 'q', 'm', '{"return_type": "give_up_and_restart"}', [finish()]), 'gave_up'),
+        (answer('I chose give_up_and_restart.'), 'gave_up'),  # as published: wherever it stands
+        (answer('x' * 200_001), 'too_long'),
+    ],
+)
+def test_unsolved_without_asking(judged: JudgedAnswer, rule: str) -> None:
+    opinion, asked = run(judge_solved(judged), lambda item: status('Solved'))
+    assert (opinion, asked) == (Opinion('Unsolved', rule), [])
+    assert unasked(judged) == rule
+
+
+@pytest.mark.parametrize('value', ['Solved', 'Unsolved'])
+def test_a_sure_judge_is_asked_once(value: str) -> None:
+    opinion, asked = run(judge_solved(answer(), 2), lambda item: status(value))
+    assert (opinion.value, opinion.by, opinion.why) == (value, 'check_answer_status', 'So it is.')
+    assert [item.id for item in asked] == ['1/check_answer_status/2']
+    assert 'In Delft.' not in asked[0].prompt  # the final answer alone
+
+
+@pytest.mark.parametrize('value', ['Solved', 'Unsolved', 'Unsure'])
+def test_an_unsure_one_sees_the_whole_run(value: str) -> None:
+    opinion, asked = run(judge_solved(answer()), lambda item: status('Unsure' if 'check' in item.id else value))
+    assert (opinion.value, opinion.by) == (value, 'parse_answer_status')
+    assert names(asked) == ['check_answer_status', 'parse_answer_status']
+    assert 'In Delft.' in asked[1].prompt
+
+
+def test_repeats_are_asked_for_by_themselves() -> None:
+    keys = {run(judge_solved(answer(), repeat), lambda item: status('Solved'))[1][0].key for repeat in range(4)}
+    assert len(keys) == 4
+    assert JudgeItem('a', 'p').key == JudgeItem('b', 'p', repeat=0).key  # what was kept before stays so
+
+
+@pytest.mark.parametrize('question', ['check_answer_status', 'parse_answer_status'])
+def test_what_cannot_be_read_is_no_opinion(question: str) -> None:
+    opinion, _ = run(judge_solved(answer()), lambda item: 'Hm.' if question in item.id else status('Unsure'))
+    assert (opinion.value, opinion.fault, opinion.by) == ('', 'unread', question)
+    both, _ = run(judge_passed(answer()), lambda item: 'Hm.' if question in item.id else status('Unsure'))
+    assert [one.fault for one in both] == ['unread', 'unread']
+
+
+def task(value: str) -> str:
+    return status(value).replace('answer_status', 'task_status')
+
+
+@pytest.mark.parametrize(
+    ('solved', 'solvable', 'asked', 'passing'),
+    [
+        ('Solved', None, ['check_answer_status'], True),
+        ('Unsolved', 'Solvable', ['check_answer_status', 'check_task_solvable'], False),
+        ('Unsolved', 'Unsolvable', ['check_answer_status', 'check_task_solvable'], True),
+        ('Unsolved', 'Unsure', ['check_answer_status', 'check_task_solvable'], None),
+    ],
+)
+def test_passing_an_unsolved_task_asks_whether_it_could_be(
+    solved: str, solvable: str | None, asked: list[str], passing: bool | None
+) -> None:
+    both, questions = run(
+        judge_passed(answer()), lambda item: task(str(solvable)) if 'task' in item.id else status(solved)
+    )
+    assert names(questions) == asked
+    assert passes(*(one.value for one in both)) is passing
+
+
+def test_without_finish_nothing_passes_and_nothing_is_asked() -> None:
+    both, asked = run(judge_passed(answer(nodes=[call()])), lambda item: task('Unsolvable'))
+    assert (asked, passes(*(one.value for one in both))) == ([], False)
+    both, asked = run(judge_passed(answer('')), lambda item: task('Unsolvable'))  # but an empty answer may
+    assert (names(asked), passes(*(one.value for one in both))) == (['check_task_solvable'], True)
+
+
+def test_the_table_of_passing() -> None:
+    solved, solvable = ('Solved', 'Unsure', 'Unsolved'), ('Solvable', 'Unsure', 'Unsolvable')
+    table = [[passes(one, two) for two in solvable] for one in solved]
+    assert table == [[True, True, True], [None, None, True], [False, None, True]]
+
+
+def opinions(*values: str) -> list[Opinion]:
+    return [Opinion(value, fault='' if value else 'unread') for value in values]
+
+
+def test_points_and_rates_against_numpy() -> None:
+    worth = {'Solved': 1.0, 'Unsure': 0.5, 'Unsolved': 0.0}
+    answers = [list(values) for values in itertools.product(worth, repeat=3)]
+    table = np.array([[worth[value] for value in values] for values in answers])
+    assert [points(opinions(*values)) for values in answers] == pytest.approx(table.mean(axis=1))
+    by_judgement = rates([opinions(*values) for values in answers[3:]])
+    assert by_judgement == pytest.approx(table[3:].mean(axis=0))
+    assert deviation(by_judgement) == pytest.approx(np.std(table[3:].mean(axis=0)))
+    assert points(opinions('Solved', '', 'Unsolved')) == 0.5
+    assert (points(opinions('')), points([]), deviation([])) == (None, None, None)
+
+
+def test_most_judgements_decide_whether_it_passes_and_else_a_coin() -> None:
+    yes, no, open_ = ('Solved', 'Solvable'), ('Unsolved', 'Solvable'), ('Unsure', 'Solvable')
+
+    def vote(name: str, *pairs: tuple[str, str]) -> float | None:
+        return passed(name, opinions(*(one for one, _ in pairs)), opinions(*(two for _, two in pairs)))
+
+    assert (vote('a', yes, yes, no), vote('a', yes, no, no)) == (1, 0)
+    assert vote('a', ('', ''), no) == 0
+    assert vote('a', ('', '')) is None
+    drawn = [vote(str(name), open_) for name in range(200)]
+    assert {0.0, 1.0} == set(drawn) and drawn == [vote(str(name), open_) for name in range(200)]
+    assert [vote(str(name), yes, no) for name in range(20)] == [float(coin('pass', name)) for name in range(20)]

@@ -1,0 +1,142 @@
+"""Charts and tables of agents: numbers that the results say, by hand."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.agents.breakdown import breakdown
+from opencompass_tooleval.agents.scoring import METRICS, score_trajectory
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.report.agent_figures import FINISHED, WASTE, agent_figures, agent_tables
+from opencompass_tooleval.report.build import write_report
+from opencompass_tooleval.report.caveats import unlike
+from opencompass_tooleval.report.figure import Figure
+from opencompass_tooleval.report.read import Material, Scored, read
+from opencompass_tooleval.sweep.work_dir import WorkDir
+from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, tree
+from tests.report.support import add, plain_run, result_of
+from tests.report.test_pages import Tags
+
+
+def scored(model: str, breakdown_: Any, dataset: str = DATASET, **changes: Any) -> Scored:
+    return Scored(
+        model, dataset, WorkDir(Path('run')), model, {'breakdown': breakdown_, 'provenance': PROVENANCE, **changes}
+    )
+
+
+def figures_of(*entries: Scored) -> dict[str, Figure]:
+    return {figure.name: figure for figure in agent_figures(Material((), entries, ()))}
+
+
+def values(figure: Figure) -> dict[str, tuple[float | None, ...]]:
+    return {series.name: series.values for series in figure.series}
+
+
+COUNTS = {
+    'steps': {'total': 9, 'mean': 2.25, 'p50': 2, 'p95': 4},
+    'calls': {'total': 8, 'mean': 2, 'p50': 2, 'p95': 3},
+    'prompt': {'total': 4000, 'mean': 1000, 'p50': 900, 'p95': 2500},
+    'sources': {'exact': 5, 'elsewhere': 0, 'simulated': 2, 'error': 1},
+    'ends': {'limit:steps': {'4': 1}, 'finished': {'1': 2, '3': 1}},
+    'left_out': {'observations': 3, 'tasks': 1},
+}  # fmt: skip
+
+
+def test_ends_sources_and_waste() -> None:
+    waste = {'repeated': 12.5, 'unknown': 0.0, 'invalid': None, 'repeated_after_error': 1.0}
+    figures = figures_of(scored('m', COUNTS, **waste), scored('none', {**COUNTS, 'sources': {}, 'ends': {}}))
+    ends, sources, wasted = (figures[name] for name in (f'ends-{DATASET}-m', f'sources-{DATASET}', f'waste-{DATASET}'))
+    assert ends.labels == ('1', '2', '3', '4') and figures[f'ends-{DATASET}-none'].is_empty()
+    assert values(ends) == {'finished': (50, 0, 25, 0), 'too many steps': (0, 0, 0, 25)}
+    assert sources.labels == ('m', 'none')
+    assert values(sources) == {'recorded': (62.5, None), 'simulated': (25, None), 'error': (12.5, None)}
+    assert values(wasted)['m'] == tuple(waste[metric] for metric in WASTE)
+
+
+def test_many_steps_share_bars_and_runs_are_added_up() -> None:
+    runs = [{**COUNTS, 'ends': {'finished': {str(step): 1}}, 'sources': {'exact': 1}} for step in (1, 30, 200)]
+    figures = figures_of(scored('m', [*runs, {**COUNTS, 'ends': {'limit:calls': {'200': 1}}, 'sources': {'error': 1}}]))
+    ends = figures[f'ends-{DATASET}-m']
+    assert len(ends.labels) == 25 and (ends.labels[0], ends.labels[3], ends.labels[-1]) == ('1–8', '25–32', '193–200')
+    assert (values(ends)['finished'][0], values(ends)['finished'][3], values(ends)['finished'][24]) == (25, 25, 25)
+    assert values(figures[f'sources-{DATASET}']) == {'recorded': (75,), 'error': (25,)}
+
+
+def test_what_is_no_count_is_left_out() -> None:
+    odd = {
+        'steps': {},
+        'sources': {'exact': 'x', 'error': True, 'new': 3},
+        'ends': {'finished': {'x': 1, '9' * 5000: 1, '²': 1}, 'y': 4},
+    }
+    figures = figures_of(scored('m', odd))
+    assert values(figures[f'sources-{DATASET}']) == {'new': (100,)}
+    assert figures[f'ends-{DATASET}-m'].is_empty()
+    assert not figures_of(scored('m', {'sources': {}}), scored('m', None, 'other'))
+
+
+def test_what_a_task_takes() -> None:
+    (table,) = agent_tables('agents', [scored('m', COUNTS), scored('o', None, 'other')])
+    assert table.columns[2:] == ('steps', 'calls', 'prompt tokens', 'answer tokens', 'seconds', 'observations left out')
+    assert [row[1:] for row in table.rows] == [('m', '2.2 (4)', '2.0 (3)', '1000.0 (2500)', '', '', '3')]
+    assert not list(agent_tables('agents', [scored('o', None)]))
+
+
+def test_the_evaluator_says_what_is_drawn() -> None:
+    task = Task('q', 'teval', 'Go.', ())
+    scores = [score_trajectory(task, done) for done in (chain(), tree(), tree('limit:calls'))]
+    counted = breakdown(scores)
+    figures = figures_of(scored('m', counted, **dict.fromkeys(METRICS, 1.0)))
+    assert set(WASTE) <= set(METRICS) and FINISHED in counted['ends']
+    third = 100 / 3
+    assert values(figures[f'ends-{DATASET}-m'])['finished'] == (0, 0, 0, 0, third, third)
+    assert sum(series.values[0] or 0 for series in figures[f'sources-{DATASET}'].series) == 100
+
+
+def provenance(**changes: Any) -> dict[str, Any]:
+    return {**PROVENANCE, 'bank': 'a', 'simulator': None, 'max_steps': 20, **changes}
+
+
+def test_models_that_do_not_compare_are_told() -> None:
+    def told(*provenances: dict[str, Any]) -> list[str]:
+        return list(unlike(scored(f'm{i}', COUNTS, provenance=one) for i, one in enumerate(provenances)))
+
+    assert told(provenance(), provenance(opencompass='0.6')) == []
+    (bank,) = told(provenance(), provenance(bank='b'), provenance(bank='b'))
+    assert bank.endswith('bank is a (m0); b (m1, m2): do not compare these')
+    (simulator,) = told(provenance(), provenance(simulator='big', simulated_by='big'))
+    assert 'simulator is none (m0); big (m1)' in simulator, 'told once'
+    assert len(told(provenance(), provenance(max_steps=5, functions='x'))) == 2
+    native = provenance()
+    del native['loop']
+    assert told(native, provenance()) == [], 'what is no agent is compared by other rules'
+
+
+def test_a_page_of_agents(tmp_path: Path) -> None:
+    for model, bank in (('one', 'a'), ('two', 'b')):
+        trajectories = [chain(), tree(), tree('limit:calls')]
+        add_agent(tmp_path / 'run', model, trajectories)
+        counted = breakdown([score_trajectory(Task('q', 'teval', 'Go.', ()), done) for done in trajectories])
+        result = read_result(tmp_path / 'run', model) | {'breakdown': counted, 'provenance': provenance(bank=bank)}
+        add(tmp_path / 'run', model, DATASET, result)
+    out = write_report([tmp_path / 'run'], tmp_path / 'out', ('svg',)).parent
+    (page,) = (page for page in out.glob('*.html') if 'Where observations come from' in page.read_text('utf-8'))
+    text = Tags(page).text
+    assert 'bank is a (one); b (two): do not compare these.' in text and 'What a task takes' in text
+    assert 'How tasks end, by step' in text and (out / 'files' / f'ends-{DATASET}-one.svg').is_file()
+    (table,) = (out / 'files').glob('spent-*.csv')
+    assert [row['steps'] for row in csv.DictReader(table.open(encoding='utf-8'))] == ['5.7 (6)'] * 2
+
+
+def read_result(run: Path, model: str) -> dict[str, Any]:
+    return dict(WorkDir.find(run).result(model, DATASET) or {})
+
+
+def test_pages_without_agents_are_as_they_were(tmp_path: Path) -> None:
+    material = read([plain_run(tmp_path / 'run')])
+    assert not list(agent_figures(material)) and not list(agent_tables('teval', material.scored))
+    assert not list(unlike(material.scored))
+    add(tmp_path / 'run', 'm', 'd', result_of([{'id': 'r', 'values': {'a': 1.0}, 'reason': 'ok'}]))
+    out = write_report([tmp_path / 'run'], tmp_path / 'out').parent
+    assert not any('class="warning"' in page.read_text('utf-8') for page in (out / 'teval.html', out / 'funcqa.html'))
