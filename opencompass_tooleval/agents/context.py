@@ -14,20 +14,18 @@ from typing import NamedTuple
 
 from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.messages import TOOL, Message
+from opencompass_tooleval.core.result import TRUNCATED
 from opencompass_tooleval.core.rounds import Rounds, Turn
 
 LEFT_OUT = '(left out: the conversation is too long)'
 """Stands for an observation that is left out."""
-
-TOO_LONG_TO_ASK = 'infra:truncated'
-"""The reason of an answer that was not given since the question is too long."""
 
 
 class Reply(NamedTuple):
     """What came of asking.
 
     Attributes:
-        answer: The answer; its reason is :data:`TOO_LONG_TO_ASK` where it is too long with no observation left.
+        answer: The answer; its reason is ``infra:truncated`` where it is too long with no observation left.
         left_out: Observations that are left out now, the oldest ones: what the next round begins with.
     """
 
@@ -37,7 +35,7 @@ class Reply(NamedTuple):
     @property
     def has_no_room(self) -> bool:
         """Whether what is asked is too long though no observation is left in it."""
-        return self.answer.reason == TOO_LONG_TO_ASK
+        return self.answer.reason == TRUNCATED
 
 
 def is_tool_message(message: Message) -> bool:
@@ -67,6 +65,6 @@ def ask(
             messages[place] = replace(messages[place], content=note)
         answer = as_answer((yield replace(turn, messages=tuple(messages), may_be_too_long=True)))
         whole = len(places) - left_out
-        if answer.reason != TOO_LONG_TO_ASK or not whole:
+        if answer.reason != TRUNCATED or not whole:
             return Reply(answer, left_out)
-        left_out += (whole + 1) // 2
+        left_out += max(1, whole // 2)

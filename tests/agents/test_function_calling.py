@@ -184,7 +184,7 @@ def test_too_long_a_conversation_loses_its_oldest_observations():
         return calls[len(given) - 1] if len(given) <= 4 else Answer('done')
 
     trajectory, _ = talk(TEXT, model)
-    assert given == [[], ['0'], ['0', '12'], ['24'], ['24', '36']]
+    assert given == [[], ['0'], ['0', '12'], ['12', '24'], ['24', '36']]
     assert (trajectory.left_out, trajectory.final_answer, len(trajectory.calls)) == (2, 'done', 4)
 
 

@@ -184,7 +184,7 @@ def test_too_long_a_conversation_loses_its_oldest_observations():
 
     trajectory, turns = talk(LOOP, model)
     responses = [f'Response:{12 * number}\n' for number in range(1, 5)]
-    assert given == [[], responses[:1], responses[:2], responses[1:3][1:], responses[2:4]]
+    assert given == [[], responses[:1], responses[:2], responses[1:3], responses[2:]]
     assert (trajectory.left_out, trajectory.final_answer, len(trajectory.calls)) == (2, 'done', 4)
     assert turns[-1].messages[3].content == f'Response:{LEFT_OUT}\n'
 
