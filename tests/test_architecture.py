@@ -48,7 +48,7 @@ def imports(file: Path) -> Iterator[str]:
 
 def is_glue(file: Path) -> bool:
     """Whether a file may know OpenCompass because it is glue."""
-    return file.name == 'adapter.py' or str(file.relative_to(PACKAGE)) in GLUE
+    return file.name.endswith('adapter.py') or str(file.relative_to(PACKAGE)) in GLUE
 
 
 BENCHMARK_LAYER = 5

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.agents.finish import FINISH
+from opencompass_tooleval.agents.scoring import AgentScore
 from opencompass_tooleval.agents.steps import shown_observation
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.tooleval_format import to_tooleval
@@ -20,6 +21,7 @@ from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.jsonable import bounded_text, clean_text, to_jsonable
 from opencompass_tooleval.core.reading import parse_enclosed
+from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.verdicts import answer_digest
 from opencompass_tooleval.easytool.files import read_json
 
@@ -129,6 +131,13 @@ def of_trajectory(task: Task, trajectory: Trajectory, infra: str = '') -> Judged
     answer = replace(read_answer(task.id, to_tooleval(task, trajectory)), infra=infra)
     # The arguments of a Finish that ends nothing are no answer.
     return answer if trajectory.final_answer else replace(answer, final_answer='')
+
+
+def of_score(task: Task, score: AgentScore) -> JudgedAnswer:
+    """The run that a score is of."""
+    done = score.trajectory or Trajectory('')
+    infra = next((why for why in (score.reason, done.stopped) if why.startswith(INFRA)), '')
+    return of_trajectory(task, done, infra)
 
 
 def digest_of(trajectory: Trajectory) -> str:

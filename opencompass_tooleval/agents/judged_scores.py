@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from opencompass_tooleval.agents import solved, win
@@ -24,6 +24,7 @@ from opencompass_tooleval.agents.judgements import (
 )
 from opencompass_tooleval.agents.judgings import PASS
 from opencompass_tooleval.agents.opinion import Opinion
+from opencompass_tooleval.agents.scoring import AgentScore
 from opencompass_tooleval.agents.tooleval_prompts import SOLVABLE, UNSOLVED, UNSURE
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.core.verdicts import NO_JUDGEMENT, Unjudged, check_unjudged
@@ -70,7 +71,7 @@ class Judged:
         return next((UNJUDGED if value is None else REASONS[kind] for kind, value in lost if value != 1), OK)
 
     def to_detail(self) -> dict[str, Any]:
-        """What a sample says of its judgements."""
+        """What a sample says of its judgements: area -> opinions."""
         return {area: [opinion.to_row() for opinion in opinions] for area, opinions in self.opinions.items()}
 
 
@@ -142,6 +143,32 @@ def judge_answers(
     return judged
 
 
+@dataclass(frozen=True)
+class JudgedAgentScore(AgentScore):
+    """An agent's score with what the judge found."""
+
+    judged: Judged = field(default_factory=lambda: Judged('', {}, {}))
+
+    def to_detail(self) -> dict[str, Any]:
+        """See :meth:`SampleScore.to_detail`."""
+        return {**super().to_detail(), **self.judged.to_detail(), 'answer_digest': self.judged.answer_digest}
+
+
+def with_judged(score: AgentScore, judged: Judged) -> JudgedAgentScore:
+    """A score with the judge's values behind its own; the reason is the judge's where it had none.
+
+    Args:
+        score: Without a judge.
+        judged: Of the same task.
+    """
+    own = {name: getattr(score, name) for name in AgentScore.__dataclass_fields__}
+    own |= {
+        'values': {**score.values, **judged.values},
+        'reason': judged.reason if score.reason == OK else score.reason,
+    }
+    return JudgedAgentScore(**own, judged=judged)
+
+
 def breakdown(judged: Sequence[Judged]) -> dict[str, Any]:
     """How far the judgements of one answer agree, and what they rest on.
 
@@ -156,7 +183,8 @@ def breakdown(judged: Sequence[Judged]) -> dict[str, Any]:
     of_solved = [own for one in judged if (own := one.opinions.get(SOLVED_AREA))]
     given = [opinion.value for own in of_solved for opinion in own if not opinion.fault]
     if given:
-        rates = solved.rates(_repeated(of_solved))
+        of_solved = _repeated(of_solved)
+        rates = solved.rates(of_solved)
         spread = solved.deviation(rates)
         found['solved'] = {
             'judgements': max(map(len, of_solved)),

@@ -47,6 +47,20 @@ class JudgeSettings:
     orders: str = win.RANDOM
     seed: int = 0
 
+    @property
+    def whole(self) -> tuple[str, ...]:
+        """Those kinds in which one answer has 0 or 1."""
+        return tuple(kind for kind in self.kinds if kind != SOLVED_AREA)
+
+    def to_row(self) -> dict[str, Any]:
+        """What a result says of it: what bears on its numbers."""
+        about: dict[str, Any] = {'judged': list(self.kinds)}
+        if {SOLVED_AREA, PASS, WIN_AREA} & set(self.kinds):
+            about['judgements_per_answer'] = self.times
+        if WIN_AREA in self.kinds:
+            about |= {'rounds': self.rounds, 'orders': self.orders, 'judge_seed': self.seed}
+        return about
+
     def __post_init__(self) -> None:
         unknown = [kind for kind in self.kinds if kind not in KINDS]
         if unknown or not self.kinds:

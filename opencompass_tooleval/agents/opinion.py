@@ -111,7 +111,9 @@ def _option(question: Question, value: Any) -> str:
 
 
 def _pattern(question: Question) -> re.Pattern[str]:
-    # 'Solved' is an option and the end of 'Unsolved': the options stand behind the marks, never within a word.
+    # 'Solved' is the end of 'Unsolved': an option stands right behind the marks. Who repeats the question chooses
+    # nothing: there '"Unsure" or "Unsolved"' follows.
     marks = '[`"\'*]{0,3}'
     options = '|'.join(question.options)
-    return re.compile(rf'\b{question.key}{marks}\s{{0,9}}[:=]\s{{0,9}}{marks}({options})\b', re.IGNORECASE)
+    several = rf'(?!{marks}\s{{0,9}}(?:or\b|[|/]))'
+    return re.compile(rf'\b{question.key}{marks}\s{{0,9}}[:=]\s{{0,9}}{marks}({options})\b{several}', re.IGNORECASE)

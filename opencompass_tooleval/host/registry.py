@@ -8,6 +8,7 @@ from opencompass import registry
 
 MODULES = (
     'agents.adapter',
+    'agents.judged_adapter',
     'easytool.adapter',
     'easytool.funcqa.adapter',
     'easytool.restbench.adapter',
@@ -55,6 +56,7 @@ REGISTERED = {
         'ToolEvalToolBenchCallsEvaluator',
         'ToolEvalToolBenchSuccessEvaluator',
         'ToolEvalAgentEvaluator',
+        'ToolEvalAgentJudgedEvaluator',
     ),
     'ICL_INFERENCERS': ('ToolEvalGenInferencer', 'ToolEvalRoundsGenInferencer'),
     'ICL_PROMPT_TEMPLATES': ('ToolEvalConversationTemplate',),

@@ -114,6 +114,19 @@ def test_what_names_no_answer_is_no_index(reply: str) -> None:
     assert isinstance(reader(prompts.SELECT)(reply), Unread)
 
 
+@pytest.mark.parametrize(
+    'question',
+    [prompts.CHECK, prompts.PARSE, prompts.SOLVABLE_TASK, prompts.SELECT],
+    ids=lambda question: question.name,
+)
+def test_who_repeats_the_question_chooses_nothing(question: prompts.Question) -> None:
+    values = dict.fromkeys(('query', 'answer', 'task', 'answer_0', 'answer_1'), 'Delft')
+    prompt = question.prompt(**values)
+    for reply in (prompt, prompt.splitlines()[-1], f'{prompt}\n```json\n{prompt.splitlines()[-1]}\n```'):
+        assert isinstance(reader(question)(reply), Unread)
+    assert isinstance(reader(question)(f'{question.key}: {" or ".join(question.options)}'), Unread)
+
+
 def test_a_coin_falls_both_ways_and_the_same_way_again() -> None:
     throws = [coin('x', number) for number in range(1_000)]
     assert throws == [coin('x', number) for number in range(1_000)]

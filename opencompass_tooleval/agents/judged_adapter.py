@@ -1,0 +1,117 @@
+"""Agents judged, as OpenCompass sees them: glue only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from opencompass.registry import ICL_EVALUATORS
+
+from opencompass_tooleval.agents.adapter import ToolEvalAgentEvaluator
+from opencompass_tooleval.agents.judged_answer import JudgedAnswer, of_score
+from opencompass_tooleval.agents.judged_scores import (
+    METRICS,
+    JudgedAgentScore,
+    breakdown,
+    judge_answers,
+    with_judged,
+)
+from opencompass_tooleval.agents.judgements import WIN_AREA, Judgement, judgement_rows, load_judgements, with_answers
+from opencompass_tooleval.agents.judgings import JudgeSettings, collected, judgings
+from opencompass_tooleval.agents.references import load_references, references_digest
+from opencompass_tooleval.agents.scoring import AgentScore
+from opencompass_tooleval.agents.solved import TIMES
+from opencompass_tooleval.agents.task import Task, parse_task
+from opencompass_tooleval.agents.tooleval_prompts import prompt_hash
+from opencompass_tooleval.agents.win import RANDOM, ROUNDS
+from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.trials import RightOrWrong
+from opencompass_tooleval.host.judged_evaluator import JudgedEvaluator
+from opencompass_tooleval.sweep.result_place import ResultPlace
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
+    """Scores one subset without a judge and, behind that, with one.
+
+    Args:
+        name: As :class:`ToolEvalAgentEvaluator`.
+        judge_cfg: As :class:`JudgedEvaluator`.
+        judgements: As there.
+        judged: What is judged: some of ``solved``, ``pass``, ``win`` and ``success``.
+        times: Judgements of each answer, for ``solved`` and ``pass``.
+        reference: For ``win``, what answers are compared with: another model's folder of predictions, a predictions
+            file, or published answers in ToolEval's format.
+        rounds: Comparisons of each answer with the reference.
+        orders: In which order the judge sees two answers: ``random``, as published, or ``both``.
+        seed: Of what is drawn.
+
+    Raises:
+        ValueError: There is no judge, or for ``win`` nothing to compare with; or a setting cannot be.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        judge_cfg: Mapping[str, Any] | None = None,
+        judgements: str | Mapping[str, str] | None = None,
+        judged: Sequence[str] = ('solved',),
+        times: int = TIMES,
+        reference: str | None = None,
+        rounds: int = ROUNDS,
+        orders: str = RANDOM,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(name)
+        JudgedEvaluator.__init__(self, judge_cfg, judgements)
+        self.need_judge("agents' answers")
+        self.settings = JudgeSettings(tuple(judged), times, rounds, orders, seed)
+        self.reference = Path(reference) if reference else None
+        if WIN_AREA in judged and not (self.reference or self.judgements):
+            raise ValueError('win needs something to compare with: give reference')
+        self._about = self.settings.to_row()
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """See :class:`ToolEvalEvaluator`; those of the judge stand behind the others."""
+        return (*self.subset.metrics, *(METRICS[kind] for kind in self.settings.kinds))
+
+    @property
+    def right_or_wrong(self) -> RightOrWrong:
+        """See :class:`ToolEvalEvaluator`; the solved rate of one answer may lie between."""
+        rule = super().right_or_wrong
+        return RightOrWrong((*rule.metrics, *(METRICS[kind] for kind in self.settings.whole)), rule.success)
+
+    def provenance(self) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        return {**super().provenance(), **self.judge_provenance(prompt_hash()), **self._about}
+
+    def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        judged = [score.judged for score in cast(Sequence[JudgedAgentScore], scores)]
+        return {**super().breakdown(scores), 'judged': breakdown(judged)}
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """See :class:`ToolEvalEvaluator`."""
+        scores = cast(list[AgentScore], super().score_samples(references, answers))
+        tasks = [parse_task(reference) for reference in references]
+        runs = [of_score(task, score) for task, score in zip(tasks, scores, strict=True)]
+        file = self.judgement_file()
+        if file:
+            ids = [task.id for task in tasks]
+            judgements = self.stored(load_judgements(file), file, ids, with_answers)
+        else:
+            judgements = self._asked(tasks, runs)
+        judged = judge_answers(runs, judgements, self.settings.kinds, self.mend_unjudged())
+        return [with_judged(score, one) for score, one in zip(scores, judged, strict=True)]
+
+    def _asked(self, tasks: Sequence[Task], runs: Sequence[JudgedAnswer]) -> list[Judgement]:
+        place, compared = ResultPlace.of(self), {}
+        if WIN_AREA in self.settings.kinds and self.reference:
+            compared = load_references(self.reference, tasks, place.dataset if place else None)
+            self._about |= {'reference': str(self.reference), 'reference_digest': references_digest(compared)}
+        found = self.converse(judgings(runs, compared, self.settings), f'judge-agents-{self.subset.name}')
+        judgements = collected(runs, compared, found)
+        self.keep_rows(judgement_rows(judgements))
+        return judgements

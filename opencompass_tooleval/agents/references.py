@@ -1,0 +1,79 @@
+"""What answers are compared with: the predictions of another run, or published answers in ToolEval's format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from opencompass_tooleval.agents.judged_answer import JudgedAnswer, load_judged_answers, of_trajectory
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.trajectory import parse_trajectory
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.result import INFRA
+from opencompass_tooleval.core.verdicts import answer_digest
+from opencompass_tooleval.environments.recordings_toolbench import is_trajectories
+from opencompass_tooleval.sweep.recorded import load_recorded
+from opencompass_tooleval.sweep.shards import shard_files
+
+
+def prediction_files(path: Path, dataset: str | None) -> list[Path]:
+    """The files of a reference.
+
+    Args:
+        path: A file, or a model's folder of predictions, ``RUN/predictions/MODEL``.
+        dataset: The data set's abbr, which is looked for in a folder.
+
+    Raises:
+        DataError: There is none.
+    """
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise DataError(path, 'the reference is missing')
+    whole = path / f'{dataset}.json'
+    files = [whole] if whole.is_file() else shard_files(whole)
+    if not files:
+        there = ', '.join(sorted(file.name for file in path.glob('*.json'))) or 'no .json files'
+        raise DataError(path, f'it has no predictions of {dataset}; it has {there}. Name one of them')
+    return files
+
+
+def load_references(path: Path, tasks: Iterable[Task], dataset: str | None = None) -> dict[str, JudgedAnswer]:
+    """Query id -> the answer to compare with.
+
+    Args:
+        path: As :func:`prediction_files`; or a file of answers in ToolEval's format.
+        tasks: The queries. Answers to others are left out.
+        dataset: As there.
+
+    Raises:
+        DataError: It is missing or damaged, or answers none of the queries.
+    """
+    by_id = {task.id: task for task in tasks}
+    answers: dict[str, JudgedAnswer] = {}
+    for file in prediction_files(path, dataset):
+        answers |= load_judged_answers(file) if is_trajectories(file) else _of_run(file, by_id)
+    answers = {query_id: answer for query_id, answer in answers.items() if query_id in by_id}
+    if not answers:
+        raise DataError(path, 'the reference answers none of the queries')
+    return answers
+
+
+def _of_run(file: Path, tasks: Mapping[str, Task]) -> dict[str, JudgedAnswer]:
+    answers = {}
+    for query_id, prediction in load_recorded(file).by_id.items():
+        reason = str(prediction.reason or '')
+        if query_id not in tasks or reason.startswith(INFRA):
+            continue
+        try:
+            trajectory = parse_trajectory(prediction)
+        except ValueError as error:
+            raise DataError(file, f'it is no prediction of an agent: {error}', query_id) from error
+        if not trajectory.stopped.startswith(INFRA):
+            answers[query_id] = of_trajectory(tasks[query_id], trajectory)
+    return answers
+
+
+def references_digest(references: Mapping[str, JudgedAnswer]) -> str:
+    """Stands for all answers of a reference."""
+    return answer_digest({query_id: answer.digest for query_id, answer in references.items()})
