@@ -1,0 +1,112 @@
+"""Both loops on tiny real models in this process."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.agents.function_calling import FunctionCalling
+from opencompass_tooleval.agents.loops import Loop
+from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.environments.environment import Environment, Session
+from opencompass_tooleval.environments.functions import FunctionAnswer
+from opencompass_tooleval.host.local_chat import ToolEvalHFChat
+from opencompass_tooleval.host.rounds_runner import RoundsRunner
+from tests.agents.support import PRODUCT, TASK, session_of
+from tests.conftest import load_tool
+from tests.host.tool_templates import HERMES
+
+NAME, ARGUMENTS = PRODUCT
+OUT_LEN = 48
+LENIENT = HERMES.replace('message.content', '(message.content or "")')
+"""A server passes on that nothing was said beside a call."""
+
+
+def with_template(model: Path, folder: Path, template: str) -> Path:
+    copied = shutil.copytree(model, folder / 'model')
+    (copied / 'chat_template.jinja').write_text(template, encoding='utf-8')
+    return copied
+
+
+@pytest.fixture(scope='module')
+def calling(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that makes one call whatever it is asked, and never finishes."""
+    folder = tmp_path_factory.mktemp('calling')
+    made = load_tool('make_tiny_model').make_calling_model(folder / 'made', NAME, ARGUMENTS)
+    return with_template(made, folder, LENIENT)
+
+
+def local(model: Path, max_seq_len: int = 4096) -> ToolEvalHFChat:
+    return ToolEvalHFChat(path=str(model), max_seq_len=max_seq_len, generation_kwargs={'do_sample': False})
+
+
+def run(loop: Loop, model: object, make_session: Callable[[], Session] = session_of) -> list[Trajectory]:
+    dialogues = {f'q{number}': loop.run(TASK, make_session()) for number in range(3)}
+    outcomes = RoundsRunner(model, None, OUT_LEN, batch_size=2).run(dialogues)
+    trajectories = [outcome.value for outcome in outcomes.values() if outcome.value]
+    assert [outcome.infra for outcome in outcomes.values()] == [None] * 3
+    assert all(parse_trajectory(trajectory.to_json()) == trajectory for trajectory in trajectories)
+    return trajectories
+
+
+def check_looping(trajectories: list[Trajectory]) -> None:
+    for trajectory in trajectories:
+        assert [(call.name, call.arguments, call.observation) for call in trajectory.calls] == [(*PRODUCT, '300')] * 3
+        assert (trajectory.stopped, trajectory.final_answer) == ('limit:steps', '')
+        assert all(step.usage and step.usage['completion'] for step in trajectory.steps)
+
+
+def test_a_local_model_that_calls(calling: Path) -> None:
+    model = local(calling)
+    check_looping(run(FunctionCalling(max_steps=3), model))
+
+
+def test_a_local_model_that_talks(tiny_model: Path, tmp_path: Path) -> None:
+    folder = with_template(tiny_model, tmp_path, HERMES)
+    model = local(folder)
+    first = run(FunctionCalling(max_steps=3), model)
+    assert all(trajectory.final_answer and not trajectory.calls for trajectory in first)
+    assert [trajectory.to_json() for trajectory in first] == [first[0].to_json()] * 3
+    required = run(FunctionCalling(max_steps=3, finish='tool'), model)
+    assert {trajectory.stopped for trajectory in required} == {'finish:missing'}
+
+
+def test_a_local_model_that_writes(tiny_model: Path) -> None:
+    pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
+    from opencompass_tooleval.agents.react import ReAct
+
+    model = local(tiny_model)
+    for trajectory in run(ReAct(max_steps=3), model):
+        assert [step.reason for step in trajectory.steps] == ['format:no_match'] * 3
+        assert trajectory.stopped == 'finish:missing'
+
+
+class Talkative:
+    """A tool that says much."""
+
+    names = (NAME,)
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
+        return FunctionAnswer('word ' * 200)
+
+    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
+        """There is nothing to learn."""
+
+
+def test_a_conversation_over_a_local_models_limit_loses_its_oldest_observation(calling: Path) -> None:
+    def much() -> Session:
+        return Environment(functions=lambda: (Talkative(),)).begin(TASK.id, TASK.schemas)
+
+    loop = FunctionCalling(max_steps=4)
+    (whole, *_) = run(loop, local(calling), much)
+    usage = whole.steps[2].usage
+    assert usage and whole.left_out == 0
+    room_for_two = usage['prompt'] + OUT_LEN + 20
+    for cut in run(loop, local(calling, room_for_two), much):
+        assert (cut.left_out, len(cut.steps), cut.stopped) == (1, 4, 'limit:steps')
+    (first, *_) = run(loop, local(calling, OUT_LEN + 20), much)
+    assert (first.stopped, first.steps) == ('limit:context', ())
