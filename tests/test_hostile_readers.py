@@ -461,8 +461,16 @@ READERS: Mapping[str, Reader] = {
     'FuncQA, number': Reader(funcqa_reading.read_number, ('easytool/funcqa/reading.py',)),
     'FuncQA, calculation': Reader(_calculation, ('easytool/funcqa/records.py',)),
     **{
-        f'FuncQA, {read.__name__}, {reading}': Reader(partial(_reply, partial(read, reading=reading)))
-        for read in (replies.read_tasks, replies.read_topology, replies.read_choice, replies.read_parameters)
+        f'EasyTool, {read.__name__}, {reading}': Reader(partial(_reply, partial(read, reading=reading)))
+        for read in (
+            replies.read_tasks,
+            replies.read_topology,
+            replies.read_choice,
+            replies.read_choice_at_end,
+            replies.read_names,
+            replies.read_need,
+            replies.read_parameters,
+        )
         for reading in replies.READINGS
     },
     'FuncQA, check': Reader(replies.read_check),

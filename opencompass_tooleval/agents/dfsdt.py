@@ -20,7 +20,7 @@ from opencompass_tooleval.agents import context
 from opencompass_tooleval.agents import toolbench_prompts as prompts
 from opencompass_tooleval.agents.finish import FINISH, Finish, finish_call, read_finish
 from opencompass_tooleval.agents.prompts import GOLD_ANSWER
-from opencompass_tooleval.agents.steps import MAX_TEXT, answered_call, bounded_value, thought_of
+from opencompass_tooleval.agents.steps import MAX_TEXT, answered_call, repeated_arguments, thought_of
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import (
     GAVE_UP,
@@ -32,6 +32,7 @@ from opencompass_tooleval.agents.trajectory import (
     Trajectory,
 )
 from opencompass_tooleval.core.answer import Answer, spoken
+from opencompass_tooleval.core.function_calling import SEVERAL_CALLS
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.rounds import Rounds, Turn
@@ -244,7 +245,7 @@ class _Search:
         is_give_up = finish is not None and bool(finish.stopped)
         if is_give_up:
             self.last_give_up = child
-        reason = GAVE_UP if is_give_up else '' if answer.calls else said.reason or ''
+        reason = GAVE_UP if is_give_up else _why_ignored(answer, said)
         usage = answer.usage.to_payload() if answer.usage else None
         calls = (child.call,) if child.call else ()
         self.steps.append(Step(thought_of(answer), calls, node.place, reason=reason, usage=usage))
@@ -261,7 +262,7 @@ class _Search:
             observation = yield from self._session.ask(call.name, call.arguments)
             child.call = answered_call(call.name, call.arguments, observation, self._max_observation)
         name = prompts.INVALID_NAME if child.call.fault == UNKNOWN_TOOL else call.name
-        shown = Answer(text, calls=(ToolCall(name, bounded_value(call.arguments), call.id),))
+        shown = Answer(text, calls=(ToolCall(name, repeated_arguments(call.arguments), call.id),))
         child.messages += tool_messages(shown, [child.call.observation], child.calls_before)
         return finish if finish and finish.is_end else None
 
@@ -296,6 +297,13 @@ def _called(tool: str, api: str) -> str:
     words = ''.join(letter if letter.isalnum() else ' ' for letter in tool.casefold()).split()
     standard = '_'.join(words)
     return standard if api.endswith(f'_for_{standard}') else tool
+
+
+def _why_ignored(answer: Answer, said: Answer) -> str:
+    """Why nothing came of an answer, or not of all its calls."""
+    if answer.calls:
+        return SEVERAL_CALLS if len(answer.calls) > 1 else ''
+    return said.reason or ''
 
 
 def _former_candidates(node: _Node) -> Iterator[str]:

@@ -88,7 +88,12 @@ class Chain:
     left_out: int = 0
 
     def add(
-        self, answer: Answer, calls: Sequence[AnsweredCall] = (), reason: str = '', text: str | None = None
+        self,
+        answer: Answer,
+        calls: Sequence[AnsweredCall] = (),
+        reason: str = '',
+        text: str | None = None,
+        purpose: str = '',
     ) -> None:
         """Adds what an answer led to.
 
@@ -97,15 +102,20 @@ class Chain:
             calls: Its calls, carried out.
             reason: Why nothing came of it.
             text: The thought; by default :func:`thought_of` the answer.
+            purpose: What it was asked for, where a loop asks for several things.
         """
         thought = thought_of(answer) if text is None else bounded_text(text, MAX_TEXT)
         usage = answer.usage.to_payload() if answer.usage else None
-        self.steps.append(Step(thought, tuple(calls), len(self.steps) - 1, reason=reason, usage=usage))
+        self.steps.append(Step(thought, tuple(calls), len(self.steps) - 1, purpose, reason, usage))
 
     def add_call(self, call: AnsweredCall) -> None:
         """Adds a call to the last step."""
         last = self.steps[-1]
         self.steps[-1] = replace(last, calls=(*last.calls, call))
+
+    def add_reason(self, reason: str) -> None:
+        """Says of the last step why nothing came of it."""
+        self.steps[-1] = replace(self.steps[-1], reason=reason)
 
     def end(self, final_answer: str = '', stopped: str = '') -> Trajectory:
         """The trajectory, with the answer that it ends in or why it has none."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from opencompass_tooleval.core.bounds import MAX_BITS, MAX_CHARS, MAX_DEPTH, is_huge_power
 from opencompass_tooleval.core.reading import parse_enclosed
+from opencompass_tooleval.easytool.literal_reply import last_block
 
 READINGS = ('official', 'strict')
 
@@ -152,6 +153,27 @@ def _dependencies(task: Task) -> list[int]:
 def read_choice(text: str, reading: str) -> Any:
     """The choice of a tool, ``{"ID": 1}`` if the model did as it was told; read up to the first bracket ``(``."""
     return _read(text, reading, '{}', lambda reply: reply.partition('(')[0].strip())
+
+
+def read_choice_at_end(text: str, reading: str) -> Any:
+    """The same in the runs on ToolBench, which read what stands behind the last blank line."""
+    return _read(text, reading, '{}', last_block)
+
+
+def read_names(text: str, reading: str) -> list[str]:
+    """The names of APIs, a list of texts, bare fences around it aside."""
+    names = _read(text, reading, '[]', lambda reply: _as_python(reply, ()))
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise Unreadable('the reply is no list of names')
+    return list(names)
+
+
+def read_need(text: str, reading: str) -> bool:
+    """Whether a tool is needed, ``{"Choice": "Yes"}`` if the model did as it was told."""
+    choice = _field(_read(text, reading, '{}', str), 'Choice')
+    if not isinstance(choice, str):
+        raise Unreadable('the reply has no choice')
+    return 'yes' in choice.lower()
 
 
 def read_parameters(text: str, reading: str) -> Any:

@@ -71,6 +71,11 @@ class Session:
         self._used: set[int] = set()
         self._answered: Counter[tuple[str, bytes]] = Counter()
 
+    def offer(self, schemas: Schemas) -> None:
+        """Offers more tools than the task has, such as retrieved ones; where all are offered, nothing changes."""
+        if self._schemas is not None:
+            self._schemas = {**schemas, **self._schemas}
+
     def call(self, name: Any, arguments: Any) -> Observation:
         """Answers a call; whatever a model may pass, it raises nothing and returns soon.
 

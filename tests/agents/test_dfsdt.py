@@ -143,6 +143,7 @@ def test_unknown_functions_and_broken_arguments_are_told() -> None:
     assert messages[2].calls[0].name == prompts.INVALID_NAME
     assert json.loads(messages[3].content)['error'] == 'No such function name: guess'
     assert 'no JSON object' in messages[5].content
+    assert messages[4].calls[0].arguments == {'unreadable_arguments': '{"input": [1,'}
     assert [(call.name, call.arguments, call.fault) for call in trajectory.calls] == [
         ('guess', {}, 'unknown_tool'),
         ('multiply_', '{"input": [1,', 'wrong_arguments'),
@@ -160,6 +161,7 @@ def test_a_finish_that_says_nothing_is_told() -> None:
 def test_only_the_first_call_of_an_answer_counts() -> None:
     trajectory, turns = drive(SEARCH, calling(PRODUCT, REST), DONE)
     assert [call.name for call in trajectory.calls] == ['multiply_']
+    assert [step.reason for step in trajectory.steps] == ['call:several', '']
     assert len(turns[1].messages[2].calls) == 1
 
 

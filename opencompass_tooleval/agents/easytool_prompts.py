@@ -1,0 +1,124 @@
+"""What EasyTool's published ToolBench runs send beside what FuncQA's do, byte for byte: the prompts of its code.
+
+Each is a template of :meth:`str.format`; what is filled in is Python's ``str`` of lists and dicts. The misspellings are
+the published ones. The runs with retrieval send the same.
+"""
+
+from __future__ import annotations
+
+TOOL_CHECK_SYSTEM = "You are a helpful language model which can use external APIs to solve user's question."
+
+TASK_DECOMPOSE = (
+    "You need to decompose a complex user's question into some simple subtasks and let the model execute it step by step.\n"
+    "This is the user's question: {question}\n"
+    'Please note that: \n'
+    "1. You should only decompose this complex user's question into some simple subtasks which can be executed easily by using a single tool.\n"
+    '2. Each simple subtask should be expressed into natural language.\n'
+    '3. Each subtask should contain the necessary information from the original question and should be complete, explicit and self-consistent.\n'
+    '4. You must ONLY output the ID of the tool you chose in a parsible JSON format. An example output looks like:\n'
+    "'''\n"
+    '{{"Tasks": ["Task 1", "Task 2", ...]}}\n'
+    "'''\n"
+    'Output:'
+)
+"""``question``."""
+
+TOOL_CHECK = (
+    "As a powerful language model, you're equipped to answer user's question with accumulated knowledge. However, in some cases, you need to use external APIs to answer accurately.Thus, you need to check whether the user's question requires you to call an external API to solve it.\n"
+    'Here are some tips to help you check: \n'
+    "1. If the user's question requires real-time information, since your knowledge base isn't updated in real-time, any such question will demand an API call.\n"
+    '2. If you need to obtain information (e.g., ID, name, phone number, geographical location, rank, etc.), you need to call the database APIs if you are not sure.\n'
+    '3. If the question demand a database search or internet research to generate an answer, this is another situation where an API call is necessary.\n'
+    "If need, please output 'YES'; If not, please output 'NO'\n"
+    'You need to give reasons first and then decide whether to keep it or not. You must only output in a parsible JSON format. Two example outputs look like:\n'
+    'Example 1: {{"Reason": "The reason why you think you do not need to call an external API to solve the user\'s question", "Choice": "No"}}\n'
+    'Example 2: {{"Reason": "The reason why you think you need to call an external API to solve the user\'s question", "Choice": "Yes"}}\n'
+    "This is the user's question: {task}\n"
+    'Output:'
+)
+"""``task``."""
+
+CHOOSE_API = (
+    '{API_instruction}\n'
+    '{input_execute_rapidapi_api_note}\n'
+    'This is the API list: {API_list}\n'
+    'Please note that: \n'
+    '1. The APIs you choose must in the API list.\n'
+    '2. You must ONLY output in the following parsible Python List Format.\n'
+    '```\n'
+    'Output_Example: ["api1", "api2", ...]\n'
+    '```\n'
+    'Question: {question}\n'
+    'Output:'
+)
+"""``API_instruction`` (the tool's description), ``API_list`` (names), ``question``; what its second line is filled with is
+in no published text."""
+
+CHOOSE_PARAMETER = (
+    "This is an API tool documentation. Given a user's question, you need to output parameters according to the API tool documentation to successfully call the API to solve the user's question.\n"
+    'This is API tool documentation: {api_dic}\n'
+    'Please note that: \n'
+    '1. The Example in the API tool documentation can help you better understand the use of the API.\n'
+    '2. Ensure the parameters you output are correct. The output must contain the required parameters, and can contain the optional parameters based on the question. If no paremters in the required parameters and optional parameters, just leave it as {{"Parameters":{{}}}}\n'
+    "3. If the user's question mentions other APIs, you should ONLY consider the API tool documentation I give and do not consider other APIs.\n"
+    '4. If you need to use this API multiple times, please set "Parameters" to a list.\n'
+    '5. You must ONLY output in a parsible JSON format. Two examples output looks like:\n'
+    "'''\n"
+    'Example 1: {{"Parameters":{{"keyword": "Artificial Intelligence", "language": "English"}}}}\n'
+    'Example 2: {{"Parameters":[{{"keyword": "Artificial Intelligence", "language": "English"}}, {{"keyword": "Machine Learning", "language": "English"}}]}}\n'
+    "'''\n"
+    "This is user's question: {question}\n"
+    'Output:\n'
+)
+"""``question``, ``api_dic`` (the guideline of an API). Of a task that depends on none."""
+
+CHOOSE_PARAMETER_DEPEND = (
+    "Given a user's question and a API tool documentation, you need to output parameters according to the API tool documentation to successfully call the API to solve the user's question.\n"
+    'Please note that: \n'
+    '1. The Example in the API tool documentation can help you better understand the use of the API.\n'
+    '2. Ensure the parameters you output are correct. The output must contain the required parameters, and can contain the optional parameters based on the question. If no paremters in the required parameters and optional parameters, just leave it as {{"Parameters":{{}}}}\n'
+    "3. If the user's question mentions other APIs, you should ONLY consider the API tool documentation I give and do not consider other APIs.\n"
+    '4. The question may have dependencies on answers of other questions, so we will provide logs of previous questions and answers for your reference.\n'
+    '5. If you need to use this API multiple times,, please set "Parameters" to a list.\n'
+    '6. You must ONLY output in a parsible JSON format. Two examples output looks like:\n'
+    "'''\n"
+    'Example 1: {{"Parameters":{{"keyword": "Artificial Intelligence", "language": "English"}}}}\n'
+    'Example 2: {{"Parameters":[{{"keyword": "Artificial Intelligence", "language": "English"}}, {{"keyword": "Machine Learning", "language": "English"}}]}}\n'
+    "'''\n"
+    'There are logs of previous questions and answers: \n'
+    ' {previous_log}\n'
+    "This is the current user's question: {question}\n"
+    'This is API tool documentation: {api_dic}\n'
+    'Output:\n'
+)
+"""The same, and ``previous_log``: ``task`` and ``answer`` of those it depends on."""
+
+ANSWER_GENERATION = (
+    'You should answer the question based on the response output by the API tool.Please note that:\n'
+    '1. Answer the question in natural language based on the API response reasonably and effectively.\n'
+    "2. The user cannot directly get API response, so you need to make full use of the response and give the information in the response that can satisfy the user's question in as much detail as possible.\n"
+    "This is the user's question:\n"
+    ' {question}\n'
+    'This is the API response:\n'
+    ' {call_result}\n'
+    'Output:'
+)
+"""``question``, ``call_result``. Of a task that depends on none."""
+
+ANSWER_GENERATION_DEPEND = (
+    'You should answer the question based on the response output by the API tool.Please note that:\n'
+    '1. Try to organize the response into a natural language answer.\n'
+    "2. We will not show the API response to the user, thus you need to make full use of the response and give the information in the response that can satisfy the user's question in as much detail as possible.\n"
+    '3. The question may have dependencies on answers of other questions, so we will provide logs of previous questions and answers.\n'
+    'There are logs of previous questions and answers: \n'
+    ' {previous_log}\n'
+    "This is the user's question: {question}\n"
+    'This is the response output by the API tool: \n'
+    '{call_result}\n'
+    "We will not show the API response to the user, thus you need to make full use of the response and give the information in the response that can satisfy the user's question in as much detail as possible.\n"
+    'Output:'
+)
+"""The same, and ``previous_log``."""
+
+ANSWER_GENERATION_DIRECT = "You need to answer the user's question.\nThis is the user's question: {task}\nOutput:"
+"""``task``, which needs no tool."""

@@ -1,0 +1,398 @@
+"""EasyTool's method over tools: what it asks, in which order, what it calls, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from opencompass_tooleval.agents import easytool as method
+from opencompass_tooleval.agents import easytool_prompts as prompts
+from opencompass_tooleval.agents.easytool import EasyTool
+from opencompass_tooleval.agents.easytool_tools import tools_of
+from opencompass_tooleval.agents.loops import make_loop
+from opencompass_tooleval.agents.prompts import GOLD_ANSWER
+from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.agents.tooleval_format import load_answers
+from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.rounds import Turn
+from opencompass_tooleval.core.similarity import ExactSimilarity
+from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.easytool.instruction import FunctionInstruction, ToolInstruction
+from opencompass_tooleval.easytool.method_prompts import SYSTEM
+from opencompass_tooleval.easytool.shapes import dump_instructions
+from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.environment import Environment, Session
+from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from opencompass_tooleval.host.fixed_models import OracleModel
+from opencompass_tooleval.host.rounds_runner import RoundsRunner
+from tests.agents.support import talk
+from tests.agents.test_dfsdt import hostile_answers
+from tests.agents.test_tooleval_format import RUNS
+from tests.easytool.shared_data import expected
+from tests.environments.test_playback import CALLS
+
+PLACE = {'type': 'object', 'properties': {'place': {'type': 'string'}}, 'required': ['place']}
+APIS = {
+    'search_for_maps': ('Maps', 'Finds places.'),
+    'route_for_maps': ('Maps', 'Finds places.'),
+    'now_for_weather': ('Weather', 'Says the weather.'),
+}
+GUIDELINES = {
+    name: {'tool_name': tool, 'tool_description': description, 'name': name, 'description': f'{name}!'}
+    for name, (tool, description) in APIS.items()
+}
+TASK = Task(
+    'q1',
+    'toolbench_g2',
+    'Where is Delft, and does it rain there?',
+    tuple(ToolSchema(name, f'the function {name}', PLACE) for name in APIS),
+    instructions=GUIDELINES,
+)
+GOLD = (GoldCall('search_for_maps', {'place': 'Delft'}), GoldCall('now_for_weather', {'place': 'Delft'}))
+RECORDED = (
+    RecordedCall('f', 'q1', 'search_for_maps', {'place': 'Delft'}, 'in Holland'),
+    RecordedCall('f', 'q1', 'search_for_maps', {'place': 'Rome'}, 'in Italy ' * 200),
+    RecordedCall('f', 'q1', 'now_for_weather', {'place': 'Delft'}, 'rain'),
+)
+ONE_TASK = {
+    'task_decompose': ['{"Tasks": ["Find Delft"]}'],
+    'task_topology': ['[{"task": "Find Delft", "id": 1, "dep": [-1]}]'],
+    'tool_check': ['{"Reason": "so", "Choice": "Yes"}'],
+    'choose_tool': ['{"ID": 1}'],
+    'choose_API': ['["search_for_maps"]'],
+    'choose_parameter': ['{"Parameters": {"place": "Delft"}}'],
+    'choose_parameter_depend': ['{"Parameters": {"place": "Delft"}}'],
+    'answer_generation': ['It is in Holland.'],
+    'answer_generation_depend': ['It rains.'],
+    'answer_generation_direct': ['I just know.'],
+    'answer_check': ['{"Choice": "Yes"}'],
+    'answer_summarize': ['Delft is in Holland.'],
+}
+TWO_TASKS = {
+    'task_decompose': ['{"Tasks": ["Find Delft", "Look out there"]}'],
+    'task_topology': ['[{"task": "Find Delft", "id": 1, "dep": -1}, {"task": "Look out there", "id": 2, "dep": [1]}]'],
+}
+BEGINNINGS = {template.partition('{')[0]: purpose for template, purpose in method._PURPOSES.items()}
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    write_bank(RECORDED, tmp_path / 'bank')
+    return Environment(Bank(tmp_path / 'bank')).begin(TASK.id, TASK.schemas)
+
+
+def purpose_of(turn: Turn) -> str:
+    text = turn.messages[-1].content
+    if '\nThis is the API list: ' in text:
+        return 'choose_API'
+    if text.startswith('You should answer the question based on the response output by the API tool.'):
+        return 'answer_generation' + ('_depend' if 'There are logs of previous' in text else '')
+    fitting = [begin for begin in BEGINNINGS if begin and text.startswith(begin)]
+    return BEGINNINGS[max(fitting, key=len)]
+
+
+class Scripted:
+    """A model that answers by what it is asked for; the last answer of each is repeated."""
+
+    def __init__(self, **replies: Sequence[str]) -> None:
+        self.replies = {**ONE_TASK, **replies}
+        self.asked: Counter[str] = Counter()
+
+    def __call__(self, turn: Turn, number: int) -> str:
+        purpose = purpose_of(turn)
+        replies = self.replies[purpose]
+        reply = replies[min(self.asked[purpose], len(replies) - 1)]
+        self.asked[purpose] += 1
+        return reply
+
+
+def carried_out(session: Session, task: Task = TASK, loop: EasyTool | None = None, **replies: Sequence[str]):
+    return talk(loop or EasyTool(), Scripted(**replies), task, session)
+
+
+def purposes(trajectory: Trajectory) -> list[str]:
+    return [step.purpose for step in trajectory.steps]
+
+
+ONE_TRY = ['choose_tool', 'choose_API', 'choose_parameter', 'answer_generation', 'answer_check']
+BEGINNING = ['task_decompose', 'task_topology', 'tool_check']
+
+
+def test_prompts_are_the_published_ones() -> None:
+    published = json.loads(expected('easytool/prompts.json').read_text())
+    assert published['toolbench'] == published['toolbench_retrieve']
+    assert set(method._PURPOSES.values()) == set(published['toolbench'])
+    for template, purpose in method._PURPOSES.items():
+        system, human = published['toolbench'][purpose]
+        assert system == (prompts.TOOL_CHECK_SYSTEM if purpose == 'tool_check' else SYSTEM)
+        if purpose == 'choose_tool':
+            human = human.replace('{question}', '{query}').replace('{Too_list}', '{tools}')
+        assert template == human, purpose
+
+
+def test_one_task(session: Session) -> None:
+    trajectory, turns = carried_out(session)
+    assert purposes(trajectory) == [*BEGINNING, *ONE_TRY, 'answer_summarize']
+    assert [(call.name, call.arguments, call.observation, call.source) for call in trajectory.calls] == [
+        ('search_for_maps', {'place': 'Delft'}, 'in Holland', 'exact')
+    ]
+    assert trajectory.steps[5].calls == trajectory.calls
+    assert (trajectory.final_answer, trajectory.stopped) == ('Delft is in Holland.', '')
+    assert [turn.messages[0].content == prompts.TOOL_CHECK_SYSTEM for turn in turns].index(True) == 2
+    asked = [turn.messages[-1].content for turn in turns]
+    assert 'ID: 1\nFinds places.\nID: 2\nSays the weather.\n' in asked[3]
+    assert asked[4].startswith("Finds places.\n\nThis is the API list: ['search_for_maps', 'route_for_maps']\n")
+    assert "{'name': 'search_for_maps', 'description': 'search_for_maps!'}" in asked[5]
+    assert 'This is the API response:\n in Holland\n' in asked[6]
+    assert "[{'task': 'Find Delft', 'answer': 'It is in Holland.'}]" in asked[-1]
+    assert parse_trajectory(trajectory.to_json()) == trajectory
+
+
+def test_a_task_sees_the_answers_of_those_it_depends_on(session: Session) -> None:
+    replies = {
+        **TWO_TASKS,
+        'choose_tool': ['{"ID": 1}', '{"ID": 2}'],
+        'choose_API': ['["search_for_maps"]', '["now_for_weather"]'],
+    }
+    trajectory, turns = carried_out(session, **replies)
+    depend = ['choose_tool', 'choose_API', 'choose_parameter_depend', 'answer_generation_depend', 'answer_check']
+    assert purposes(trajectory) == [*BEGINNING, *ONE_TRY, 'tool_check', *depend, 'answer_summarize']
+    log = "[{'task': 'Find Delft', 'answer': 'It is in Holland.'}]"
+    for turn in (turns[11], turns[12]):
+        assert f'previous questions and answers: \n {log}\n' in turn.messages[-1].content
+    assert [call.observation for call in trajectory.calls] == ['in Holland', 'rain']
+
+
+def test_tools_that_were_tried_are_left_out(session: Session) -> None:
+    checks = ['{"Choice": "No"}', '{"Choice": "No"}']
+    trajectory, turns = carried_out(session, choose_tool=['{"ID": 1}', '{"ID": 2}'], answer_check=checks)
+
+    assert purposes(trajectory)[3:] == [*ONE_TRY, *ONE_TRY, 'answer_summarize']  # two tools: no third try
+    assert 'ID: 1' not in turns[8].messages[-1].content and 'ID: 2' in turns[8].messages[-1].content
+    assert trajectory.final_answer == 'Delft is in Holland.'
+
+
+def test_yes_anywhere_ends_the_tries(session: Session) -> None:
+    trajectory, _ = carried_out(session, answer_check=['Eyes wide shut, and no.'])
+    assert purposes(trajectory).count('choose_tool') == 1
+
+
+def test_several_apis_and_several_calls(session: Session) -> None:
+    parameters = ['{"Parameters": [{"place": "Delft"}, {"place": "Rome"}]}', '{"Parameters": {"place": "Delft"}}']
+    replies = {'choose_API': ['["search_for_maps", "now_for_weather"]'], 'choose_parameter': parameters}
+    trajectory, turns = carried_out(session, **replies)
+    assert [call.name for call in trajectory.calls] == ['search_for_maps', 'search_for_maps', 'now_for_weather']
+    assert trajectory.calls[2].observation == 'rain'  # though it is another tool's
+    shown = turns[7].messages[-1].content.partition('API response:\n ')[2].removesuffix('\nOutput:')
+    assert shown == ('in Holland\n\n' + 'in Italy ' * 200)[:1_000]
+    assert trajectory.calls[1].whole_chars == 1_800
+
+
+def test_a_task_that_needs_no_tool_is_answered_directly(session: Session) -> None:
+    trajectory, _ = carried_out(session, tool_check=['{"Choice": "No"}'])
+    assert purposes(trajectory) == [*BEGINNING, 'answer_generation_direct', 'answer_summarize']
+    assert trajectory.calls == () and trajectory.final_answer
+
+
+@pytest.mark.parametrize(
+    ('replies', 'stopped', 'asked'),
+    [
+        ({'task_decompose': ['no']}, 'plan:no_tasks', {'task_decompose': 12}),
+        ({'task_decompose': ['{"Tasks": 3}']}, 'plan:no_tasks', {'task_decompose': 1}),
+        ({'task_topology': ['no']}, 'plan:no_order', {'task_decompose': 1, 'task_topology': 12}),
+        ({'task_topology': ['[{"id": 1, "dep": -1}]']}, 'plan:no_order', {'task_decompose': 1, 'task_topology': 1}),
+        ({'choose_tool': ['{"ID": 77}']}, 'tool:unknown_name', {'choose_tool': 1}),
+        ({'choose_tool': ['{"tool": 1}']}, 'parse:no_tool', {'choose_tool': 1}),
+        ({'choose_tool': ['no']}, '', {'choose_tool': 60}),  # five tries of twelve requests
+        ({'tool_check': ['no']}, '', {'tool_check': 12, 'choose_tool': 1}),  # then a tool is needed
+        ({'choose_API': ['no']}, '', {'choose_API': 24}),  # two tools
+        ({'choose_parameter': ['no']}, '', {'choose_parameter': 24, 'answer_generation': 0}),
+        ({'choose_parameter': ['{"Parameters": "x"}']}, '', {'choose_parameter': 2, 'answer_generation': 0}),
+        ({'answer_summarize': ['']}, 'finish:missing', {'answer_summarize': 1}),
+    ],
+)
+def test_what_cannot_be_read(
+    session: Session, replies: dict[str, list[str]], stopped: str, asked: dict[str, int]
+) -> None:
+    model = Scripted(**{'choose_tool': ['{"ID": 1}', '{"ID": 2}'], **replies})
+    trajectory, _ = talk(EasyTool(), model, TASK, session)
+    assert trajectory.stopped == stopped
+    assert {purpose: model.asked[purpose] for purpose in asked} == asked
+    assert bool(trajectory.final_answer) == (not stopped)
+
+
+def test_unread_replies_say_so(session: Session) -> None:
+    trajectory, _ = carried_out(session, task_decompose=['no', '{"Tasks": ["Find Delft"]}'])
+    assert [step.reason for step in trajectory.steps[:3]] == ['parse:not_a_literal', '', '']
+    trajectory, _ = carried_out(session, choose_parameter=['{"Parameters": 1}'], choose_tool=['{"ID": 1}', '{"ID": 9}'])
+    assert [step.reason for step in trajectory.steps[5:]] == ['args:unreadable', 'tool:unknown_name']
+
+
+def test_an_unknown_api_is_the_tools_error(session: Session) -> None:
+    trajectory, turns = carried_out(session, choose_API=['["guess"]'])
+    assert [(call.name, call.fault) for call in trajectory.calls] == [('guess', 'unknown_tool')]
+    assert 'No such function name: guess' in turns[5].messages[-1].content
+
+
+def test_limits(session: Session) -> None:
+    trajectory, turns = carried_out(session, loop=EasyTool(max_steps=4))
+    assert (len(turns), trajectory.stopped) == (4, 'limit:steps')
+    many = ['{"Parameters": [' + '{"place": "Delft"}, ' * 50 + ']}']
+    trajectory, _ = carried_out(session, loop=EasyTool(max_calls=10), choose_parameter=many)
+    assert (len(trajectory.calls), trajectory.stopped) == (10, 'limit:calls')
+    trajectory, turns = talk(EasyTool(), lambda *_: Answer('', 'infra:truncated'), TASK, session)
+    assert (len(turns), trajectory.stopped) == (1, 'limit:context')
+    never = talk(EasyTool(max_steps=30), lambda *_: 'Hm.', TASK, session)[0]
+    assert (len(never.steps), never.stopped) == (12, 'plan:no_tasks')
+
+
+class ByWord(ExactSimilarity):
+    """How many words two texts share."""
+
+    name = 'words'
+
+    def matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
+        return np.array([[len({*a.lower().split()} & {*b.lower().split()}) for b in right] for a in left], dtype=float)
+
+
+def tool_instructions(names: Iterable[str]) -> dict[str, ToolInstruction]:
+    return {
+        name: ToolInstruction(name, f'Can {name.lower()} for you', (FunctionInstruction('Do it', 'Does.'),))
+        for name in names
+    }
+
+
+def test_retrieval_chooses_among_the_five_nearest(session: Session, tmp_path: Path) -> None:
+    file = tmp_path / 'corpus.json'
+    file.write_text(dump_instructions(tool_instructions([f'Find {n}' for n in range(8)] + ['Maps'])))
+    loop = EasyTool(retrieve=True, corpus=str(file), similarity=ByWord)
+    trajectory, turns = carried_out(session, loop=loop, choose_tool=['{"ID": 3}'], choose_API=['["do_it_for_find_0"]'])
+    listed = turns[3].messages[-1].content.partition('Tool List:\n')[2].partition('\n\nPlease')[0]
+    assert listed == '\n'.join(f'ID: {n + 3}\nCan find {n} for you' for n in range(5))
+    assert [(call.name, call.fault) for call in trajectory.calls] == [('do_it_for_find_0', 'unanswered')]
+    assert trajectory.settings['encoder'] == 'words' and trajectory.settings['corpus'] == str(file)
+
+
+def test_nothing_is_encoded_without_retrieval(session: Session) -> None:
+    def never() -> ByWord:
+        raise AssertionError('an encoder is loaded')
+
+    trajectory, _ = carried_out(session, loop=EasyTool(similarity=never))
+    assert trajectory.final_answer
+
+
+def test_tools_without_instructions_are_shown_with_their_documentation() -> None:
+    documents: dict[str, Any] = {
+        'search_for_maps': {'tool_name': 'Maps', 'api_name': 'search'},
+        'Clock.now': {'name': 'Clock.now'},
+    }
+    tools = tuple(ToolSchema(name, f'does {name}', PLACE) for name in (*documents, 'alone'))
+    maps, clock, alone = tools_of(Task('q', 's', 'x', tools, documents=documents))
+    assert (maps.name, clock.name, alone.name) == ('Maps', 'Clock', 'alone')
+    assert maps.description == 'Maps\nsearch_for_maps: does search_for_maps'
+    expected_entry = {'name': 'Clock.now', 'description': 'does Clock.now', 'parameters': PLACE}
+    assert clock.apis == {'Clock.now': expected_entry}
+
+
+@pytest.mark.parametrize('retrieve', [False, True])
+def test_oracle_comes_to_the_end_to_the_byte(session: Session, tmp_path: Path, retrieve: bool) -> None:
+    known = replace(TASK, gold=GOLD)
+    guessed = replace(TASK, id='q2', relevant=('route_for_maps',))
+    none = replace(TASK, id='q3')
+
+    def run() -> list[str]:
+        environment = Environment(Bank(tmp_path / 'bank'))
+        options = {'retrieve': True, 'similarity': ByWord} if retrieve else {}
+        loop = make_loop('easytool', **options)
+        dialogues = {
+            task.id: loop.run(task, environment.begin(task.id, task.schemas)) for task in (known, guessed, none)
+        }
+        outcomes = RoundsRunner(OracleModel(), None, 100, batch_size=2).run(dialogues)
+        return [outcome.value.to_json() for outcome in outcomes.values()]
+
+    first = run()
+    assert first == run()
+    trajectories = [parse_trajectory(text) for text in first]
+    assert [(call.name, call.arguments) for call in trajectories[0].calls] == [(c.name, c.arguments) for c in GOLD]
+    assert [call.name for call in trajectories[1].calls] == ['route_for_maps']
+    assert trajectories[2].calls == ()
+    assert {(trajectory.final_answer, trajectory.stopped) for trajectory in trajectories} == {(GOLD_ANSWER, '')}
+
+
+@pytest.mark.parametrize(
+    'wrong', [{'reading': 'x'}, {'max_tries': 0}, {'max_steps': 0}, {'corpus': 'file'}, {'max_calls': -1}]
+)
+def test_wrong_options_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r'reading is|are 1 at least|is for retrieve'):
+        EasyTool(**wrong)
+
+
+def test_ten_thousand_hostile_answers(session: Session) -> None:
+    draw = random.Random(7)
+    hostile = hostile_answers(10_000)
+    odd = [
+        '{"Parameters": {"place": [[[]]]}}',
+        '{"ID": [1]}',
+        '[{"task": {}, "id": [], "dep": "1"}]',
+        '{"Tasks": "ab"}',
+    ]
+    asked, tasks = 0, 0
+    while asked < 10_000:
+        right = Scripted(**TWO_TASKS)
+
+        def model(turn: Turn, number: int, right: Scripted = right) -> str:
+            if draw.random() < 0.6:
+                return right(turn, number)
+            return draw.choice(odd) if draw.random() < 0.3 else hostile[draw.randrange(len(hostile))]
+
+        trajectory, turns = talk(EasyTool(), model, TASK, session)
+        assert parse_trajectory(trajectory.to_json()).stopped == trajectory.stopped
+        assert len(turns) <= 500
+        asked, tasks = asked + len(turns), tasks + 1
+    assert tasks > 20
+
+
+@pytest.mark.skipif(not RUNS.is_dir(), reason='no published runs of ToolBench at hand')
+@pytest.mark.parametrize('name', [name for name in CALLS if 'retrieve' not in name])
+def test_published_calls_played_back_through_the_method(tmp_path: Path, name: str) -> None:
+    """One task per call: each gets its recorded response, and the final answer is the file's."""
+    write_bank(read_sources(find_sources([RUNS / name])), tmp_path / 'bank')
+    environment = Environment(Bank(tmp_path / 'bank'), recordings_of=name)
+    played = 0
+    for stored in load_answers(RUNS / name):
+        calls = [call for call in stored.trajectory.calls if isinstance(call.arguments, dict)]
+        names = [f'task {number}' for number in range(len(calls))]
+        order = [{'task': task, 'id': number, 'dep': -1} for number, task in enumerate(names, start=1)]
+        model = Scripted(
+            task_decompose=[json.dumps({'Tasks': names})],
+            task_topology=[json.dumps(order)],
+            choose_API=[json.dumps([call.name]) for call in calls],
+            choose_parameter=[json.dumps({'Parameters': call.arguments}) for call in calls],
+            answer_summarize=[stored.trajectory.final_answer],
+        )
+        tools = {tool.name: tool for tool in stored.task.tools}
+        offered = tuple(tools.get(call, ToolSchema(call, '', {})) for call in dict.fromkeys(c.name for c in calls))
+        documents = {tool.name: {'tool_name': 'all'} for tool in offered}
+        task = Task(stored.task.id, 'toolbench', stored.task.query, offered, documents=documents)
+        if not calls:
+            continue
+        trajectory, _ = talk(EasyTool(), model, task, environment.begin(task.id))
+        assert [(c.name, c.arguments, c.source) for c in trajectory.calls] == [
+            (c.name, c.arguments, 'exact') for c in calls
+        ]
+        for call, recorded in zip(trajectory.calls, calls, strict=True):
+            whole = recorded.observation
+            assert call.observation == (whole if len(whole) <= 1_000 else f'{whole[:1_000]}...')
+        assert trajectory.final_answer == stored.trajectory.final_answer.strip()
+        played += len(calls)
+    assert played > 0.9 * CALLS[name][1]
