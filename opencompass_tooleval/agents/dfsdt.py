@@ -22,6 +22,7 @@ from opencompass_tooleval.agents.finish import FINISH, Finish, finish_call, read
 from opencompass_tooleval.agents.prompts import GOLD_ANSWER
 from opencompass_tooleval.agents.steps import MAX_TEXT, answered_call, repeated_arguments, thought_of
 from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.toolbench_names import RENAMED_TOOLS, standard_name
 from opencompass_tooleval.agents.trajectory import (
     GAVE_UP,
     NO_ROOM,
@@ -294,8 +295,7 @@ def _tool_lines(task: Task) -> Iterator[str]:
 
 def _called(tool: str, api: str) -> str:
     """A tool as the names of its APIs have it, ``api_for_tool``, where they do."""
-    words = ''.join(letter if letter.isalnum() else ' ' for letter in tool.casefold()).split()
-    standard = '_'.join(words)
+    standard = standard_name(RENAMED_TOOLS.get(tool, tool))
     return standard if api.endswith(f'_for_{standard}') else tool
 
 

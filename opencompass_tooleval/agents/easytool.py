@@ -16,7 +16,6 @@ from functools import lru_cache
 from typing import Any
 
 from opencompass_tooleval.agents import easytool_prompts as prompts
-from opencompass_tooleval.agents.context import TOO_LONG_TO_ASK
 from opencompass_tooleval.agents.easytool_tools import ShownTool, nearest, tools_of, tools_of_instructions
 from opencompass_tooleval.agents.prompts import GOLD_ANSWER
 from opencompass_tooleval.agents.steps import MAX_TEXT, Chain, answered_call
@@ -31,6 +30,7 @@ from opencompass_tooleval.agents.trajectory import (
 from opencompass_tooleval.core.answer import Answer, as_answer, strip_reasoning
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.result import TRUNCATED
 from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.core.similarity import Similarity
 from opencompass_tooleval.easytool import method_replies as replies
@@ -218,7 +218,7 @@ class _Query:
         system = prompts.TOOL_CHECK_SYSTEM if template == prompts.TOOL_CHECK else SYSTEM
         messages = Message('system', system), Message('user', filled(template, fields))
         answer = as_answer((yield Turn(messages, gold, may_be_too_long=True)))
-        if answer.reason == TOO_LONG_TO_ASK:
+        if answer.reason == TRUNCATED:
             raise MethodStopped(NO_ROOM)
         self.chain.add(answer, purpose=_PURPOSES[template])
         return strip_reasoning(answer)
