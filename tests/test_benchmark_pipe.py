@@ -1,8 +1,11 @@
-"""The best that can be, against which ``tools/benchmark.py --only pipe`` measures."""
+"""The best that can be, against which ``tools/benchmark.py --only pipe`` and ``--only agents`` measure."""
 
 from __future__ import annotations
 
+import json
+from itertools import islice
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -33,3 +36,43 @@ def test_latencies_follow_from_the_question(monkeypatch: pytest.MonkeyPatch) -> 
     seconds = sorted(server.latency_of(f'question {number}') for number in range(2001))
     assert seconds == sorted(server.latency_of(f'question {number}') for number in range(2001))
     assert seconds[1000] == pytest.approx(0.5, rel=0.1)
+
+
+def test_an_agent_is_told_its_calls_one_by_one() -> None:
+    server = load_tool('latency_server')
+    calls = [{'name': 'search', 'arguments': {'page': page}} for page in range(2)]
+    request = server.request_of('q1', calls)
+    messages = [{'role': 'system', 'content': 'Act.'}, {'role': 'user', 'content': request}]
+    rounds = []
+    for number in range(3):
+        native = server.reply_to({'messages': messages, 'tools': [{}]})
+        text = server.reply_to({'messages': messages})
+        assert native[0] == text[0] == server.round_of(request, number)
+        rounds.append((native[1].get('tool_calls'), text[1]['content']))
+        told = {'role': 'tool', 'content': 'x'}
+        messages += [{'role': 'assistant', 'content': None}, told]
+    assert [json.loads(made[0]['function']['arguments']) for made, _ in rounds[:2]] == [{'page': 0}, {'page': 1}]
+    assert [said.splitlines()[1:] for _, said in rounds] == [
+        ['Action: search', 'Action Input: {"page": 0}'],
+        ['Action: search', 'Action Input: {"page": 1}'],
+        ['Final Answer: done'],
+    ]
+    assert rounds[2][0] is None
+    assert server.reply_to({'messages': [{'content': 'other'}]}) == (
+        'other',
+        {'role': 'assistant', 'content': 'answer to other'},
+    )
+
+
+def test_agents_tasks_have_their_calls_in_the_bank(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / 'tools'))
+    script = load_tool('benchmark_agents')
+    recorded: dict[str, list[Any]] = {}
+    for call in islice(script.bank_calls(), 10 * 2 * script.TASKS):
+        recorded.setdefault(call.task, []).append(call)
+    tasks = script.tasks_of(recorded, 0)
+    counts = [len(task.gold) for task in tasks]
+    assert len(tasks) == 553 and 4.6 < sum(counts) / 553 < 5.4 and (min(counts), max(counts)) == (1, 9)
+    assert [len(rounds) for rounds in script.questions_of(tasks)] == [count + 1 for count in counts]
+    of_first = {(call.name, str(call.arguments)) for call in recorded[tasks[0].id]}
+    assert {(call.name, str(call.arguments)) for call in tasks[0].gold} <= of_first

@@ -1,7 +1,7 @@
 """Times this package against what OpenCompass has built in: same data, same encoder, same machine, one run.
 
-    python tools/benchmark.py [--only teval|ultratool|funcqa|runner|pipe|slurm|sweep|report] [--data DIR] [--plans 553]
-                              [--requests 200] [--ultratool-predictions FILE] [--json OUT]
+    python tools/benchmark.py [--only teval|ultratool|funcqa|runner|pipe|agents|slurm|sweep|report] [--data DIR]
+                              [--plans 553] [--requests 200] [--ultratool-predictions FILE] [--json OUT]
 
 T-Eval, three ratios:
 
@@ -19,6 +19,9 @@ Runner, one ratio: a sweep of 16 tasks on this machine against OpenCompass's Loc
 
 Pipe, ratios: questions to a server with long-tailed latencies against the best that can be (minutes; see
 benchmark_pipe.py).
+
+Agents, ratios: 553 tasks that call tools, environment included, on such a server against the best that can be (minutes;
+see benchmark_agents.py).
 
 Slurm, ratios: stages of 16 tasks against OpenCompass's runners (minutes; see benchmark_slurm.py).
 
@@ -373,6 +376,13 @@ def measure_pipe(arguments: argparse.Namespace) -> dict[str, Any]:
     return measure()
 
 
+def measure_agents(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measures and prints agents on such a server."""
+    from benchmark_agents import measure
+
+    return measure()
+
+
 def measure_slurm(arguments: argparse.Namespace) -> dict[str, Any]:
     """Measures and prints Slurm."""
     from benchmark_slurm import measure
@@ -400,6 +410,7 @@ MEASURES = {
     'teval': measure_teval,
     'runner': measure_runner,
     'pipe': measure_pipe,
+    'agents': measure_agents,
     'slurm': measure_slurm,
     'sweep': measure_sweep,
     'report': measure_report,

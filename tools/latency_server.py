@@ -5,6 +5,9 @@
 Latencies are lognormal, and follow from the last message alone, so that the best possible run can be simulated with the
 very same ones. The first line of output is the base URL. Beside the client that is measured it takes little of the
 processor: no framework, one thread.
+
+To an agent, whose request is the JSON object :func:`request_of`, it makes one of the calls that stand there in each
+round, natively where tools are offered, else in ReAct's words, and then says :data:`END`.
 """
 
 from __future__ import annotations
@@ -13,7 +16,10 @@ import asyncio
 import json
 import math
 from random import Random
+from typing import Any
 
+END = 'done'
+_CALLS = '{"calls": '
 MEDIAN = 0.5
 SIGMA = 1.0
 
@@ -21,6 +27,42 @@ SIGMA = 1.0
 def latency_of(question: str) -> float:
     """Seconds until a question is answered."""
     return MEDIAN * math.exp(Random(question).gauss(0.0, SIGMA))
+
+
+def request_of(name: str, calls: list[dict[str, Any]]) -> str:
+    """What an agent is to do: calls with ``name`` and ``arguments``.
+
+    Args:
+        name: Tells it from others, whose latencies are others.
+        calls: What it calls, in order.
+    """
+    return json.dumps({'calls': calls, 'name': name})
+
+
+def round_of(request: str, number: int) -> str:
+    """What stands for an agent's round in :func:`latency_of`."""
+    return f'{request}, round {number}'
+
+
+def reply_to(asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The question of a request, as :func:`latency_of` takes it, and the message that answers it."""
+    messages = asked['messages']
+    request = next((row['content'] for row in messages if str(row['content']).startswith(_CALLS)), None)
+    if request is None:
+        question = messages[-1]['content']
+        return question, {'role': 'assistant', 'content': f'answer to {question}'}
+    number = sum(row['role'] == 'assistant' for row in messages)
+    calls = json.loads(request)['calls']
+    is_native = 'tools' in asked
+    if number >= len(calls):
+        message: dict[str, Any] = {'content': END if is_native else f'Thought: all is there.\nFinal Answer: {END}'}
+    elif is_native:
+        function = {'name': calls[number]['name'], 'arguments': json.dumps(calls[number]['arguments'])}
+        message = {'content': None, 'tool_calls': [{'id': f'c{number}', 'type': 'function', 'function': function}]}
+    else:
+        arguments = json.dumps(calls[number]['arguments'])
+        message = {'content': f'Thought: next.\nAction: {calls[number]["name"]}\nAction Input: {arguments}'}
+    return round_of(request, number), {'role': 'assistant', **message}
 
 
 class _Connection(asyncio.Protocol):
@@ -40,11 +82,10 @@ class _Connection(asyncio.Protocol):
         length = next((line for line in head.lower().split(b'\r\n') if line.startswith(b'content-length:')), b':0')
         if found and len(body) >= int(length.partition(b':')[2]):
             self._received = b''
-            question = json.loads(body)['messages'][-1]['content']
-            asyncio.get_running_loop().call_later(latency_of(question), self._answer, question)
+            question, message = reply_to(json.loads(body))
+            asyncio.get_running_loop().call_later(latency_of(question), self._answer, message)
 
-    def _answer(self, question: str) -> None:
-        message = {'role': 'assistant', 'content': f'answer to {question}'}
+    def _answer(self, message: dict[str, Any]) -> None:
         usage = {'prompt_tokens': 10, 'completion_tokens': 10, 'total_tokens': 20}
         body = json.dumps({'choices': [{'index': 0, 'message': message, 'finish_reason': 'stop'}], 'usage': usage})
         head = f'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n'

@@ -36,6 +36,10 @@ class Message:
         """Whether it belongs to native calling of tools, so that no text stands for it."""
         return bool(self.calls or self.call_id)
 
+    def __deepcopy__(self, memo: Any) -> Message:
+        """Itself: nothing of it changes, and wrappers of OpenCompass copy every conversation at every round."""
+        return self
+
     def to_payload(self) -> dict[str, Any]:
         """The message as JSON values: role and content, and what else it has."""
         payload: dict[str, Any] = {'role': self.role, 'content': self.content}

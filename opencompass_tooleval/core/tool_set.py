@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 _MOST_CHARS = 64
@@ -78,7 +79,11 @@ class ToolSet:
         return self
 
     def to_text(self) -> str:
-        """The set as a data set's column has it."""
+        """The set as a data set's column has it; made once, since each round of a dialogue asks for it."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         content: dict[str, Any] = {'tools': [asdict(tool) for tool in self.tools]}
         return json.dumps(content if self.parallel is None else {**content, 'parallel': self.parallel})
 
