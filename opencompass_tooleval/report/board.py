@@ -12,7 +12,7 @@ from opencompass_tooleval.core.tables import column_error, errors_of
 from opencompass_tooleval.core.words import Words, words_of_metric
 from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.figure import Number, Table, shown
-from opencompass_tooleval.report.names import FAMILIES, family_of, is_variant, title_of
+from opencompass_tooleval.report.names import AGENTS, FAMILIES, family_of, is_variant, title_of
 from opencompass_tooleval.report.published import Published, published_on
 from opencompass_tooleval.report.read import Material, Scored
 
@@ -20,6 +20,9 @@ Columns = Mapping[Score, Mapping[Score, float]]
 OVERVIEW = 'overview'
 HALVES = ('_json', '_str', '_strict')
 """What columns end in that a page shows on demand: an ability's formats, and stricter readings."""
+
+_OF_AGENTS = ('pass_rate', 'success_rate', 'solved_rate', 'call_f1')
+"""What stands for a data set of agents, the first that it has: finishing alone is no success."""
 
 _LOWER = 'lower is better'
 """How the sentence of such a metric ends."""
@@ -193,11 +196,14 @@ def boards(material: Material, columns: Columns) -> list[Board]:
     alone: dict[str, dict[str, Mapping[Score, float]]] = {}
     for entry in sorted(material.scored, key=lambda entry: entry.dataset):
         for metric in metrics_of(entry.result) if entry.dataset not in grouped else ():
-            column = f'{entry.dataset} {metric}'.removeprefix('tooleval-')
-            alone.setdefault(family_of(entry.dataset), {})[column] = {(entry.dataset, metric): 1.0}
+            family = family_of(entry.dataset)
+            # An agent has a dozen metrics: each data set is a table.
+            name = entry.dataset if family == AGENTS else family
+            column = metric if family == AGENTS else f'{entry.dataset} {metric}'.removeprefix('tooleval-')
+            alone.setdefault(name, {})[column] = {(entry.dataset, metric): 1.0}
     overview = _overview(groups, alone, material)
     tables = [_board(name, title_of(name), group, material) for name, group in groups.items()]
-    tables += [_board(family, FAMILIES[family], rest, material) for family, rest in alone.items()]
+    tables += [_board(name, title_of(name), rest, material) for name, rest in alone.items()]
     if overview:
         tables.insert(0, _board(OVERVIEW, 'Overview', overview, material))
     tables.sort(key=lambda board: (board.name != OVERVIEW, list(FAMILIES).index(family_of(board.name))))
@@ -228,12 +234,16 @@ def _overview(
             ending = '' if column == 'overall' else f', {words_of_metric(column).name.lower()}'
             rows.append((family_of(name), title_of(name) + ending, columns[column]))
     seen = set()
-    for family, columns in alone.items():
+    for name, columns in alone.items():
+        if family_of(name) == AGENTS:
+            column = next((column for column in _OF_AGENTS if column in columns), next(iter(columns)))
+            rows.append((AGENTS, f'{title_of(name)}, {words_of_metric(column).name}', columns[column]))
+            continue
         for shares in columns.values():
             ((dataset, _),) = shares
             if dataset not in seen:
                 seen.add(dataset)
-                rows.append((family, title_of(dataset), shares))
+                rows.append((family_of(name), title_of(dataset), shares))
     return {title: shares for _, title, shares in sorted(rows, key=lambda row: list(FAMILIES).index(row[0]))}
 
 

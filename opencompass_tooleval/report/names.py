@@ -8,6 +8,9 @@ from opencompass_tooleval.core.variants import VariantKind
 OTHERS = 'others'
 """What belongs to no benchmark of ours: nobody here knows whether more of a metric is better."""
 
+AGENTS = 'agents'
+"""The benchmark of tasks that a model carries out itself."""
+
 FAMILIES = {**{name: find_benchmark(name).title for name in BENCHMARKS}, OTHERS: 'Other data sets'}
 """Benchmark -> its name; each has a page."""
 
@@ -40,8 +43,8 @@ _WORDS = {
 def family_of(name: str) -> str:
     """The benchmark that a table or a data set belongs to; :data:`OTHERS` if to none of these."""
     text = name.removeprefix('tooleval-')
-    if _AGENT in f'{text}-' and 'agents' in FAMILIES:
-        return 'agents'
+    if _AGENT in f'{text}-':
+        return AGENTS
     family = text.replace('_', '-').partition('-')[0]
     return family if family in FAMILIES else OTHERS
 
@@ -62,7 +65,7 @@ def title_of(name: str) -> str:
         return FAMILIES.get(name, name)
     text = name.removeprefix('tooleval-').removeprefix(family).replace(_AGENT, '-')
     kind = _kind_of(name)
-    is_loop = family == 'agents' and text.endswith('-fc')
+    is_loop = family == AGENTS and text.endswith('-fc')
     ending = f', {kind.title}' if kind and not is_loop else ''
     rest = text.removesuffix(kind.suffix if kind and not is_loop else '').replace('-', '_').strip('_').split('_')
     return ' '.join([FAMILIES[family], *(_WORDS.get(word, word) for word in rest if word)]) + ending

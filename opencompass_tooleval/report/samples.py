@@ -19,6 +19,7 @@ from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.paired import details_of
 from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.core.words import FAULTS, SOURCES, words_of_metric, words_of_reason
+from opencompass_tooleval.report.board import lower_is_better
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.read import Material, Missing, Scored
@@ -147,7 +148,8 @@ def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _main(metrics: Sequence[str]) -> list[str]:
     """What stands for the whole: one metric, or all that are no errors and no formats; none if there are only these."""
     first = next((name for name in _WHOLE if name in metrics), None)
-    no_error = [name for name in metrics if 'error' not in name and not name.startswith(('parse_rate', 'json_rate'))]
+    told = [name for name in metrics if 'error' not in name and not name.startswith(('parse_rate', 'json_rate'))]
+    no_error = [name for name in told if not lower_is_better(name)]
     return no_error if first is None else [first]
 
 

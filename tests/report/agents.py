@@ -9,7 +9,7 @@ from typing import Any
 from opencompass_tooleval.agents.trajectory import GAVE_UP, AnsweredCall, Step, Trajectory
 from tests.report.support import add, detail, result_of, write
 
-DATASET = 'tooleval-teval-agent_react'
+DATASET = 'tooleval-teval-agent-react'
 PROVENANCE = {'benchmark': 'agents', 'subset': 'teval', 'loop': 'react'}
 
 

@@ -10,10 +10,13 @@ from opencompass_tooleval.agents.breakdown import breakdown
 from opencompass_tooleval.agents.scoring import METRICS, score_trajectory
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.report.agent_figures import FINISHED, WASTE, agent_figures, agent_tables
+from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.build import write_report
 from opencompass_tooleval.report.caveats import unlike
 from opencompass_tooleval.report.figure import Figure
 from opencompass_tooleval.report.read import Material, Scored, read
+from opencompass_tooleval.report.samples import index_of
+from opencompass_tooleval.sweep.published_columns import published_columns
 from opencompass_tooleval.sweep.work_dir import WorkDir
 from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, tree
 from tests.report.support import add, plain_run, result_of
@@ -140,3 +143,22 @@ def test_pages_without_agents_are_as_they_were(tmp_path: Path) -> None:
     add(tmp_path / 'run', 'm', 'd', result_of([{'id': 'r', 'values': {'a': 1.0}, 'reason': 'ok'}]))
     out = write_report([tmp_path / 'run'], tmp_path / 'out').parent
     assert not any('class="warning"' in page.read_text('utf-8') for page in (out / 'teval.html', out / 'funcqa.html'))
+
+
+def test_each_data_set_of_agents_is_a_table(tmp_path: Path) -> None:
+    values = {'finish_rate': 1.0, 'call_f1': 0.5, 'repeated': 0.25}
+    for model in ('one', 'two'):
+        for dataset in (DATASET, 'tooleval-toolbench_g1-agent-fc'):
+            metrics = {name: 100 * value for name, value in values.items()}
+            details = [{'id': 'r', 'values': values, 'reason': 'calls:missing'}]
+            add(tmp_path / 'run', model, dataset, {**result_of(details, provenance=PROVENANCE), **metrics})
+    material = read([tmp_path / 'run'])
+    first, *tables = boards(material, published_columns())
+    assert [table.title for table in tables] == ['Agents T-Eval ReAct', 'Agents ToolBench G1 function calling']
+    assert tables[0].columns == ('finish_rate', 'call_f1', 'repeated')
+    assert first.columns == ('Agents T-Eval ReAct, F1', 'Agents ToolBench G1 function calling, F1')
+
+
+def test_waste_is_no_part_of_what_a_sample_scores() -> None:
+    index = index_of([{'id': 'r', 'values': {'finish_rate': 1.0, 'call_f1': 0.5, 'repeated': 0.25}}])
+    assert index['main'] == ['finish_rate', 'call_f1']

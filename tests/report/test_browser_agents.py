@@ -133,6 +133,16 @@ def test_agents_fit_and_can_be_read(browser: Browser, page: Path, width: int, da
         assert browser.faint() == [] and browser.faults() == []
 
 
+def test_what_scrolls_is_reached_by_keyboard(browser: Browser, tmp_path: Path) -> None:
+    lines = '\n'.join(map(str, range(60)))
+    long = Trajectory('react', (Step(lines, (AnsweredCall('a', {'x': lines}, lines, 'exact'),)),), lines, path=(0,))
+    add_agent(tmp_path / 'run', 'one', [long], other=[{'deep': [1, 2, 3]}] * 30)
+    browser.look()
+    open_sample(browser, write_report([tmp_path / 'run'], tmp_path / 'out').with_name('samples.html'), 0)
+    assert len(browser.all('#sample pre[tabindex]')) >= 4
+    assert browser.faults() == []
+
+
 def test_hostile_and_large_trajectories_run_nothing(browser: Browser, tmp_path: Path) -> None:
     call = AnsweredCall(HOSTILE, {HOSTILE: HOSTILE}, HOSTILE, 'simulated')
     hostile = Trajectory(

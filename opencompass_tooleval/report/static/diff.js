@@ -18,6 +18,15 @@ function pretty(value) {
   return typeof value === 'string' ? value : JSON.stringify(value, null, 1) ?? '';
 }
 
+const [FEW_CHARS, FEW_LINES] = [600, 8]; // a box with no more of either does not scroll
+
+// A text in a box that scrolls if it has to, also without a mouse.
+function boxOf(className, text) {
+  const box = element('pre', { className, textContent: text });
+  if (text.length > FEW_CHARS || text.split('\n').length > FEW_LINES) box.tabIndex = 0;
+  return box;
+}
+
 const isTree = (value) => value !== null && typeof value === 'object';
 const child = (tree, key) => (tree !== undefined && Object.hasOwn(tree, key) ? tree[key] : undefined);
 

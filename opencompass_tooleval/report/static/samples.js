@@ -259,7 +259,7 @@ function turnOf(role, text, open) {
   const kind = ROLES[role.toLowerCase()] ?? 'user';
   const beginning = (role === 'tools' && toolNames(text)) || text.slice(0, 80);
   const turn = element('details', { className: `turn ${kind}`, open });
-  turn.append(element('summary', {}, element('b', { textContent: role || 'prompt' }), ` ${open ? '' : beginning}`), element('pre', { textContent: text }));
+  turn.append(element('summary', {}, element('b', { textContent: role || 'prompt' }), ` ${open ? '' : beginning}`), boxOf('', text));
   return turn;
 }
 
@@ -276,7 +276,7 @@ function traceOf({ rounds, calls, answer }) {
     turnOf(`asked, round ${i + 1}`, asked, false), turnOf('assistant', said, true)));
   calls.forEach(([name, passed, result, fault]) => box.append(element('p', { className: 'call' },
     element('code', { textContent: `${name}(${pretty(passed)})` }), ' → ', element('code', { textContent: fault || pretty(result) }))));
-  box.append(element('pre', { className: 'answer', textContent: answer }));
+  box.append(boxOf('answer', answer));
   return box;
 }
 
@@ -307,7 +307,7 @@ function scoredOf({ row }) {
   const table = element('div', { className: 'scroll', tabIndex: 0 }, differences(row.parsed, row.gold));
   const parts = row.trajectory ? [element('details', {}, element('summary', { textContent: 'Calls beside the gold calls, argument by argument' }), table)] : [element('h4', { textContent: title }), table];
   if (row.more) {
-    parts.push(element('details', {}, element('summary', { textContent: 'What scoring says more: steps, judgements' }), element('pre', { textContent: pretty(row.more) })));
+    parts.push(element('details', {}, element('summary', { textContent: 'What scoring says more: steps, judgements' }), boxOf('', pretty(row.more))));
   }
   return parts;
 }
@@ -315,7 +315,7 @@ function scoredOf({ row }) {
 function answeredOf({ row, agent }) {
   return [
     element('h4', { textContent: agent ? 'What was done' : 'What was answered' }),
-    agent ? trajectoryOf(agent) : row.trace ? traceOf(row.trace) : element('pre', { className: 'answer', textContent: row.answer })];
+    agent ? trajectoryOf(agent) : row.trace ? traceOf(row.trace) : boxOf('answer', row.answer)];
 }
 
 const inSides = (samples, parts) => element('div', { className: 'sides' }, ...samples.map((sample) => element('article', {}, ...parts(sample))));

@@ -1,8 +1,6 @@
 // What an agent did, step by step; two agents' steps beside each other. Everything becomes text nodes.
 'use strict';
 
-const SCROLLED = 600; // characters of an observation that gets a box of its own to scroll in
-
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 const many = (count, one, more = `${one}s`) => `${count.toLocaleString('en')} ${count === 1 ? one : more}`;
 const spelled = (code) => code.replaceAll('_', ' ');
@@ -32,12 +30,6 @@ function legendOf(trajectories) {
   const terms = [...used.values()].flatMap((call) => [
     element('dt', {}, sourceChip(call, {})), element('dd', { textContent: wordsOf(tooleval.sources, call.fault || call.source)[1] })]);
   return element('details', { className: 'legend' }, element('summary', { textContent: 'Where observations come from' }), element('dl', {}, ...terms));
-}
-
-function boxOf(className, text) {
-  const box = element('pre', { className, textContent: text });
-  if (text.length > SCROLLED) box.tabIndex = 0; // it scrolls, and has to without a mouse
-  return box;
 }
 
 const LINE = 300; // characters of a value that stands in one line
@@ -182,7 +174,7 @@ function judgedOf(judged) {
   if (!judged?.length) return [];
   const items = judged.map(({ area, value, by, why, fault }) => element('li', {}, `${spelled(area)}: `,
     element('b', { textContent: fault ? 'not judged' : spelled(value.toLowerCase()) }), by ? ` by ${spelled(by)}` : '',
-    fault || why ? element('pre', { className: 'why', textContent: fault || why }) : ''));
+    fault || why ? boxOf('why', fault || why) : ''));
   return [element('h4', { textContent: 'Judged' }), element('ul', { className: 'judged' }, ...items)];
 }
 
