@@ -18,6 +18,7 @@ from opencompass_tooleval.agents import context, prompts
 from opencompass_tooleval.agents.finish import FINISH, Finish, finish_call, read_finish
 from opencompass_tooleval.agents.steps import MAX_TEXT, Chain, answered_call, repeated_arguments
 from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.toolbench_prompts import MAX_OBSERVATION
 from opencompass_tooleval.agents.trajectory import (
     NO_ROOM,
     NOT_FINISHED,
@@ -50,7 +51,8 @@ class FunctionCalling:
     Args:
         max_steps: Answers of the model per task at most.
         max_calls: Calls per task at most; those of an answer that do not fit are not carried out.
-        max_observation: Characters of an observation that the model sees; ToolBench shows 1,024.
+        max_observation: Characters of an observation that the model sees; by default 20,000, and ToolBench's 1,024 with
+            ``finish='tool'``.
         finish: One of :data:`ENDS`. What an answer calls after ``Finish`` is not carried out.
         parallel: Whether several calls in one answer are wanted; None leaves it to the server. With False the first
             call of an answer is carried out and no other, which chat templates that take one call need.
@@ -64,12 +66,14 @@ class FunctionCalling:
         *,
         max_steps: int = 20,
         max_calls: int = 100,
-        max_observation: int = MAX_TEXT,
+        max_observation: int | None = None,
         finish: str = BY_TEXT,
         parallel: bool | None = None,
     ) -> None:
         if finish not in ENDS:
             raise ValueError(f'finish is {finish!r}; it is one of {", ".join(ENDS)}')
+        if max_observation is None:
+            max_observation = MAX_OBSERVATION if finish == BY_TOOL else MAX_TEXT
         if min(max_steps, max_calls, max_observation) < 1:
             raise ValueError('max_steps, max_calls and max_observation are 1 at least')
         self._max_steps = max_steps

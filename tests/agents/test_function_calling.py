@@ -170,6 +170,8 @@ def test_observations_are_cut():
     trajectory, turns = drive(loop, calling(PRODUCT), Answer('258'))
     assert turns[1].messages[-1].content == '30...' == trajectory.calls[0].observation
     assert trajectory.calls[0].whole_chars == 3
+    assert (TEXT.settings['max_observation'], TOOL.settings['max_observation']) == (20_000, 1_024)
+    assert FunctionCalling(finish='tool', max_observation=5_000).settings['max_observation'] == 5_000
 
 
 def test_too_long_a_conversation_loses_its_oldest_observations():
