@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from datasets import Dataset
 from opencompass.datasets.base import BaseDataset
@@ -13,11 +13,12 @@ from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.agents import VERSION
+from opencompass_tooleval.agents.breakdown import breakdown, settings_of
 from opencompass_tooleval.agents.instructed import load_instructed
 from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.open_bank import open_bank
 from opencompass_tooleval.agents.records import MEND, data_file, find_subset, load_data
-from opencompass_tooleval.agents.scoring import score_predictions
+from opencompass_tooleval.agents.scoring import AgentScore, score_predictions
 from opencompass_tooleval.agents.task import parse_task
 from opencompass_tooleval.agents.tools import find_tools
 from opencompass_tooleval.core.messages import Message, messages_text
@@ -27,6 +28,8 @@ from opencompass_tooleval.core.tool_calls import ToolCall, calls_text
 from opencompass_tooleval.easytool.files import shown_files
 from opencompass_tooleval.easytool.variant_kind import SUFFIX
 from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.simulator import SIMULATOR
+from opencompass_tooleval.environments.simulator_store import open_simulator
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.host.evaluator import SHOWN, ToolEvalEvaluator
 
@@ -81,7 +84,13 @@ class AgentDialogues:
         functions: Whose tools are worked out, and whose errors are told
             (:data:`~opencompass_tooleval.agents.tools.TOOLS`); None for ToolBench's errors and no such tool.
         recordings_of: As :class:`~opencompass_tooleval.environments.environment.Environment`.
+        simulator: Who answers what nothing else does, as
+            :func:`~opencompass_tooleval.environments.simulator_store.open_simulator` takes it: ``model``, and if wanted
+            ``system`` and ``kept``; None for nobody.
         options: The loop's own.
+
+    Attributes:
+        models: The simulator, for the inferencer.
 
     Raises:
         DataError: There is no such bank.
@@ -90,24 +99,32 @@ class AgentDialogues:
     """
 
     def __init__(
-        self, loop: str, bank: str | None = None, functions: str | None = None, recordings_of: str = '', **options: Any
+        self,
+        loop: str,
+        bank: str | None = None,
+        functions: str | None = None,
+        recordings_of: str = '',
+        simulator: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
         self._loop = make_loop(loop, **options)
-        self._bank = open_bank(bank) if bank else None
-        self._tools = find_tools(functions)
-        self._recordings_of = recordings_of
-        self._settings = {
-            'bank': self._bank.digest if self._bank else None,
+        tools = find_tools(functions)
+        opened = open_bank(bank) if bank else None
+        simulates = open_simulator(**simulator) if simulator else None
+        self.models = {SIMULATOR: simulator['model']} if simulator else {}
+        self._environment = Environment(opened, tools.functions, tools.errors, recordings_of, simulates)
+        self._settings: dict[str, Any] = {
+            'bank': opened.digest if opened else None,
             'functions': functions,
             'recordings_of': recordings_of,
-            'simulator': None,
+            **(simulates.settings if simulates else {'simulator': None}),
         }
 
     def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
         """Begins the dialogue about one row; it ends in the trajectory's JSON."""
         task = parse_task(row['record'])
-        environment = Environment(self._bank, self._tools.functions, self._tools.errors, self._recordings_of)
-        trajectory = yield from self._loop.run(task, environment.begin(task.id, task.schemas))
+        session = self._environment.begin(task.id, task.schemas, task.documents)
+        trajectory = yield from self._loop.run(task, session)
         return replace(trajectory, settings={**trajectory.settings, **self._settings}).to_json()
 
 
@@ -128,10 +145,12 @@ class ToolEvalAgentEvaluator(ToolEvalEvaluator):
         """See :class:`ToolEvalEvaluator`."""
         return {'benchmark': 'agents', 'subset': self.subset.name, 'version': VERSION, **self._settings}
 
+    def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        return breakdown(cast(Sequence[AgentScore], scores))
+
     def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         scores = score_predictions([parse_task(reference) for reference in references], answers)
-        for score in scores:
-            if score.trajectory:
-                self._settings |= {'loop': score.trajectory.loop, **score.trajectory.settings}
+        self._settings |= settings_of(scores)
         return list(scores)

@@ -29,6 +29,7 @@ class Subset:
     folder: str
     file: str
     bank: str | None
+    instructions: str
     functions: str | None
     tasks: int
     calls: int

@@ -1,7 +1,8 @@
 """The subsets of agents' tasks. Literals only: configs read this file inside ``read_base()``.
 
 ``SUBSETS``: ``format`` names the reader, ``folder`` is below the data cache, ``file`` below the folder, ``bank`` is
-where our configs look for the recorded responses, ``functions`` names the tools that are worked out, ``tasks`` is their
+where our configs look for the recorded responses, ``instructions`` where they look for EasyTool's, ``functions`` names
+the tools that are worked out, ``tasks`` is their
 number, ``calls`` that of gold calls (0 where nobody knows them), ``metrics`` are in fixed order,
 ``right_or_wrong`` those in which a sample has 0 or 1 and 1 is right.
 
@@ -16,6 +17,7 @@ SUBSETS = (
         'folder': 'data/teval',
         'file': 'EN/plan_json_v1.json',
         'bank': 'data/agents/teval.bank',
+        'instructions': 'data/easytool/teval_en_v1.json',
         'functions': 'teval',
         'tasks': 553,
         'calls': 2660,
@@ -40,6 +42,7 @@ SUBSETS = (
         'folder': 'data/teval',
         'file': 'ZH/plan_json_v1_zh.json',
         'bank': 'data/agents/teval_zh.bank',
+        'instructions': 'data/easytool/teval_zh_v1.json',
         'functions': 'teval',
         'tasks': 0,
         'calls': 0,
@@ -64,6 +67,7 @@ SUBSETS = (
         'folder': 'data/toolbench',
         'file': 'G1_instruction.json',
         'bank': 'data/agents/toolbench.bank',
+        'instructions': 'data/easytool/toolbench_G1.json',
         'functions': None,
         'tasks': 163,
         'calls': 0,
@@ -85,6 +89,7 @@ SUBSETS = (
         'folder': 'data/toolbench',
         'file': 'G2_category.json',
         'bank': 'data/agents/toolbench.bank',
+        'instructions': 'data/easytool/toolbench_G2.json',
         'functions': None,
         'tasks': 124,
         'calls': 0,
@@ -106,6 +111,7 @@ SUBSETS = (
         'folder': 'data/toolbench',
         'file': 'G3_instruction.json',
         'bank': 'data/agents/toolbench.bank',
+        'instructions': 'data/easytool/toolbench_G3.json',
         'functions': None,
         'tasks': 61,
         'calls': 0,
@@ -127,6 +133,7 @@ SUBSETS = (
         'folder': 'data/ultratool',
         'file': 'Chinese-dataset/test.json',
         'bank': None,
+        'instructions': 'data/easytool/ultratool_zh.json',
         'functions': None,
         'tasks': 1000,
         'calls': 2381,
@@ -151,6 +158,7 @@ SUBSETS = (
         'folder': 'data/ultratool',
         'file': 'English-dataset/test.json',
         'bank': None,
+        'instructions': 'data/easytool/ultratool_en.json',
         'functions': None,
         'tasks': 1000,
         'calls': 2381,

@@ -1,26 +1,31 @@
-# Agents from beginning to end, offline: T-Eval's and ToolBench's queries with recorded responses, loop beside loop.
-# Copy this file and put your own models in; their class has to offer tools. Make the banks once:
+# Agents from beginning to end, offline: loop beside loop, EasyTool instructions beside documentation. Copy this file,
+# put your own models in, whose class has to offer tools, and a simulator for UltraTool, whose tools nobody recorded.
+# ReAct in text needs the extra `agent`. Banks and instructions are made once:
 #   tooleval agents bank build --from data/teval/EN --out data/agents/teval.bank
 #   tooleval agents bank build --from RUNS_OR_CACHE... --out data/agents/toolbench.bank
-# ReAct in text needs lagent: pip install 'opencompass-tooleval[agent]'
+#   tooleval easytool generate --source toolbench --input data/toolbench/G3_instruction.json --model my_model.py \
+#       --out data/easytool/toolbench_G3.json
 from mmengine.config import read_base
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.agents.tooleval_teval_agent_fc_gen import (
-        tooleval_teval_agent_fc_datasets,
-    )
-    from opencompass_tooleval.configs.datasets.agents.tooleval_teval_agent_react_gen import (
-        tooleval_teval_agent_react_datasets,
-    )
-    from opencompass_tooleval.configs.datasets.agents.tooleval_toolbench_agent_fc_gen import (
-        tooleval_toolbench_agent_fc_datasets,
-    )
+    from opencompass_tooleval.configs.datasets.agents.tooleval_agent_rows import tooleval_agent_rows
     from opencompass_tooleval.configs.models.tooleval_api import models
+    from opencompass_tooleval.configs.models.tooleval_api import models as simulators
     from opencompass_tooleval.configs.summarizers.tooleval_agent import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
-datasets = [
-    *tooleval_teval_agent_react_datasets,
-    *tooleval_teval_agent_fc_datasets,
-    *tooleval_toolbench_agent_fc_datasets,
+_abbrs = [
+    'tooleval-teval-agent-react',
+    'tooleval-teval-agent-fc',
+    'tooleval-toolbench_g2-agent-react',
+    'tooleval-toolbench_g3-agent-react',
+    'tooleval-toolbench_g3-agent-react-easytool',
+    'tooleval-toolbench_g3-agent-dfsdt',
+    'tooleval-toolbench_g3-agent-easytool',
+    'tooleval-ultratool_en-agent-fc',
 ]
+datasets = [row for row in tooleval_agent_rows if row['abbr'] in _abbrs]
+for _row in datasets:
+    _dialogues = _row['infer_cfg']['inferencer']['dialogues']  # type: ignore[index]
+    if not _dialogues['bank']:
+        _dialogues['simulator'] = dict(model=simulators[0], system='stabletoolbench')

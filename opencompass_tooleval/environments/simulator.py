@@ -22,6 +22,7 @@ from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.core.verdicts import answer_digest
 from opencompass_tooleval.environments.arguments import canonical_arguments
 from opencompass_tooleval.environments.bank import RecordedCall
+from opencompass_tooleval.environments.example_response import example_response
 from opencompass_tooleval.environments.simulator_prompts import SYSTEM_PROMPTS
 
 MAX_EXAMPLES = 5
@@ -92,7 +93,7 @@ class Simulator:
         if digest not in self.kept:
             message = simulator_message(document, examples, name, arguments)
             messages = (Message('system', self.prompt), Message('user', message))
-            reply = yield Turn(messages, model=SIMULATOR, may_be_too_long=True)
+            reply = yield Turn(messages, example_response(document), model=SIMULATOR, may_be_too_long=True)
             if getattr(reply, 'reason', None) == TRUNCATED:
                 return None
             # Two tasks may ask the same at the same time: the answer that came first stands.

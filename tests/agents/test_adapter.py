@@ -21,7 +21,9 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.core.tool_calls import read_answer
 from opencompass_tooleval.environments.bank import Bank, write_bank
+from opencompass_tooleval.environments.observation import SOURCES as ALL_SOURCES
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from opencompass_tooleval.host.fixed_models import OracleModel
 from tests.easytool.shared_data import DEMO, real
 
 PLACES = {
@@ -34,8 +36,8 @@ SOURCES = {
     'toolbench_g1': {'exact': 1, 'elsewhere': 4, 'nearest': 4, 'error': 3},
     'toolbench_g2': {'exact': 5, 'nearest': 1},
     'toolbench_g3': {'exact': 1, 'elsewhere': 1, 'nearest': 4},
-    'ultratool_zh': {'error': 13},
-    'ultratool_en': {'error': 13},
+    'ultratool_zh': {'simulated': 13},
+    'ultratool_en': {'simulated': 13},
 }
 DEMO_SUBSETS = [subset for subset in TABLE if subset.name in SOURCES]
 
@@ -51,16 +53,20 @@ def drive(dialogue: Rounds[str], answer: Callable[[Turn], str]) -> str:
 
 
 def oracle(turn: Turn) -> Answer:
-    """What a perfect model answers to native tools."""
+    """What a perfect model answers, to native tools or in the place of an API."""
+    if turn.tools is None:
+        return Answer(turn.gold)
     content, calls = read_answer(turn.gold)
     return Answer(content, calls=calls)
 
 
-def dialogues(subset: Any, **more: Any) -> AgentDialogues:
+def dialogues(subset: Any, kept: Path) -> AgentDialogues:
     """Of the demo, with native calls."""
     finish = 'tool' if subset.format == 'toolbench' else 'text'
     bank = PLACES[subset.format][1]
-    return AgentDialogues('function_calling', bank=bank, functions=subset.functions, finish=finish, **more)
+    simulator = {'model': {'type': OracleModel, 'abbr': 'knowing'}, 'kept': kept} if bank is None else None
+    options = {'bank': bank, 'functions': subset.functions, 'simulator': simulator, 'finish': finish}
+    return AgentDialogues('function_calling', **options)
 
 
 @pytest.mark.parametrize('subset', TABLE, ids=lambda subset: subset.name)
@@ -70,10 +76,11 @@ def test_metrics_are_those_that_are_scored(subset: Any) -> None:
 
 
 @pytest.mark.parametrize('subset', DEMO_SUBSETS, ids=lambda subset: subset.name)
-def test_the_oracle_scores_100(subset: Any) -> None:
+def test_the_oracle_scores_100(subset: Any, tmp_path: Path) -> None:
     rows = ToolEvalAgentDataset.load(PLACES[subset.format][0], subset.name)
     assert set(rows['source']) == {f'agents_{subset.name}'}
-    begin = dialogues(subset)
+    begin = dialogues(subset, tmp_path / 'simulated')
+    assert list(begin.models) == (['simulator'] if subset.format == 'ultratool' else [])
     predictions = [drive(begin(row), oracle) for row in rows]
     assert predictions == [drive(begin(row), oracle) for row in rows]
     evaluator = ToolEvalAgentEvaluator(subset.name)
@@ -90,7 +97,9 @@ def test_the_oracle_scores_100(subset: Any) -> None:
         subset.name,
         'function_calling',
     )
-    assert (provenance['bank'] is None) == (subset.format == 'ultratool')
+    simulator = 'knowing' if subset.format == 'ultratool' else None
+    assert (provenance['bank'] is None, provenance['simulator']) == (simulator is not None, simulator)
+    assert evaluator.breakdown(scores)['sources'] == {**dict.fromkeys(ALL_SOURCES, 0), **SOURCES[subset.name]}
 
 
 def test_columns() -> None:
@@ -169,6 +178,12 @@ def test_a_missing_bank_names_the_command(monkeypatch: pytest.MonkeyPatch, tmp_p
         ({'loop': 'function_calling', 'functions': 'gorilla'}, ValueError, 'teval, or None'),
         ({'loop': 'function_calling', 'most_steps': 3}, TypeError, 'most_steps'),
         ({'loop': 'function_calling', 'bank': 'tooleval:demo/easytool'}, DataError, 'no recorded calls'),
+        ({'loop': 'function_calling', 'simulator': {'system': 'own'}}, TypeError, 'model'),
+        (
+            {'loop': 'function_calling', 'simulator': {'model': {'path': 'gpt'}, 'system': 'guess'}},
+            ValueError,
+            "no prompt 'guess'",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_asked(

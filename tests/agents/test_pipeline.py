@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.agents.records import TABLE
+from opencompass_tooleval.agents.records import TABLE, find_subset
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from tests.forked import start_opencompass
 
@@ -35,10 +36,13 @@ def read(folder: Path, kind: str, model: str) -> dict[str, Any]:
 def test_demo(tmp_path: Path) -> None:
     (tmp_path / 'mine.py').write_text(CONFIG, encoding='utf-8')
     printed = tmp_path / 'printed.txt'
-    run = start_opencompass('mine.py', '-w', 'out', '--debug', cwd=tmp_path, output=printed)
+    environment = {**os.environ, 'TOOLEVAL_CACHE': str(tmp_path / 'cache')}
+    run = start_opencompass('mine.py', '-w', 'out', '--debug', cwd=tmp_path, env=environment, output=printed)
     assert run.wait(PATIENCE) == 0, printed.read_text(encoding='utf-8', errors='replace')[-3000:]
     results, predictions = (read(tmp_path, kind, 'first') for kind in ('results', 'predictions'))
     abbrs = {f'tooleval-{row.name}-agent-fc': row for row in TABLE if row.name != 'teval_zh'}
+    for loop in ('react', 'react-easytool', 'dfsdt'):
+        abbrs[f'tooleval-toolbench_g2-agent-{loop}'] = find_subset('toolbench_g2')
     assert set(results) == set(predictions) == set(abbrs)
     for abbr, subset in abbrs.items():
         full = [metric for metric in subset.metrics if metric.startswith(('finish', 'call', 'arguments', 'all'))]
@@ -47,5 +51,8 @@ def test_demo(tmp_path: Path) -> None:
         for row in predictions[abbr].values():
             assert parse_trajectory(row['prediction']).final_answer
     assert read(tmp_path, 'predictions', 'second') == predictions
-    summary = next(tmp_path.glob('out/*/summary/summary_*.csv')).read_text(encoding='utf-8')
+    (compared,) = tmp_path.glob('out/*/summary/summary_*_easytool.csv')
+    summary = compared.with_name(compared.name.replace('_easytool', '')).read_text(encoding='utf-8')
     assert all(abbr in summary for abbr in abbrs)
+    assert 'tooleval-toolbench_g2-agent-react' in compared.read_text(encoding='utf-8')
+    assert results['tooleval-ultratool_en-agent-fc']['breakdown']['sources']['simulated'] == 13

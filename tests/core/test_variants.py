@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.paired import metrics_of
+from opencompass_tooleval.core.variant_kinds import FUNCTION_CALLING
 from opencompass_tooleval.core.variants import Comparison, VariantKind, compare
+from opencompass_tooleval.easytool.variant_kind import EASYTOOL
 
 KIND = VariantKind(
     '-easytool',
@@ -155,3 +157,15 @@ def test_lines_of_the_table() -> None:
 def test_a_suffix_may_name_a_method_of_a_benchmark() -> None:
     names = ('tooleval-teval-instruct_v2-easytool', 'tooleval-funcqa-one_hop-easytool', 'tooleval-teval-instruct_v2')
     assert [KIND.is_variant(name) for name in names] == [True, False, False]
+
+
+def test_loops_are_no_variants_but_for_those_that_have_partners() -> None:
+    names = ('tooleval-toolbench_g1-agent-fc', 'tooleval-teval-agent-fc', 'tooleval-toolbench_g1-agent-react-easytool')
+    assert [FUNCTION_CALLING.is_variant(name) for name in names] == [False, True, False]
+    assert FUNCTION_CALLING.original_of(names[1]) == 'tooleval-teval-agent-react'
+    assert [EASYTOOL.is_variant(name) for name in names] == [False, False, True]
+    assert not EASYTOOL.is_variant('tooleval-toolbench_g1-agent-easytool')
+    assert FUNCTION_CALLING.pair_up(['tooleval-teval-agent-react', *names[:2]]) == (
+        [('tooleval-teval-agent-react', 'tooleval-teval-agent-fc')],
+        [],
+    )

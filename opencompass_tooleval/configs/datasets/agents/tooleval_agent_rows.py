@@ -1,5 +1,4 @@
-# Agents' tasks, loop by subset; the other configs of this folder pick from it. `bank` is made by
-# `tooleval agents bank build --from SOURCE... --out FILE`.
+# Agents' tasks, loop by subset, with documentation and with EasyTool instructions, as EasyTool's own method always has.
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
@@ -12,10 +11,11 @@ with read_base():
 
 tooleval_agent_rows = [
     dict(
-        abbr=f'tooleval-{subset["name"]}-agent-{loop["name"]}',
+        abbr=f'tooleval-{subset["name"]}-agent-{loop["name"]}{variant}',
         type=ToolEvalAgentDataset,
         path=subset['folder'],
         name=subset['name'],
+        **(dict(instructions=subset['instructions']) if variant or loop['name'] == 'easytool' else {}),
         n=1,
         k=1,
         reader_cfg=dict(input_columns=['messages'], output_column='record'),
@@ -33,7 +33,8 @@ tooleval_agent_rows = [
         ),
         eval_cfg=dict(evaluator=dict(type=ToolEvalAgentEvaluator, name=subset['name'])),
     )
+    for variant in ['', '-easytool']
     for loop in LOOPS
     for subset in SUBSETS
-    if subset['format'] == loop['format']
+    if subset['format'] == loop['format'] and (not variant or loop['name'] != 'easytool')
 ]

@@ -1,21 +1,29 @@
-# Demo tasks of agents, with recorded responses: shipped with this package. ReAct in text stands apart: it needs the
-# extra `agent`.
+# Demo tasks of agents, with recorded responses: shipped with this package. For UltraTool the oracle simulates. ReAct in
+# text stands apart: it needs the extra `agent`.
 from mmengine.config import read_base
+
+from opencompass_tooleval.host.fixed_models import OracleModel
 
 with read_base():
     from ..agents.tooleval_agent_rows import tooleval_agent_rows
 
-_places: dict[str, list[str | None]] = {
-    'data/teval': ['tooleval:demo/agents/teval', 'tooleval:demo/agents/teval/EN'],
-    'data/toolbench': ['tooleval:demo/toolbench', 'tooleval:demo/agents/toolbench'],
-    'data/ultratool': ['tooleval:demo/ultratool', None],
+_simulator = dict(model=dict(type=OracleModel, abbr='oracle-simulator'))
+_places: dict[str, list[object]] = {
+    'data/teval': ['tooleval:demo/agents/teval', 'tooleval:demo/agents/teval/EN', None],
+    'data/toolbench': ['tooleval:demo/toolbench', 'tooleval:demo/agents/toolbench', None],
+    'data/ultratool': ['tooleval:demo/ultratool', None, _simulator],
 }
 for _row in tooleval_agent_rows:
     _place = _places[f'{_row["path"]}']
     _row['path'] = _place[0]
-    _row['infer_cfg']['inferencer']['dialogues']['bank'] = _place[1]  # type: ignore[index]
+    _dialogues = _row['infer_cfg']['inferencer']['dialogues']  # type: ignore[index]
+    _dialogues['bank'] = _place[1]
+    _dialogues['simulator'] = _place[2]
+    if 'instructions' in _row:
+        _row['instructions'] = 'tooleval:demo/toolbench/instructions.json'
 
-_sets = ['teval', 'toolbench_g1', 'toolbench_g2', 'toolbench_g3', 'ultratool_zh', 'ultratool_en']
-_native = [f'tooleval-{name}-agent-fc' for name in _sets]
+_native = ['teval', 'toolbench_g1', 'toolbench_g2', 'toolbench_g3', 'ultratool_zh', 'ultratool_en']
+_abbrs = [f'tooleval-{name}-agent-fc' for name in _native]
+_abbrs += [f'tooleval-toolbench_g2-agent-{loop}' for loop in ['react', 'react-easytool', 'dfsdt']]
+tooleval_agent_datasets = [row for row in tooleval_agent_rows if row['abbr'] in _abbrs]
 tooleval_agent_react_datasets = [row for row in tooleval_agent_rows if row['abbr'] == 'tooleval-teval-agent-react']
-tooleval_agent_datasets = [row for row in tooleval_agent_rows if row['abbr'] in _native]

@@ -10,5 +10,6 @@ tooleval_agent_rows = [
     for _loop in LOOPS
     if _loop['format'] == _subset['format']
     for _variant in ['', '-easytool']
+    if not _variant or _loop['name'] != 'easytool'
     for _metric in _subset['metrics']  # type: ignore[attr-defined]
 ]

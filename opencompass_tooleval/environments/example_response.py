@@ -1,0 +1,41 @@
+"""What the oracle model answers in the place of an API: an example of what its documentation says it returns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+_MAX_DEPTH = 5
+_MAX_FIELDS = 50
+_OF_TYPE: dict[str, Any] = {'integer': 1, 'number': 1.5, 'boolean': True, 'array': [], 'object': {}}
+
+
+def example_response(document: Any) -> str:
+    """As ToolBench's server sends it, ``{"error": "", "response": ...}``.
+
+    Args:
+        document: Documentation of an API, as JSON values: UltraTool's ``results`` (a schema), T-Eval's ``return_data``
+            (names), ToolBench's ``template_response`` (an example of types); what says none of these returns nothing.
+    """
+    return json.dumps({'error': '', 'response': _example(document if isinstance(document, Mapping) else {})})
+
+
+def _example(document: Mapping[str, Any]) -> Any:
+    returned = document.get('return_data')
+    if isinstance(returned, list):
+        names = [item.get('name') for item in returned[:_MAX_FIELDS] if isinstance(item, Mapping)]
+        return {str(name): f'example of {name}' for name in names}
+    if 'template_response' in document:
+        return document['template_response']
+    return _of_schema(document.get('results'), _MAX_DEPTH)
+
+
+def _of_schema(schema: Any, depth: int) -> Any:
+    if not isinstance(schema, Mapping) or not depth:
+        return {}
+    properties = schema.get('properties')
+    if isinstance(properties, Mapping):
+        return {name: _of_schema(its, depth - 1) for name, its in list(properties.items())[:_MAX_FIELDS]}
+    kind = schema.get('type')
+    return _OF_TYPE.get(kind, 'example') if isinstance(kind, str) else 'example'
