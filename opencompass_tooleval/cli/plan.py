@@ -33,6 +33,12 @@ def _print(plan: Plan) -> None:
     for counter in sorted({row.counter for row in plan.models}):
         console.print(f'prompt tokens by {counter}; dialogues only as far as earlier answers tell', markup=False)
     for row in plan.models:
+        if row.dialogues:
+            console.print(
+                f'{row.model}: of {row.dialogues:,} dialogues only the first message is counted: a round asks again '
+                'with all that came before, and an agent with its tools',
+                markup=False,
+            )
         if row.answers_by:
             cost = '' if row.cost is None else f', cost {row.bound} {row.cost:,.2f}'
             console.print(f'{row.model}: answers of {row.bound} {row.answer_tokens:,} tokens{cost}', markup=False)

@@ -52,6 +52,8 @@ class ModelPlan:
         answers_by: How many data sets are reckoned which way, as text.
         bound: What stands before ``answer_tokens`` and ``cost``: ``about``, ``at most``, ``at least``.
         cost: By the prices of the model's config; None without any.
+        dialogues: Samples that are dialogues of which no earlier answer tells how long they are: their prompts are
+            counted as the first message alone.
     """
 
     model: str
@@ -67,6 +69,7 @@ class ModelPlan:
     answers_by: str = ''
     bound: str = 'about'
     cost: float | None = None
+    dialogues: int = 0
 
 
 @dataclass(frozen=True)
@@ -204,7 +207,7 @@ def _model_plan(
     counter = choose_counter([model.get('tokenizer_path'), model.get('path')])
     abbrs = _datasets_of(cfg, abbr)
     left = {whole_name(dataset_abbr_from_cfg(part), abbrs) for part in todo[abbr]}
-    tokens, answers = 0.0, _AnswerTokens()
+    tokens, dialogues, answers = 0.0, 0, _AnswerTokens()
     for dataset in todo[abbr]:
         size, texts = sizes.of(dataset)
         name = whole_name(dataset_abbr_from_cfg(dataset), abbrs)
@@ -214,6 +217,7 @@ def _model_plan(
             tokens += size * earlier[name].prompt
         else:
             tokens += size * sum(counter.count(texts)) / max(1, len(texts))
+            dialogues += size if is_dialogue else 0
         most = None if is_dialogue else inferencer.get('max_out_len') or model.get('max_out_len')
         answers.add(name, size, earlier.get(name), most)
     prices = read_prices(model.get(PRICES))
@@ -231,6 +235,7 @@ def _model_plan(
         answers_by=str(answers),
         bound=answers.bound,
         cost=prices.cost(round(tokens), round(answers.total)) if prices else None,
+        dialogues=dialogues,
     )
 
 
