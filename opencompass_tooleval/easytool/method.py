@@ -66,12 +66,18 @@ def ask_until_read(
     """
     reply: str = ''
     for _ in range(requests):
-        reply = yield from ask(template, json.dumps(gold), fields)
+        reply = yield from ask(template, _written(gold), fields)
         try:
             return read(reply, reading)
         except Unreadable:
             continue
     raise Unreadable(reply)
+
+
+def _written(gold: Any) -> str:
+    """JSON where that can be read as a Python literal, which null cannot."""
+    text = json.dumps(gold)
+    return repr(gold) if 'null' in text else text
 
 
 def plan(
