@@ -3,22 +3,35 @@
 The system prompt is lagent's own English one, as T-Eval's authors ran it, and so is what is said before the last
 answer. ``Final Answer:`` or the action ``FinishAction`` ends a task. What is ours where lagent fails is listed in
 :mod:`opencompass_tooleval.host.lagent_bridge`.
+
+With ``prompts='toolbench'`` the prompt is the one that ToolBench has for models that call nothing natively, and the
+action ``Finish`` ends a task. The list of tools in it, and ``Observation:`` before what a tool says, are ours: the
+published text does not have them.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from opencompass_tooleval.agents import context, prompts
+from opencompass_tooleval.agents.finish import FINISH, Finish, finish_call, read_finish
 from opencompass_tooleval.agents.steps import MAX_TEXT, Chain, answered_call, bounded_value
 from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.toolbench_prompts import MAX_OBSERVATION, REACT_TEXT
 from opencompass_tooleval.agents.trajectory import NO_ROOM, NOT_FINISHED, TOO_MANY_STEPS, AnsweredCall, Trajectory
 from opencompass_tooleval.core.answer import EMPTY, Answer, spoken
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.environments.environment import Session
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.host.lagent_bridge import ToolReActProtocol
+
+LAGENT, LAGENT_ZH, TOOLBENCH = 'lagent', 'lagent_zh', 'toolbench'
+PROMPTS = (LAGENT, LAGENT_ZH, TOOLBENCH)
+"""Whose prompts: lagent's English or Chinese ones, or ToolBench's."""
 
 NO_ACTION = 'format:no_match'
 """An answer that has neither an action nor a final answer."""
@@ -39,6 +52,13 @@ class _NoRoomError(Exception):
     """What is asked is too long though no observation is left in it."""
 
 
+class _FinishedError(Exception):
+    """The action ``Finish`` ended the task."""
+
+    def __init__(self, finish: Finish) -> None:
+        self.finish = finish
+
+
 class ReAct:
     """ReAct in text.
 
@@ -51,27 +71,33 @@ class ReAct:
     was one, the task ends with ``finish:missing``, else with ``limit:steps``.
 
     Args:
-        max_steps: Answers of the model per task at most; before the last it is told to finish.
-        max_observation: Characters of an observation that the model sees.
+        max_steps: Answers of the model per task at most; lagent's prompts tell it to finish before the last.
+        max_observation: Characters of an observation that the model sees; by default 20,000, and ToolBench's 1,024 with
+            ``prompts='toolbench'``.
+        prompts: One of :data:`PROMPTS`.
 
     Raises:
         ImportError: lagent is absent.
-        ValueError: A bound is no positive number.
+        ValueError: A bound is no positive number, or there are no such prompts.
     """
 
-    def __init__(self, *, max_steps: int = 20, max_observation: int = MAX_TEXT) -> None:
+    def __init__(self, *, max_steps: int = 20, max_observation: int | None = None, prompts: str = LAGENT) -> None:
+        if prompts not in PROMPTS:
+            raise ValueError(f'prompts are {prompts!r}; they are one of {", ".join(PROMPTS)}')
+        if max_observation is None:
+            max_observation = MAX_OBSERVATION if prompts == TOOLBENCH else MAX_TEXT
         if min(max_steps, max_observation) < 1:
             raise ValueError('max_steps and max_observation are 1 at least')
-        from opencompass_tooleval.host.lagent_bridge import lagent_protocol  # the extra `agent`
+        import opencompass_tooleval.host.lagent_bridge  # noqa: F401 (the extra `agent`: that it is absent shows here)
 
-        self._protocol = lagent_protocol()
+        self._prompts = prompts
         self._max_steps = max_steps
         self._max_observation = min(max_observation, MAX_TEXT)
 
     @property
     def settings(self) -> dict[str, Any]:
         """What a trajectory says of the options."""
-        return {'max_steps': self._max_steps, 'max_observation': self._max_observation, 'prompts': 'lagent'}
+        return {'max_steps': self._max_steps, 'max_observation': self._max_observation, 'prompts': self._prompts}
 
     def run(self, task: Task, session: Session) -> Rounds[Trajectory]:
         """Carries out a task; a step is one answer of the model.
@@ -83,8 +109,9 @@ class ReAct:
         from opencompass_tooleval.host.lagent_bridge import react_rounds_with_tools
 
         chain = Chain('react', self.settings)
-        golds = react_golds(task)
-        responses = self._protocol.response['begin']
+        protocol = self._protocol(task)
+        golds = react_golds(task, self._prompts)
+        responses = protocol.response['begin']
         question = Message('user', task.query)
 
         def is_observation(message: Message) -> bool:
@@ -96,10 +123,16 @@ class ReAct:
             chain.left_out = reply.left_out
             if reply.has_no_room:
                 raise _NoRoomError
-            self._add(chain, reply.answer)
+            _add(chain, reply.answer, protocol)
             return reply.answer
 
         def call_tool(name: str, arguments: Any) -> Rounds[_Told]:
+            if self._prompts == TOOLBENCH and name == FINISH.name:
+                finish = read_finish(arguments)
+                chain.add_call(finish.call)
+                if finish.is_end:
+                    raise _FinishedError(finish)
+                return _Told(finish.call.observation, '')
             observation = yield from session.ask(name, arguments)
             call = answered_call(name, arguments, observation, self._max_observation)
             chain.add_call(call)
@@ -111,29 +144,41 @@ class ReAct:
                 [tool.name for tool in task.tools],
                 ask_model,
                 call_tool,
-                self._protocol,
+                protocol,
                 [question],
                 self._max_steps,
             )
         except _NoRoomError:
             return chain.end(stopped=NO_ROOM)
+        except _FinishedError as end:
+            return chain.end(end.finish.final_answer, end.finish.stopped)
         if run.answer is not None:
             return chain.end('' if run.answer == NO_ARGUMENTS else run.answer)
         return chain.end(stopped=TOO_MANY_STEPS if chain.steps[-1].calls else NOT_FINISHED)
 
-    def _add(self, chain: Chain, answer: Answer) -> None:
-        from opencompass_tooleval.host.lagent_bridge import OutsideExecutor, read_part
+    def _protocol(self, task: Task) -> ToolReActProtocol:
+        from opencompass_tooleval.host.lagent_bridge import ActionProtocol, lagent_protocol
 
-        executor = OutsideExecutor([], [], [])
-        part = read_part(answer, self._protocol.stop_words)
-        thought, name, arguments = self._protocol.parse(part, executor)
-        if name == executor.no_action.name:
-            chain.add(answer, reason=spoken(answer).reason or NO_ACTION)
-        elif name == executor.finish_action.name:
-            finish = AnsweredCall(name, bounded_value(arguments), '')
-            chain.add(answer, [finish], EMPTY if arguments in ('', NO_ARGUMENTS) else '', thought)
-        else:
-            chain.add(answer, text=thought)
+        if self._prompts != TOOLBENCH:
+            return lagent_protocol(is_chinese=self._prompts == LAGENT_ZH)
+        tools = [*shown_tools(task), asdict(FINISH)]
+        prompt = REACT_TEXT.format(func_str=tools, func_list=[tool['name'] for tool in tools], question=task.query)
+        return ActionProtocol(prompt, 'Observation: ', ('End Action',))
+
+
+def _add(chain: Chain, answer: Answer, protocol: ToolReActProtocol) -> None:
+    """Adds a step, without the call of a tool, which is not yet carried out."""
+    from opencompass_tooleval.host.lagent_bridge import OutsideExecutor, read_part
+
+    executor = OutsideExecutor([], [], [])
+    thought, name, arguments = protocol.parse(read_part(answer, protocol.stop_words), executor)
+    if name == executor.no_action.name:
+        chain.add(answer, reason=spoken(answer).reason or NO_ACTION)
+    elif name == executor.finish_action.name:
+        finish = AnsweredCall(name, bounded_value(arguments), '')
+        chain.add(answer, [finish], EMPTY if arguments in ('', NO_ARGUMENTS) else '', thought)
+    else:
+        chain.add(answer, text=thought)
 
 
 def shown_tools(task: Task) -> list[dict[str, Any]]:
@@ -147,10 +192,13 @@ def shown_tools(task: Task) -> list[dict[str, Any]]:
     return listed
 
 
-def react_golds(task: Task) -> list[str]:
-    """What a perfect model says in each round."""
-    calls = [
-        f'Action: {call.name}\nAction Input: {json.dumps(call.arguments, ensure_ascii=False)}'
-        for call in task.oracle_calls
-    ]
-    return [*calls, f'Final Answer: {prompts.GOLD_ANSWER}']
+def react_golds(task: Task, style: str = LAGENT) -> list[str]:
+    """What a perfect model says in each round, in one of :data:`PROMPTS`."""
+    calls = [_action(call.name, call.arguments) for call in task.oracle_calls]
+    finish = finish_call(prompts.GOLD_ANSWER)
+    end = _action(finish.name, finish.arguments) if style == TOOLBENCH else f'Final Answer: {prompts.GOLD_ANSWER}'
+    return [*calls, end]
+
+
+def _action(name: str, arguments: Any) -> str:
+    return f'Action: {name}\nAction Input: {json.dumps(arguments, ensure_ascii=False)}'

@@ -49,6 +49,33 @@ DIVERSITY = (
 FORMER_OBSERVATION = 'again, your former observation: {}\n'
 """Follows the former candidates where the node has an observation; the published runs have it."""
 
+REACT_TEXT = (
+    'Answer the following questions as best you can. Specifically, you have access to the following APIs:\n'
+    '\n'
+    '{func_str}\n'
+    '\n'
+    'Use the following format:\n'
+    'Thought: you should always think about what to do\n'
+    'Action: the action to take, should be one of {func_list}\n'
+    'Action Input: the input to the action\n'
+    'End Action\n'
+    '\n'
+    'Begin! Remember: (1) Follow the format, i.e,\n'
+    'Thought:\n'
+    'Action:\n'
+    'Action Input:\n'
+    'End Action\n'
+    '(2)The Action: MUST be one of the following:{func_list}\n'
+    '(3)If you believe that you have obtained enough information (which can be judge from the history '
+    'observations) that can answer the task, please call:\n'
+    'Action: Finish\n'
+    'Action Input: {{"return_type": "give_answer", "final_answer": your answer string}}.\n'
+    'Question: {question}\n'
+    '\n'
+    'Here are the history actions and observations:\n'
+)
+"""ReAct in text, for a model that calls nothing natively: ``func_str`` lists the tools, ``func_list`` their names."""
+
 INVALID_NAME = 'invalid_hallucination_function_name'
 """What a function that there is not is called in the conversation."""
 

@@ -31,7 +31,14 @@ from opencompass_tooleval.host.model_calls import ask
 try:
     from lagent.actions import ActionExecutor, BaseAction
     from lagent.actions.parser import BaseParser
-    from lagent.agents.react import CALL_PROTOCOL_EN, FORCE_STOP_PROMPT_EN, ReAct, ReActProtocol
+    from lagent.agents.react import (
+        CALL_PROTOCOL_CN,
+        CALL_PROTOCOL_EN,
+        FORCE_STOP_PROMPT_CN,
+        FORCE_STOP_PROMPT_EN,
+        ReAct,
+        ReActProtocol,
+    )
     from lagent.llms.base_llm import BaseModel
     from lagent.schema import ActionReturn, ActionStatusCode, ActionValidCode, AgentReturn
 except ImportError as error:
@@ -171,6 +178,9 @@ class ToolReActProtocol(ReActProtocol):
         _, finished, answer = message.rpartition(self.finish['begin'])
         if finished:
             return thought, action_executor.finish_action.name, answer.strip()
+        return self._parse_action(message, thought, action_executor)
+
+    def _parse_action(self, message: str, thought: str, action_executor: ActionExecutor) -> tuple[str, str, str]:
         _, called, call = message.rpartition(self.action['begin'])
         name, _, arguments = call.partition(self.action_input['begin'])
         if not called:
@@ -178,8 +188,37 @@ class ToolReActProtocol(ReActProtocol):
         return thought, name.strip().partition('\n')[0], arguments.strip()
 
 
-def lagent_protocol() -> ToolReActProtocol:
-    """The protocol with lagent's own English texts."""
+class ActionProtocol(ToolReActProtocol):
+    """The same format where one message says everything, and the end is an action like any other.
+
+    Args:
+        prompt: The message: instructions, tools and question.
+        response: What a tool's words begin with.
+        stop_words: As :class:`ToolReActProtocol`.
+    """
+
+    def __init__(self, prompt: str, response: str, stop_words: Sequence[str] = ()) -> None:
+        super().__init__('')
+        self.response = {'role': 'RESPONSE', 'begin': response, 'end': '\n'}
+        self.stop_words = (f'\n{response}', *stop_words)
+        self._prompt = prompt
+
+    def format(
+        self, chat_history: Any, inner_step: Any, action_executor: ActionExecutor, force_stop: bool = False
+    ) -> list[dict[str, str]]:
+        """The message, and what was said since."""
+        return [{'role': 'user', 'content': self._prompt}, *inner_step[1:]]
+
+    def parse(self, message: str, action_executor: ActionExecutor) -> tuple[str, str, str]:
+        """Splits an answer in thought, name and arguments."""
+        thought = cut_at(message, (self.action['begin'],)).split(self.thought['begin'])[-1].strip()
+        return self._parse_action(message, thought, action_executor)
+
+
+def lagent_protocol(is_chinese: bool = False) -> ToolReActProtocol:
+    """The protocol with lagent's own texts, English or Chinese."""
+    if is_chinese:
+        return ToolReActProtocol(CALL_PROTOCOL_CN, force_stop=FORCE_STOP_PROMPT_CN)
     return ToolReActProtocol(CALL_PROTOCOL_EN, force_stop=FORCE_STOP_PROMPT_EN)
 
 

@@ -22,7 +22,7 @@ from opencompass_tooleval.host.rounds_runner import RoundsRunner
 from tests.agents.support import PRODUCT, REST, TASK, drive, session_of, talk
 
 pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
-from opencompass_tooleval.agents.react import ReAct
+from opencompass_tooleval.agents.react import PROMPTS, ReAct
 
 LOOP = ReAct()
 FORMAT = 'Response:Please follow the format\n'
@@ -223,7 +223,68 @@ def test_oracle_replays_the_gold_calls_to_the_byte():
     assert (trajectory.final_answer, trajectory.stopped) == (prompts.GOLD_ANSWER, '')
 
 
-@pytest.mark.parametrize('wrong', [{'max_steps': 0}, {'max_observation': -1}])
+def test_chinese_prompts_are_lagents_too():
+    trajectory, turns = drive(ReAct(prompts='lagent_zh', max_steps=2), action(*PRODUCT))
+    assert turns[0].messages[0].content.startswith('你是一个可以调用外部工具的助手')
+    assert turns[1].messages[-1].content == '你需要基于历史消息返回一个最终结果'
+    assert (len(trajectory.calls), trajectory.settings['prompts']) == (2, 'lagent_zh')
+
+
+TOOLBENCH = ReAct(prompts='toolbench')
+
+
+def test_toolbenchs_prompt_says_everything_in_one_message():
+    trajectory, turns = drive(
+        TOOLBENCH,
+        f'{action(*PRODUCT)}\nEnd Action\nObservation: 5',
+        f'{action(*PRODUCT)}\nObservation: 5',
+        action('Finish', {'return_type': 'give_answer', 'final_answer': 'Final Answer: 300'}),
+    )
+    (prompt,) = turns[0].messages
+    assert prompt.role == 'user' and prompt.content.startswith('Answer the following questions as best you can.')
+    assert "should be one of ['multiply_', 'subtract_', 'Finish']" in prompt.content
+    assert f'Question: {TASK.query}\n' in prompt.content and '{"return_type": "give_answer", "final' in prompt.content
+    assert [(m.role, m.content) for m in turns[2].messages[1:]] == [
+        ('assistant', f'{action(*PRODUCT)}\n'),
+        ('user', 'Observation: 300\n'),
+        ('assistant', action(*PRODUCT)),
+        ('user', 'Observation: 300\n'),
+    ]
+    assert (trajectory.final_answer, trajectory.stopped, len(trajectory.calls)) == ('Final Answer: 300', '', 2)
+    assert [(call.name, call.source) for call in trajectory.steps[2].calls] == [('Finish', '')]
+    assert trajectory.settings == {'max_steps': 20, 'max_observation': 1_024, 'prompts': 'toolbench'}
+
+
+def test_toolbenchs_finish_may_give_up_or_say_nothing():
+    trajectory, turns = drive(
+        TOOLBENCH, action('Finish', 'broken'), action('Finish', {'return_type': 'give_up_and_restart'})
+    )
+    assert turns[1].messages[-1].content.startswith('Observation: {"error"')
+    assert (trajectory.stopped, trajectory.final_answer, trajectory.calls) == ('finish:gave_up', '', ())
+    trajectory, _ = drive(ReAct(prompts='toolbench', max_steps=2), final('300'))
+    assert ([step.reason for step in trajectory.steps], trajectory.stopped) == (
+        ['format:no_match'] * 2,
+        'finish:missing',
+    )
+
+
+def test_toolbenchs_conversation_loses_observations_but_not_its_prompt():
+    trajectory, turns = drive(TOOLBENCH, action(*PRODUCT), action(*REST), Answer('', 'infra:truncated'))
+    assert (trajectory.stopped, trajectory.left_out) == ('limit:context', 2)
+    assert [turn.messages[0] for turn in turns] == [turns[0].messages[0]] * len(turns)
+    assert turns[-1].messages[-1].content == f'Observation: {LEFT_OUT}\n'
+
+
+@pytest.mark.parametrize('style', PROMPTS)
+def test_oracle_ends_in_every_style(style):
+    loop = ReAct(prompts=style)
+    outcomes = RoundsRunner(OracleModel(), None, 100).run({'q': loop.run(TASK, session_of())})
+    trajectory = outcomes['q'].value
+    assert [(call.name, call.arguments) for call in trajectory.calls] == [PRODUCT, REST]
+    assert (trajectory.final_answer, trajectory.stopped) == (prompts.GOLD_ANSWER, '')
+
+
+@pytest.mark.parametrize('wrong', [{'max_steps': 0}, {'max_observation': -1}, {'prompts': 'published'}])
 def test_wrong_options_are_refused(wrong):
-    with pytest.raises(ValueError, match='are 1 at least'):
+    with pytest.raises(ValueError, match=r'are 1 at least|prompts are'):
         ReAct(**wrong)

@@ -14,6 +14,7 @@ def test_prompts_are_those_of_the_source_code() -> None:
     react = published['react']
     assert react['FORMAT_INSTRUCTIONS_SYSTEM_FUNCTION'] == prompts.SYSTEM + '{task_description}'
     assert prompts.USER.replace('{}', '{input_description}') == react['FORMAT_INSTRUCTIONS_USER_FUNCTION']
+    assert react['FORMAT_INSTRUCTIONS_SYSTEM_FUNCTION_ZEROSHOT'] == prompts.REACT_TEXT
     assert '{previous_candidate}'.join(prompts.DIVERSITY) == published['diversity']
     assert published['task_description'].replace('\\"', '"').replace('\\n', '\n') == prompts.TASK_DESCRIPTION
 
