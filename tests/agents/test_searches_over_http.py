@@ -1,0 +1,86 @@
+"""ToolBench's loops over HTTP, on a server whose model is right, lazy, looping, giving up, or faulty in one way."""
+
+from __future__ import annotations
+
+import json
+
+from opencompass_tooleval.agents import toolbench_prompts as prompts
+from opencompass_tooleval.agents.dfsdt import DepthFirstSearch, ToolBenchReAct
+from opencompass_tooleval.agents.finish import finish_call
+from tests.agents.test_loops_over_http import PRODUCT, REST, Calling, carried_out, ended, told
+from tests.api.scripted_server import Request
+
+KINDS = ('right', 'lazy', 'looping', 'unknown', 'broken', 'parallel', 'restarting', 'vague', 'empty', 'long')
+ANSWER = ('Finish', json.dumps(finish_call('258').arguments))
+GIVES_UP = ('Finish', '{"return_type": "give_up_and_restart"}')
+
+
+class Searching(Calling):
+    """Calls natively, and ends with ``Finish``."""
+
+    def kind(self, request: Request) -> str:
+        """See :meth:`Agent.kind`."""
+        messages = request['messages']
+        self.is_second = prompts.DIVERSITY[1] in str(messages[-1]['content'])  # it is told that it was here before
+        self.is_other_way = any(message.get('content') == 'Another way.' for message in messages)
+        user = next(str(item['content']) for item in messages if item['role'] == 'user')
+        return user.strip().partition(' ')[0]
+
+    def answers(self, kind: str, step: int) -> tuple[str, list[tuple[str, str]]]:
+        """Text and calls."""
+        if kind == 'right':
+            return '', [[PRODUCT], [REST], [ANSWER]][step]
+        if kind == 'restarting' and self.is_second:
+            return 'Another way.', [REST]
+        if kind == 'restarting':
+            return '', [PRODUCT if step == 0 else ANSWER if self.is_other_way else GIVES_UP]
+        return {
+            'lazy': ('', [ANSWER]),
+            'looping': ('', [PRODUCT]),
+            'unknown': ('', [('divide_', '{}')] if step == 0 else [ANSWER]),
+            'broken': ('', [('multiply_', '{"input": [12, ')] if step == 0 else [ANSWER]),
+            'parallel': ('', [PRODUCT, REST] if step == 0 else [ANSWER]),
+            'vague': ('', [('Finish', '{"final_answer": "258"}')] if step == 0 else [ANSWER]),
+            'empty': ('', []),
+            'long': ('', [('multiply_', f'{{"input": [{step}, 0]}}')] if step < 5 else [ANSWER]),
+        }[kind]
+
+
+def test_depth_first_search() -> None:
+    done = carried_out(DepthFirstSearch(max_depth=6, max_observation=15_000), Searching(), KINDS)
+    assert ended(done) == {
+        'right': ('258', '', 3),
+        'lazy': ('258', '', 1),
+        'looping': ('', 'limit:steps', 14),  # 2 + 4 + 8
+        'unknown': ('258', '', 2),
+        'broken': ('258', '', 2),
+        'parallel': ('258', '', 2),
+        'restarting': ('258', '', 4),
+        'vague': ('258', '', 2),
+        'empty': ('', 'limit:steps', 126),
+        'long': ('', 'limit:steps', 14),
+    }
+    assert told(done['right']) == [('multiply_', '300'), ('subtract_', '258')]
+    assert told(done['unknown']) == [('divide_', 'unknown_tool')]
+    assert told(done['broken']) == [('multiply_', 'wrong_arguments')]
+    assert told(done['parallel']) == [('multiply_', '300')]
+    assert [step.parent for step in done['restarting'].steps] == [-1, 0, -1, 2]
+    assert done['restarting'].path == (2, 3)
+    assert told(done['restarting']) == [('multiply_', '300'), ('subtract_', '258')]
+
+
+def test_react() -> None:
+    done = carried_out(ToolBenchReAct(max_observation=15_000), Searching(), KINDS)
+    assert ended(done) == {
+        'right': ('258', '', 3),
+        'lazy': ('258', '', 1),
+        'looping': ('', 'limit:steps', 6),
+        'unknown': ('258', '', 2),
+        'broken': ('258', '', 2),
+        'parallel': ('258', '', 2),
+        'restarting': ('', 'finish:gave_up', 2),
+        'vague': ('258', '', 2),
+        'empty': ('', 'limit:steps', 12),
+        'long': ('258', '', 6),
+    }
+    assert (len(done['long'].calls), done['long'].left_out, done['right'].left_out) == (5, 3, 0)
