@@ -19,22 +19,23 @@ class Searching(Calling):
     """Calls natively, and ends with ``Finish``."""
 
     def kind(self, request: Request) -> str:
-        """See :meth:`Agent.kind`."""
+        """The request's first word; of the one that restarts, also where it is."""
         messages = request['messages']
-        self.is_second = prompts.DIVERSITY[1] in str(messages[-1]['content'])  # it is told that it was here before
-        self.is_other_way = any(message.get('content') == 'Another way.' for message in messages)
-        user = next(str(item['content']) for item in messages if item['role'] == 'user')
-        return user.strip().partition(' ')[0]
+        word = next(str(item['content']) for item in messages if item['role'] == 'user').split()[0]
+        if word != 'restarting':
+            return word
+        if prompts.DIVERSITY[1] in str(messages[-1]['content']):
+            return 'was here before'
+        return 'other way' if any(item.get('content') == 'Another way.' for item in messages) else word
 
     def answers(self, kind: str, step: int) -> tuple[str, list[tuple[str, str]]]:
         """Text and calls."""
         if kind == 'right':
             return '', [[PRODUCT], [REST], [ANSWER]][step]
-        if kind == 'restarting' and self.is_second:
-            return 'Another way.', [REST]
-        if kind == 'restarting':
-            return '', [PRODUCT if step == 0 else ANSWER if self.is_other_way else GIVES_UP]
         return {
+            'restarting': ('', [PRODUCT if step == 0 else GIVES_UP]),
+            'was here before': ('Another way.', [REST]),
+            'other way': ('', [ANSWER]),
             'lazy': ('', [ANSWER]),
             'looping': ('', [PRODUCT]),
             'unknown': ('', [('divide_', '{}')] if step == 0 else [ANSWER]),
