@@ -76,6 +76,7 @@ BENCHMARK = Benchmark(
             if bank
         ),
     ),
+    score='opencompass_tooleval.agents.recorded:score',
     configured='opencompass_tooleval.agents.files:configured',
     origin='Tasks come with: tooleval prepare teval, toolbench, ultratool. Banks: tooleval agents bank build.',
     sizes={(subset.name, None): subset.tasks for subset in TABLE if subset.tasks},

@@ -1,0 +1,120 @@
+"""What agents did, as ``tooleval score agents`` takes it: predictions, and runs in ToolEval's format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from opencompass_tooleval.agents import VERSION
+from opencompass_tooleval.agents.breakdown import breakdown, settings_of
+from opencompass_tooleval.agents.files import BENCHMARK
+from opencompass_tooleval.agents.records import MEND, find_subset, load_data
+from opencompass_tooleval.agents.scoring import AgentScore, score_predictions, score_trajectory
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.tooleval_format import StoredAnswer, load_answers
+from opencompass_tooleval.core.aggregate import aggregate
+from opencompass_tooleval.core.benchmark import ScoredAnswers
+from opencompass_tooleval.core.errors import DataError, first_of
+from opencompass_tooleval.easytool.files import read_json
+from opencompass_tooleval.environments.observation import SIMULATED
+from opencompass_tooleval.host.data_path import resolve_data_path
+from opencompass_tooleval.sweep.right_subset import load_answers as load_predictions
+
+_RETRIEVED = 'retrieve'
+"""In a file's name of a method that retrieves its tools: its calls name APIs without their tool."""
+
+
+def _score_predictions(tasks: Sequence[Task], predictions: Path, subset: str) -> list[AgentScore]:
+    answers = load_predictions(predictions, subset, BENCHMARK.subsets, [task.id for task in tasks])
+    try:
+        return score_predictions(tasks, answers)
+    except ValueError as error:
+        raise DataError(predictions, str(error)) from error
+
+
+def _load_stored(predictions: Path) -> list[StoredAnswer]:
+    """The runs of a file in ToolEval's format; none of any other file, which is left to who reads it."""
+    try:
+        rows = read_json(predictions)
+    except DataError:
+        return []
+    first = next(iter(rows.values()), None) if isinstance(rows, dict) else None
+    is_stored = isinstance(first, dict) and {'available_tools', 'answer'} <= first.keys()
+    return load_answers(predictions) if is_stored else []
+
+
+def _score_stored(tasks: Sequence[Task], stored: Sequence[StoredAnswer], predictions: Path) -> list[AgentScore]:
+    """Scores every run of a file; what those need that are not in the data nobody knows."""
+    known = {task.id: task for task in tasks}
+    missing = sorted(known.keys() - {answer.task.id for answer in stored})
+    if missing:
+        raise DataError(predictions, f'{len(missing)} of {len(known)} tasks have no run: {first_of(missing)}')
+    return [score_trajectory(_task_of(answer, known), answer.trajectory) for answer in stored]
+
+
+def _task_of(answer: StoredAnswer, known: Mapping[str, Task]) -> Task:
+    task = known.get(answer.task.id, answer.task)
+    return replace(task, gold=None, relevant=()) if _is_retrieved(answer) else task
+
+
+def _is_retrieved(answer: StoredAnswer) -> bool:
+    return _RETRIEVED in str(answer.trajectory.settings.get('method', '')).casefold()
+
+
+def _notes(scores: Sequence[AgentScore], tasks: Sequence[Task], stored: Sequence[StoredAnswer]) -> Iterator[str]:
+    known = {task.id for task in tasks}
+    others = sum(answer.task.id not in known for answer in stored)
+    if others:
+        yield f'{others} of {len(stored)} runs are of tasks that the data does not have: what they need is not known'
+    if any(map(_is_retrieved, stored)):
+        yield 'calls of retrieved tools name an API without its tool: whether it is a needed one is not known'
+    if stored:
+        yield 'observations are those of the file'
+
+
+def _lines(counted: Mapping[str, Any], stored: Sequence[StoredAnswer]) -> Iterator[str]:
+    for what in ('steps', 'calls'):
+        numbers = counted[what]
+        if numbers:
+            yield (
+                f'{what}: {numbers["total"]}, {numbers["mean"]:.2f} per task '
+                f'(median {numbers["p50"]}, 95th percentile {numbers["p95"]})'
+            )
+    answered = {source: f'{share:.1%}' for source, share in counted['shares'].items() if share}
+    if answered:
+        yield 'observations: ' + ', '.join(f'{source} {share}' for source, share in answered.items())
+    if counted['sources'][SIMULATED]:
+        yield 'simulated by: ' + ', '.join(f'{name} {count}' for name, count in counted['simulated_by'].items())
+
+
+def score(
+    subset: str,
+    predictions: Path,
+    *,
+    data: Annotated[Path | None, 'The data file; by default where prepare puts it.'] = None,
+) -> ScoredAnswers:
+    """Scores trajectories, without a judge: a predictions file, or runs in ToolEval's format (``.json``, ``.json.gz``).
+
+    Raises:
+        DataError: A file is missing or damaged, they do not belong together, or a prediction is no trajectory.
+        ValueError: No such subset.
+    """
+    row = find_subset(subset)
+    tasks = load_data(data or resolve_data_path(f'{row.folder}/{row.file}', MEND), subset).tasks
+    stored = _load_stored(predictions)
+    scores = _score_stored(tasks, stored, predictions) if stored else _score_predictions(tasks, predictions, subset)
+    counted, settings = breakdown(scores), settings_of(scores)
+    return ScoredAnswers(
+        scores,
+        aggregate(scores, row.metrics),
+        f'{subset}, {settings.get("loop", "no answers")}',
+        {'version': VERSION, **settings},
+        counted,
+        counts=tuple(name for name in ('errors', 'stopped') if counted[name]),
+        lines=list(_lines(counted, stored)),
+        notes=list(_notes(scores, tasks, stored)),
+        expected=None if stored else row.tasks or None,
+        unit='tasks',
+    )

@@ -1,0 +1,129 @@
+"""``agents/recorded.score``: the published runs, and predictions."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.agents.recorded import score
+from opencompass_tooleval.agents.records import load_data
+from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
+from opencompass_tooleval.core.benchmark import ScoredAnswers
+from opencompass_tooleval.core.errors import DataError
+from tests.easytool.shared_data import DEMO, real
+from tests.environments.test_playback import CALLS, ERRORS, tool_messages
+
+RUNS = DEMO / 'agents' / 'toolbench' / 'runs.json'
+PLANS = DEMO / 'agents' / 'teval' / 'EN' / 'plan_json_v1.json'
+
+
+def data_of(name: str) -> tuple[str, Path]:
+    """Subset and data file of published runs."""
+    group, subset = ('G2_category', 'toolbench_g2') if 'G2' in name else ('G3_instruction', 'toolbench_g3')
+    return subset, real(f'toolbench/{group}.json')
+
+
+@cache
+def scored(name: str) -> tuple[ScoredAnswers, dict[str, Any]]:
+    """Published runs scored, and the file read anew."""
+    file = real(f'toolbench_trajectories/{name}')
+    subset, data = data_of(name)
+    return score(subset, file, data=data), json.loads(gzip.decompress(file.read_bytes()))
+
+
+@pytest.mark.parametrize('name', CALLS)
+def test_published_runs(name: str) -> None:
+    result, rows = scored(name)
+    called = {
+        task: [its['name'] for its in tool_messages(row['answer']['answer_details'])] for task, row in rows.items()
+    }
+    assert (len(result.scores), result.more['calls']['total']) == CALLS[name]
+    assert [its.id for its in result.scores] == list(rows)
+    assert result.total.metrics['finish_rate'] == 100
+    assert result.more['shares']['exact'] == 1
+    for its, row in zip(result.scores, rows.values(), strict=True):
+        detail = its.to_detail()
+        assert detail['final_answer'] == row['answer']['final_answer']
+        assert detail['calls']['calls'] == len(called[its.id])
+    if 'retrieve' in name:
+        assert result.total.metrics['call_recall'] is None
+        return
+    subset, data = data_of(name)
+    needed = {task.id: set(task.relevant) for task in load_data(data, subset).tasks}
+    recall = fmean(len(tools & set(called[task])) / len(tools) for task, tools in needed.items())
+    precision = fmean(
+        len(tools & set(called[task])) / len(set(called[task])) if called[task] else 0 for task, tools in needed.items()
+    )
+    assert result.total.metrics['call_recall'] == pytest.approx(100 * recall)
+    assert result.total.metrics['call_precision'] == pytest.approx(100 * precision)
+    assert any(f'{len(rows) - len(needed)} of {len(rows)} runs are of tasks' in note for note in result.notes)
+
+
+def test_errors_of_the_published_runs_by_kind() -> None:
+    counts = Counter[str]()
+    for name in CALLS:
+        counts.update(scored(name)[0].more['errors'])
+    assert counts == ERRORS
+
+
+@pytest.fixture
+def g1(tmp_path: Path) -> Path:
+    """The demo's tasks that have runs."""
+    runs = json.loads(RUNS.read_text())
+    records = json.loads((DEMO / 'toolbench' / 'G1_instruction.json').read_text())
+    (tmp_path / 'G1_instruction.json').write_text(
+        json.dumps([record for record in records if str(record['query_id']) in runs])
+    )
+    return tmp_path / 'G1_instruction.json'
+
+
+def test_demo_runs(g1: Path) -> None:
+    result = score('toolbench_g1', RUNS, data=g1)
+    assert result.total.metrics['finish_rate'] == 100 and len(result.scores) == len(json.loads(RUNS.read_text()))
+
+
+def test_a_task_without_a_run_is_named(g1: Path, tmp_path: Path) -> None:
+    rows = json.loads(RUNS.read_text())
+    first = next(iter(rows))
+    (tmp_path / 'runs.json').write_text(json.dumps({task: row for task, row in rows.items() if task != first}))
+    with pytest.raises(DataError, match=f'1 of .* tasks have no run: {first}'):
+        score('toolbench_g1', tmp_path / 'runs.json', data=g1)
+
+
+def predictions_of(folder: Path, *done: str) -> Path:
+    """A predictions file of the demo's tasks."""
+    tasks = load_data(PLANS, 'teval').tasks
+    rows = {
+        str(place): {'record_id': task.id, 'prediction': text, 'dataset': 'agents_teval'}
+        for place, (task, text) in enumerate(zip(tasks, done, strict=True))
+    }
+    (folder / 'predictions.json').write_text(json.dumps(rows))
+    return folder / 'predictions.json'
+
+
+def test_predictions(tmp_path: Path) -> None:
+    done = [
+        Trajectory(
+            'react',
+            tuple(
+                Step('', (AnsweredCall(call.name, call.arguments, 'fine', 'function'),), place - 1)
+                for place, call in enumerate(task.gold or ())
+            ),
+            'Done.',
+            path=tuple(range(len(task.gold or ()))),
+            settings={'bank': 'ab'},
+        ).to_json()
+        for task in load_data(PLANS, 'teval').tasks
+    ]
+    result = score('teval', predictions_of(tmp_path, *done), data=PLANS)
+    assert result.total.reasons == {'ok': 4} and result.total.metrics['all_calls_right'] == 100
+    assert (result.settings['loop'], result.settings['bank'], result.expected) == ('react', 'ab', 553)
+    with pytest.raises(DataError, match='no trajectory'):
+        score('teval', predictions_of(tmp_path, *done[:3], 'It is done.'), data=PLANS)
