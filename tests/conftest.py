@@ -47,6 +47,7 @@ LONGEST = (
     'test_packaging.py',
     'easytool/funcqa/test_pipeline.py',
     'agents/test_hostile_loops.py',
+    'agents/test_behaviours.py',
     'easytool/test_function_calling_pipeline.py',
     'cli/test_sweep.py',
     'host/test_tasks.py',

@@ -139,11 +139,11 @@ class ToolEvalAgentEvaluator(ToolEvalEvaluator):
     def __init__(self, name: str) -> None:
         super().__init__()
         self.subset = find_subset(name)
-        self._settings: dict[str, Any] = {}
+        self._scores: list[AgentScore] = []
 
     def provenance(self) -> dict[str, Any]:
         """See :class:`ToolEvalEvaluator`."""
-        return {'benchmark': 'agents', 'subset': self.subset.name, 'version': VERSION, **self._settings}
+        return {'benchmark': 'agents', 'subset': self.subset.name, 'version': VERSION, **settings_of(self._scores)}
 
     def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
         """See :class:`ToolEvalEvaluator`."""
@@ -152,5 +152,5 @@ class ToolEvalAgentEvaluator(ToolEvalEvaluator):
     def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         scores = score_predictions([parse_task(reference) for reference in references], answers)
-        self._settings |= settings_of(scores)
+        self._scores += scores
         return list(scores)

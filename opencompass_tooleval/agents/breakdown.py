@@ -8,12 +8,12 @@ from typing import Any
 
 from opencompass_tooleval.agents.scoring import FINISH_RATE, AgentScore
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Trajectory
+from opencompass_tooleval.agents.waste import UNKNOWN_TOOLS, error_of
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.usage import read_usage, total_usage
 from opencompass_tooleval.core.usage_summary import numbers_of
-from opencompass_tooleval.easytool.toolbench.responses import error_kind
 from opencompass_tooleval.environments.environment import shares
-from opencompass_tooleval.environments.observation import ERROR, SIMULATED, SOURCES, UNKNOWN_TOOL
+from opencompass_tooleval.environments.observation import SIMULATED, SOURCES
 
 FINISHED = 'finished'
 """How a task ends that has a final answer, right or wrong."""
@@ -64,25 +64,22 @@ def _ends(scores: Iterable[AgentScore]) -> dict[str, dict[str, int]]:
     return {end: {str(steps): its[steps] for steps in sorted(its)} for end, its in sorted(ends.items())}
 
 
-def error_of(call: AnsweredCall) -> str:
-    """Why a call gave nothing: the environment's fault, or what the recorded response says; ``''`` if it did."""
-    return call.fault if call.source == ERROR else error_kind(call.observation)
-
-
 def simulators(trajectories: Iterable[Trajectory]) -> Counter[str]:
-    """Simulator -> how many calls it answered."""
+    """Simulator, and the name of its prompt -> how many calls it answered."""
     counts = Counter[str]()
     for trajectory in trajectories:
         count = trajectory.sources[SIMULATED]
         if count:
-            counts[bounded_text(trajectory.settings.get('simulator') or 'unknown', _MAX_SETTING_CHARS)] += count
+            model, prompt = (trajectory.settings.get(name) for name in ('simulator', 'simulator_prompt'))
+            shown = bounded_text(model or 'unknown', _MAX_SETTING_CHARS)
+            counts[f'{shown}, prompt {bounded_text(prompt, _MAX_SETTING_CHARS)}' if prompt else shown] += count
     return counts
 
 
 def _tools(calls: Iterable[AnsweredCall]) -> dict[str, dict[str, int]]:
     tools: dict[str, Counter[str]] = {}
     for call in calls:
-        if call.fault != UNKNOWN_TOOL:
+        if error_of(call) not in UNKNOWN_TOOLS:
             tools.setdefault(call.name, Counter())[call.source] += 1
     ordered = sorted(tools.items(), key=lambda item: (-item[1].total(), item[0]))
     return {name: {source: its[source] for source in SOURCES if its[source]} for name, its in ordered}

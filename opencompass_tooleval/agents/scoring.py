@@ -90,9 +90,9 @@ def score_trajectory(task: Task, trajectory: Trajectory) -> AgentScore:
     """Scores what was done on one task.
 
     Returns:
-        Every metric of :data:`METRICS`, 0-1; None for those against gold calls where nobody knows them, and for waste
-        where nothing was called. Where only the tools that are needed are known, each tool counts once, and only
-        recall, precision and F1 apply.
+        Every metric of :data:`METRICS`, 0-1; None for those against gold calls where nobody knows them. Where only the
+        tools that are needed are known, each tool counts once, and only recall, precision and F1 apply. Where nothing
+        is called, nothing is wasted.
     """
     is_finished = not trajectory.stopped and bool(trajectory.final_answer.strip())
     waste = count_waste(trajectory)
@@ -147,7 +147,7 @@ def _gold_of(task: Task) -> list[dict[str, Any]] | None:
 
 def _rates(waste: Waste) -> Values:
     counts = asdict(waste)
-    return {metric: counts[metric] / waste.calls if waste.calls else None for metric in WASTE}
+    return {metric: counts[metric] / waste.calls if waste.calls else 0.0 for metric in WASTE}
 
 
 def _against_gold(task: Task, calls: Sequence[AnsweredCall]) -> Values:
@@ -215,7 +215,7 @@ def score_predictions(tasks: Sequence[Task], predictions: Sequence[str]) -> list
 def _score(task: Task, prediction: str) -> AgentScore:
     reason = getattr(prediction, 'reason', None)
     if reason:
-        values: Values = {FINISH_RATE: 0.0, **_all_wrong(task), **dict.fromkeys(WASTE)}
+        values: Values = {FINISH_RATE: 0.0, **_all_wrong(task), **_rates(Waste())}
         return AgentScore(task.id, values, str(reason), gold=_gold_of(task))
     try:
         return score_trajectory(task, parse_trajectory(prediction))

@@ -14,6 +14,9 @@ from opencompass_tooleval.environments.observation import ERROR, UNKNOWN_TOOL, W
 LOOP_CALLS = 3
 """So many times the same call with the same observation at the end is a loop."""
 
+UNKNOWN_TOOLS = (UNKNOWN_TOOL, 'unknown_function')
+"""As the environment has that error, and recorded responses; wrong arguments are called the same by both."""
+
 
 @dataclass(frozen=True)
 class Waste:
@@ -35,9 +38,12 @@ class Waste:
     repeated_after_error: int = 0
 
 
-def is_error(call: AnsweredCall) -> bool:
-    """Whether the tool answered with an error: the environment's own, or a recorded one of ToolBench's server."""
-    return call.source == ERROR or error_kind(call.observation) not in ('', EMPTY)
+def error_of(call: AnsweredCall) -> str:
+    """Why a call gave nothing: the environment's fault, or the kind of a recorded error; ``''`` if it gave something.
+
+    Kinds are those of :mod:`~opencompass_tooleval.easytool.toolbench.responses`; ``empty`` is one.
+    """
+    return call.fault if call.source == ERROR else error_kind(call.observation)
 
 
 def count_waste(trajectory: Trajectory) -> Waste:
@@ -47,8 +53,8 @@ def count_waste(trajectory: Trajectory) -> Waste:
     return Waste(
         calls=len(calls),
         repeated=sum(again for again, _ in repeats),
-        unknown=sum(call.fault == UNKNOWN_TOOL for call in calls),
-        invalid=sum(call.fault == WRONG_ARGUMENTS for call in calls),
+        unknown=sum(error_of(call) in UNKNOWN_TOOLS for call in calls),
+        invalid=sum(error_of(call) == WRONG_ARGUMENTS for call in calls),
         repeated_after_error=sum(after_error for _, after_error in repeats),
     )
 
@@ -68,7 +74,7 @@ def _repeats(trajectory: Trajectory) -> Iterator[tuple[bool, bool]]:
                 same = last.get(pair)
                 yield (
                     same is not None and same.observation == call.observation,
-                    same is not None and is_error(same),
+                    same is not None and error_of(same) not in ('', EMPTY),
                 )
                 last[pair] = call
         if children[place]:

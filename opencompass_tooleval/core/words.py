@@ -114,7 +114,7 @@ REASONS: dict[str, Words] = {
         'no room left', 'the conversation is too long for the model, with every observation left out'
     ),
     'loop': Words('loop', 'the run ends with the same call, answered the same, three times in a row'),
-    'calls:missing': Words('call missing', 'a gold call is not made'),
+    'calls:missing': Words('call missing', 'a gold call is not made, or a tool that is needed not called'),
     'calls:extra': Words('call too many', 'every gold call is made, and others beside them'),
     'calls:order': Words('calls out of order', 'the gold calls are made in another order'),
     'calls:arguments': Words('other arguments', 'the gold calls are made in order, and one with other arguments'),

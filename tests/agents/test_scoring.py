@@ -48,7 +48,7 @@ THIRD = pytest.approx(1 / 3)
         (chain(FIND, ROUTE, BOOK), RIGHT + NO_WASTE, 'ok'),
         (chain(FIND, ROUTE, BOOK, FINISH), RIGHT + NO_WASTE, 'ok'),
         (chain(FIND, ROUTE, BOOK, answer=' '), [0, *RIGHT[1:], *NO_WASTE], 'finish:missing'),
-        (chain(), [1, 0, 0, 0, 0, 0, 0, None, None, None, None], 'calls:missing'),
+        (chain(), [1, 0, 0, 0, 0, 0, 0, *NO_WASTE], 'calls:missing'),
         (chain(FIND, ROUTE), [1, 2 / 3, 1, 0.8, 2 / 3, 1, 0, *NO_WASTE], 'calls:missing'),
         (chain(FIND, FIND, ROUTE, BOOK), [1, 1, 0.75, 6 / 7, 1, 1, 0, 0.25, 0, 0, 0], 'calls:extra'),
         (chain(ROUTE, FIND, BOOK), [1, 1, 1, 1, 2 / 3, 1, 0, *NO_WASTE], 'calls:order'),
@@ -131,7 +131,7 @@ def test_without_gold_calls_an_end_is_right() -> None:
 
 def test_a_task_that_needs_no_call() -> None:
     task = replace(TASK, gold=())
-    assert values(chain(), task) == [1, None, 1, 1, None, None, 1, None, None, None, None]
+    assert values(chain(), task) == [1, None, 1, 1, None, None, 1, *NO_WASTE]
     score = score_trajectory(task, chain(FIND))
     assert score.values['call_precision'] == score.values['all_calls_right'] == 0 and score.reason == 'calls:extra'
 
@@ -146,7 +146,7 @@ def test_a_task_that_needs_no_call() -> None:
 )
 def test_no_answer_counts_as_wrong(task: Task, expected: dict[str, float | None]) -> None:
     [score] = score_predictions([task], [Answer('', 'infra:timeout')])
-    assert score.values == {'finish_rate': 0, **dict.fromkeys(OF_CALLS), **expected, **dict.fromkeys(WASTE)}
+    assert score.values == {'finish_rate': 0, **dict.fromkeys(OF_CALLS), **expected, **dict.fromkeys(WASTE, 0)}
     assert (score.reason, score.to_detail()['parsed']) == ('infra:timeout', None)
 
 

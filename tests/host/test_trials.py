@@ -14,6 +14,7 @@ import pytest
 from mmengine.config import Config, ConfigDict
 from opencompass.registry import ICL_EVALUATORS
 
+from opencompass_tooleval.agents.records import TABLE as AGENTS
 from opencompass_tooleval.core.benchmark import all_benchmarks
 from opencompass_tooleval.core.damage import damage
 from opencompass_tooleval.core.trials import SUCCESS, names_of
@@ -32,14 +33,23 @@ from opencompass_tooleval.teval.subsets import FUNCTION_CALLING
 from opencompass_tooleval.ultratool.records import TABLE as ULTRATOOL
 
 DEMO = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'configs' / 'eval_demo.py'
-TABLES = {'teval': TEVAL, 'ultratool': ULTRATOOL, 'restbench': RESTBENCH, 'funcqa': FUNCQA, 'toolbench': TOOLBENCH}
+TABLES = {
+    'teval': TEVAL,
+    'ultratool': ULTRATOOL,
+    'restbench': RESTBENCH,
+    'funcqa': FUNCQA,
+    'toolbench': TOOLBENCH,
+    'agents': AGENTS,
+}
 ROWS = [(name, row) for name, rows in TABLES.items() for row in rows]
 NATIVE = [('teval', native_subset(str(row['name']))) for row in FUNCTION_CALLING]
 
 RIGHT_OR_WRONG = {
     'accuracy',
+    'all_calls_right',
     'correct_path_rate',
     'error_free_rate',
+    'finish_rate',
     'global_accuracy',
     'json_format_metric',
     'json_rate',
@@ -53,6 +63,11 @@ RIGHT_OR_WRONG = {
 }
 GRADED = {
     'args',
+    'arguments',
+    'call_f1',
+    'call_order',
+    'call_precision',
+    'call_recall',
     'completeness',
     'content_reasonableness',
     'efficiency',

@@ -1,0 +1,288 @@
+"""Agents behind an OpenAI-compatible server, each with one way to behave, through the real ``opencompass``.
+
+What each of them scores on the demo's four tasks, of 4, 3, 2 and 3 gold calls, follows from what it does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.agents.context import LEFT_OUT
+from opencompass_tooleval.agents.records import load_data
+from opencompass_tooleval.agents.scoring import METRICS, WASTE
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
+from tests.api.scripted_server import Refused, Request, Script, call, serving
+from tests.easytool.shared_data import DEMO
+from tests.forked import run_opencompass
+
+TASKS = load_data(DEMO / 'agents' / 'teval' / 'EN' / 'plan_json_v1.json', 'teval').tasks
+SIZES = [len(task.gold or ()) for task in TASKS]
+STEPS = 20
+NOWHERE = 'Nowhere.go'
+TOO_LONG = "This model's maximum context length is 8192 tokens. However, your messages resulted in more."
+MODELS = (
+    'right',
+    'lazy',
+    'looping',
+    'unknown_tools',
+    'broken_json',
+    'parallel',
+    'endless',
+    'silent',
+    'thinking',
+    'narrow',
+    'no_room',
+    'down',
+)
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+
+with read_base():
+    from opencompass_tooleval.configs.datasets.demo.tooleval_agent_demo_gen import tooleval_agent_datasets
+    from opencompass_tooleval.configs.summarizers.tooleval_agent import summarizer
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
+
+datasets = [row for row in tooleval_agent_datasets if row['abbr'] == 'tooleval-teval-agent-fc']
+for row in datasets:
+    row['n'] = TRIALS
+    row['infer_cfg']['inferencer']['max_infra_share'] = 1.0
+models = [
+    dict(type=ToolEvalOpenAI, abbr=name, path=name, key='none', openai_api_base=URL, temperature=0.5, backoff=0.01,
+         retry=0, max_workers=8, query_per_second=1000, batch_size=64, max_seq_len=65536, run_cfg=dict(num_gpus=0))
+    for name in NAMES
+]
+"""
+
+
+class Agents(Script):
+    """A server whose models behave as they are called."""
+
+    def models(self) -> Any:
+        """All of them."""
+        return {'object': 'list', 'data': [{'id': name, 'object': 'model'} for name in MODELS]}
+
+    def admits(self, authorization: str) -> bool:
+        """Everybody."""
+        return True
+
+    def check(self, request: Request) -> None:
+        """Refuses what is too long: ``narrow`` has room for one observation, ``no_room`` for nothing."""
+        whole = sum(m['role'] == 'tool' and m['content'] != LEFT_OUT for m in request['messages'])
+        if request['model'] == 'no_room' or (request['model'] == 'narrow' and whole > 1):
+            raise Refused(400, TOO_LONG)
+        if request['model'] == 'down':
+            raise Refused(500, 'out of order')
+
+    def message(self, request: Request) -> dict[str, Any]:
+        """What a model does after so many observations."""
+        # What asks again for an empty answer stands below the request, in the same message.
+        texts = [str(m['content']).partition('\n')[0] for m in request['messages'] if m['role'] == 'user']
+        (task,) = (task for task in TASKS if task.query in texts)
+        made = sum(m['role'] == 'tool' for m in request['messages'])
+        sent = {tool['function']['name'].replace('.', '_'): tool['function']['name'] for tool in request['tools']}
+        gold = [(sent[its.name.replace('.', '_')], json.dumps(its.arguments)) for its in task.gold or ()]
+        return getattr(self, request['model'], self.right)(gold, made)  # type: ignore[no-any-return]
+
+    def right(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
+        """The gold calls one by one."""
+        return calling(gold[made]) if made < len(gold) else {'content': 'It is done.'}
+
+    def lazy(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
+        """An answer without any call."""
+        return {'content': 'I believe that it is done.'}
+
+    def looping(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
+        """The last gold call again and again."""
+        return calling(gold[-1])
+
+    def unknown_tools(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
+        """A tool that nobody offers, then the gold calls."""
+        return self.right(gold, made - 1) if made else calling((NOWHERE, '{}'))
+
+    def broken_json(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
+        """Arguments that end in the middle, then the gold calls."""
+        return self.right(gold, made - 1) if made else calling((gold[0][0], '{"harbour": "Ost'))
+
+    def parallel(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
+        """All gold calls at once."""
+        return {'content': 'It is done.'} if made else calling(*gold)
+
+    def endless(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
+        """The gold calls, then always another one."""
+        return calling(gold[made] if made < len(gold) else (NOWHERE, json.dumps({'number': made})))
+
+    def silent(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
+        """Nothing."""
+        return {'content': ''}
+
+    def thinking(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
+        """Thoughts without an end, behind the first call."""
+        return {'content': '<think>What now?'} if made else calling(gold[0])
+
+
+def calling(*calls: tuple[str, str]) -> dict[str, Any]:
+    """A message with calls."""
+    return {'content': None, 'tool_calls': [call(*its, place) for place, its in enumerate(calls)]}
+
+
+def run(folder: Path, url: str, names: tuple[str, ...], trials: int = 1) -> dict[str, dict[str, Any]]:
+    """Runs models; returns their results."""
+    text = CONFIG.replace('URL', repr(url)).replace('NAMES', repr(names)).replace('TRIALS', str(trials))
+    (folder / 'mine.py').write_text(text, encoding='utf-8')
+    done = run_opencompass('mine.py', '-w', 'out', '--debug', cwd=folder, env=dict(os.environ))
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return {file.parent.name: json.loads(file.read_text()) for file in folder.glob('out/*/results/*/*.json')}
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all of them are run."""
+    return tmp_path_factory.mktemp('behaviours')
+
+
+@pytest.fixture(scope='module')
+def results(folder: Path) -> Iterator[dict[str, dict[str, Any]]]:
+    """Model -> its result."""
+    with serving(Agents()) as url:
+        yield run(folder, url, MODELS)
+
+
+def trajectories(folder: Path, model: str) -> list[Trajectory]:
+    """What a model did."""
+    (file,) = folder.glob(f'out/*/predictions/{model}/*.json')
+    return [parse_trajectory(row['prediction']) for row in json.loads(file.read_text()).values()]
+
+
+def mean(values: list[Fraction]) -> float:
+    """Of values per task, 0-100."""
+    return float(100 * sum(values) / len(values))
+
+
+def of_precision(calls: list[int]) -> dict[str, float]:
+    """Metrics of agents that make all gold calls in order, and so many calls in all."""
+    pairs = list(zip(SIZES, calls, strict=True))
+    return {
+        'call_precision': mean([Fraction(size, count) for size, count in pairs]),
+        'call_f1': mean([Fraction(2 * size, size + count) for size, count in pairs]),
+    }
+
+
+NONE = dict.fromkeys(METRICS, 0.0)
+FULL = {**dict.fromkeys(METRICS, 100.0), **dict.fromkeys(WASTE, 0.0)}
+ONE_MORE = [size + 1 for size in SIZES]
+SHARE_OF_ONE = mean([Fraction(1, count) for count in ONE_MORE])
+SHARE_OF_SIZE = mean([Fraction(1, size) for size in SIZES])
+EXPECTED: dict[str, tuple[dict[str, float | None], str]] = {
+    'right': (FULL, 'ok'),
+    'lazy': ({**NONE, 'finish_rate': 100.0}, 'calls:missing'),
+    'looping': (
+        {
+            **NONE,
+            'call_recall': SHARE_OF_SIZE,
+            'call_precision': 100 / STEPS,
+            'call_f1': mean([Fraction(2, size + STEPS) for size in SIZES]),
+            'call_order': SHARE_OF_SIZE,
+            'arguments': 100.0,
+            'repeated': 100 * (STEPS - 1) / STEPS,
+            'repeated_after_error': 100 * (STEPS - 1) / STEPS / len(TASKS),  # one task's last call has no recording
+        },
+        'loop',
+    ),
+    'unknown_tools': (
+        {**FULL, **of_precision(ONE_MORE), 'all_calls_right': 0.0, 'unknown': SHARE_OF_ONE},
+        'calls:extra',
+    ),
+    'broken_json': (
+        {**FULL, **of_precision(ONE_MORE), 'all_calls_right': 0.0, 'invalid': SHARE_OF_ONE},
+        'calls:extra',
+    ),
+    'parallel': (FULL, 'ok'),
+    'endless': (
+        {
+            **FULL,
+            **of_precision([STEPS] * len(SIZES)),
+            'finish_rate': 0.0,
+            'all_calls_right': 0.0,
+            'unknown': mean([Fraction(STEPS - size, STEPS) for size in SIZES]),
+        },
+        'limit:steps',
+    ),
+    'silent': (NONE, 'answer:empty'),
+    'thinking': (
+        {
+            **NONE,
+            'call_recall': SHARE_OF_SIZE,
+            'call_precision': 100.0,
+            'call_f1': mean([Fraction(2, size + 1) for size in SIZES]),
+            'call_order': SHARE_OF_SIZE,
+            'arguments': 100.0,
+        },
+        'answer:truncated_reasoning',
+    ),
+    'narrow': (FULL, 'ok'),
+    'no_room': (NONE, 'limit:context'),
+    'down': (NONE, 'infra:server'),
+}
+
+
+@pytest.mark.parametrize('model', MODELS)
+def test_scores_and_reasons_are_exact(results: dict[str, dict[str, Any]], model: str) -> None:
+    result = results[model]
+    metrics, reason = EXPECTED[model]
+    assert {metric: result[metric] for metric in METRICS} == pytest.approx(metrics)
+    assert result['reasons'] == {reason: len(TASKS)}
+    assert result['samples']['infra'] == (len(TASKS) if model == 'down' else 0)
+    assert [detail['id'] for detail in result['details']] == [task.id for task in TASKS]
+
+
+def test_what_was_done_is_what_each_of_them_does(folder: Path, results: dict[str, dict[str, Any]]) -> None:
+    def calls(model: str) -> list[list[tuple[str, Any]]]:
+        return [[(its.name, its.arguments) for its in done.calls] for done in trajectories(folder, model)]
+
+    def gold(task: Task) -> list[tuple[str, Any]]:
+        return [(its.name, its.arguments) for its in task.gold or ()]
+
+    assert calls('right') == calls('parallel') == calls('narrow') == [gold(task) for task in TASKS]
+    assert [len(done.steps) for done in trajectories(folder, 'parallel')] == [2] * len(TASKS)
+    assert [done.left_out for done in trajectories(folder, 'narrow')] == [size - 1 for size in SIZES]
+    assert results['narrow']['breakdown']['left_out'] == {'observations': sum(SIZES) - 4, 'tasks': len(TASKS)}
+    assert results['no_room']['breakdown']['stopped'] == {'limit:context': len(TASKS)}
+    assert results['endless']['breakdown']['steps'] == {'total': 80, 'mean': 20, 'p50': 20, 'p95': 20}
+    assert [own[0] for own in calls('broken_json')] == [(gold(task)[0][0], '{"harbour": "Ost') for task in TASKS]
+    shares = results['right']['breakdown']['shares']
+    assert sum(shares.values()) == pytest.approx(1) and shares['error'] == 1 / sum(SIZES)
+    assert results['right']['provenance']['loop'] == 'function_calling' and results['right']['provenance']['bank']
+
+
+def test_trials_say_how_often_an_agent_is_right_every_time(tmp_path: Path) -> None:
+    """An agent that is right in every second trial of a task."""
+
+    class Wavering(Agents):
+        def message(self, request: Request) -> dict[str, Any]:
+            if not any(m['role'] == 'tool' for m in request['messages']):
+                query = str(request['messages'])
+                self.begun = {**getattr(self, 'begun', {}), query: getattr(self, 'begun', {}).get(query, 0) + 1}
+                if self.begun[query] == 2:
+                    return {'content': 'I believe that it is done.'}
+            return super().message(request)
+
+    with serving(Wavering()) as url:
+        result = run(tmp_path, url, ('right',), trials=2)['right']
+    estimates = result['trials']['metrics']
+    assert estimates['finish_rate']['pass^2']['value'] == 100
+    assert {name: its['value'] for name, its in estimates['all_calls_right'].items()} == {
+        'avg@2': 50,
+        'pass@1': 50,
+        'pass@2': 100,
+        'pass^1': 50,
+        'pass^2': 0,
+    }
