@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.agents import easytool_prompts as prompts
@@ -131,7 +132,11 @@ class EasyTool:
     @property
     def settings(self) -> dict[str, Any]:
         """What a trajectory says of the options."""
-        retrieval = {'corpus': self.corpus, 'encoder': self.similarity().name} if self.retrieve else {}
+        retrieval = (
+            {'corpus': self.corpus and Path(self.corpus).name, 'encoder': self.similarity().name}
+            if self.retrieve
+            else {}
+        )
         return {
             'retrieve': self.retrieve,
             **retrieval,

@@ -280,7 +280,7 @@ def test_retrieval_chooses_among_the_five_nearest(session: Session, tmp_path: Pa
     listed = turns[3].messages[-1].content.partition('Tool List:\n')[2].partition('\n\nPlease')[0]
     assert listed == '\n'.join(f'ID: {n + 3}\nCan find {n} for you' for n in range(5))
     assert [(call.name, call.fault) for call in trajectory.calls] == [('do_it_for_find_0', 'unanswered')]
-    assert trajectory.settings['encoder'] == 'words' and trajectory.settings['corpus'] == str(file)
+    assert trajectory.settings['encoder'] == 'words' and trajectory.settings['corpus'] == file.name
 
 
 def test_nothing_is_encoded_without_retrieval(session: Session) -> None:
