@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from opencompass_tooleval.agents.records import TABLE, find_subset
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from tests.forked import start_opencompass
@@ -51,8 +53,12 @@ def test_demo(tmp_path: Path) -> None:
         for row in predictions[abbr].values():
             assert parse_trajectory(row['prediction']).final_answer
     assert read(tmp_path, 'predictions', 'second') == predictions
+    judged = results['tooleval-toolbench_g1-agent-fc']
+    assert (judged['solved_rate'], judged['provenance']['judge']) == (50.0, 'replayed-judge')
+    assert judged['breakdown']['judged']['solved']['rates'] == pytest.approx([50.0, 400 / 7, 50.0, 300 / 7])
     (compared,) = tmp_path.glob('out/*/summary/summary_*_easytool.csv')
     summary = compared.with_name(compared.name.replace('_easytool', '')).read_text(encoding='utf-8')
     assert all(abbr in summary for abbr in abbrs)
+    assert 'solved_rate,gen,50.00,50.00' in summary and 'win_rate' not in summary
     assert 'tooleval-toolbench_g2-agent-react' in compared.read_text(encoding='utf-8')
     assert results['tooleval-ultratool_en-agent-fc']['breakdown']['sources']['simulated'] == 13

@@ -1,8 +1,9 @@
-# Demo tasks of agents, with recorded responses: shipped with this package. For UltraTool the oracle simulates. ReAct in
-# text stands apart: it needs the extra `agent`.
+# Demo tasks of agents, with recorded responses: shipped with this package. For UltraTool the oracle simulates, and a
+# replayed judge judges the answers to G1. ReAct in text stands apart: it needs the extra `agent`.
 from mmengine.config import read_base
 
-from opencompass_tooleval.host.fixed_models import OracleModel
+from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvaluator
+from opencompass_tooleval.host.fixed_models import OracleModel, ReplayModel
 
 with read_base():
     from ..agents.tooleval_agent_rows import tooleval_agent_rows
@@ -21,6 +22,10 @@ for _row in tooleval_agent_rows:
     _dialogues['simulator'] = _place[2]
     if 'instructions' in _row:
         _row['instructions'] = 'tooleval:demo/toolbench/instructions.json'
+    if _row['name'] == 'toolbench_g1':
+        _file = 'tooleval:demo/agents/judge_toolbench_g1.jsonl'
+        _judge = dict(type=ReplayModel, abbr='replayed-judge', path=_file)
+        _row['eval_cfg'] = dict(evaluator=dict(type=ToolEvalAgentJudgedEvaluator, name=_row['name'], judge_cfg=_judge))
 
 _native = ['teval', 'toolbench_g1', 'toolbench_g2', 'toolbench_g3', 'ultratool_zh', 'ultratool_en']
 _abbrs = [f'tooleval-{name}-agent-fc' for name in _native]

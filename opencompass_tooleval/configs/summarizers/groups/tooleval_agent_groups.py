@@ -4,6 +4,7 @@ from mmengine.config import read_base
 with read_base():
     from opencompass_tooleval.agents.subsets import LOOPS, SUBSETS
 
+_judged = {'toolbench': ['solved_rate', 'pass_rate', 'win_rate', 'success_rate'], 'teval': [], 'ultratool': []}
 tooleval_agent_rows = [
     [f'tooleval-{_subset["name"]}-agent-{_loop["name"]}{_variant}', _metric]
     for _subset in SUBSETS
@@ -11,5 +12,5 @@ tooleval_agent_rows = [
     if _loop['format'] == _subset['format']
     for _variant in ['', '-easytool']
     if not _variant or _loop['name'] != 'easytool'
-    for _metric in _subset['metrics']  # type: ignore[attr-defined]
+    for _metric in [*_subset['metrics'], *_judged[_subset['format']]]  # type: ignore[misc,index]
 ]

@@ -1,0 +1,15 @@
+# ToolBench's queries, each loop, judged by ToolEval's rules: the solved rate stands behind the scores without a judge;
+# `judged` may also name pass, win (with reference=...) and success. The judge is judge_cfg of the evaluator, or
+# OC_JUDGE_MODEL, OC_JUDGE_API_KEY and OC_JUDGE_API_BASE. `opencompass ... -m eval -r TIME` judges a run that is there.
+from mmengine.config import read_base
+
+from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvaluator
+
+with read_base():
+    from .tooleval_agent_rows import tooleval_agent_rows
+
+tooleval_toolbench_agent_judged_datasets = [row for row in tooleval_agent_rows if row['path'] == 'data/toolbench']
+for _row in tooleval_toolbench_agent_judged_datasets:
+    _row['eval_cfg'] = dict(
+        evaluator=dict(type=ToolEvalAgentJudgedEvaluator, name=_row['name'], judged=['solved'], times=4)
+    )
