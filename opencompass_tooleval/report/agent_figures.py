@@ -37,9 +37,11 @@ def agent_figures(material: Material) -> Iterator[Figure]:
     """The charts of all data sets of agents, data set by data set."""
     for dataset, entries in _of_agents(material).items():
         yield _sources(dataset, entries)
-        yield _waste(dataset, entries)
-        for entry in entries:
-            yield _ends(dataset, entry)
+        waste = _waste(dataset, entries)
+        if any(value for series in waste.series for value in series.values):
+            yield waste
+        for number, entry in enumerate(entries):
+            yield _ends(dataset, number, entry)
 
 
 def agent_tables(family: str, entries: Sequence[Scored]) -> Iterator[Table]:
@@ -93,12 +95,12 @@ def _sources(dataset: str, entries: Sequence[Scored]) -> Figure:
         tuple(entry.model for entry in entries),
         tuple(
             Series(SOURCES[name].name if name in SOURCES else name, tuple(_share(own, own[name]) for own in counts))
-            for name in names
-            if any(own[name] for own in counts)
+            for name in names  # all of them: a source has one colour in all charts
         ),
         y_title='share of the calls, %',
-        note='; '.join(f'of {model} simulated by {by}' for model, by in simulators.items()).capitalize(),
+        note='; '.join(f'{model}: simulated by {by}' for model, by in simulators.items()),
         choice=title_of(dataset),
+        board=dataset,
     )
 
 
@@ -118,10 +120,11 @@ def _waste(dataset: str, entries: Sequence[Scored]) -> Figure:
         note='Mean over the tasks; lower is better.',
         choice=title_of(dataset),
         top=None,
+        board=dataset,
     )
 
 
-def _ends(dataset: str, entry: Scored) -> Figure:
+def _ends(dataset: str, number: int, entry: Scored) -> Figure:
     """How many tasks end at which step, and how."""
     ends = [its if isinstance(its := run.get('ends'), dict) else {} for run in _runs(entry)]
     names = dict.fromkeys(str(end) for its in ends for end in its)
@@ -131,7 +134,7 @@ def _ends(dataset: str, entry: Scored) -> Figure:
     total = sum(its.total() for its in by_end.values())
     order = sorted(by_end, key=lambda end: (end != FINISHED, -by_end[end].total(), end))
     return Figure(
-        f'ends-{slug(dataset)}-{slug(entry.model)}',
+        f'ends-{slug(dataset)}-{number}',
         family_of(dataset),
         'How tasks end, by step',
         'stacked',
@@ -150,6 +153,7 @@ def _ends(dataset: str, entry: Scored) -> Figure:
         y_title='share of the tasks, %',
         choice=f'{title_of(dataset)}, {entry.model}',
         top=None,
+        board=dataset,
     )
 
 

@@ -44,6 +44,7 @@ def to_plotly(figure: Figure) -> dict[str, Any]:
     if figure.kind in ('bars', 'stacked'):
         layout['legend']['traceorder'] = 'normal'
         layout['barmode'] = 'stack' if figure.kind == 'stacked' else 'group'
+        layout['showlegend'] = figure.kind == 'stacked' or len(figure.series) > 1  # one part of a bar has a name, too
         layout['xaxis'] |= _names(figure.labels)
     names = short_names([series.name for series in figure.series])
     traces = [_trace(figure, series, i, names[i]) for i, series in enumerate(figure.series)]

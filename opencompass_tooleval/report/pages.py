@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opencompass_tooleval.core.benchmark import find_variant
 from opencompass_tooleval.core.paired import metrics_of
@@ -62,12 +62,18 @@ def pages_of(
         entries = [entry for entry in material.scored if family_of(entry.dataset) == family]
         if not entries:
             continue
+        own_boards = tuple(board for board in boards if board.name != OVERVIEW and family_of(board.name) == family)
+        names = {board.name for board in own_boards}
         pages.append(
             Page(
                 family,
                 title,
-                tuple(board for board in boards if board.name != OVERVIEW and family_of(board.name) == family),
-                tuple(figure for figure in figures if figure.section == family),
+                own_boards,
+                tuple(
+                    figure if figure.board in names else replace(figure, board='')
+                    for figure in figures
+                    if figure.section == family
+                ),
                 tuple(
                     figure for figure in figures if figure.section == 'reasons' and family_of(figure.choice) == family
                 ),

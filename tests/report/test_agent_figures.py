@@ -9,6 +9,7 @@ from typing import Any
 from opencompass_tooleval.agents.breakdown import breakdown
 from opencompass_tooleval.agents.scoring import METRICS, score_trajectory
 from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.core.words import SOURCES
 from opencompass_tooleval.report.agent_figures import FINISHED, WASTE, agent_figures, agent_tables
 from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.build import write_report
@@ -49,22 +50,28 @@ COUNTS = {
 
 def test_ends_sources_and_waste() -> None:
     waste = {'repeated': 12.5, 'unknown': 0.0, 'invalid': None, 'repeated_after_error': 1.0}
-    figures = figures_of(scored('m', COUNTS, **waste), scored('none', {**COUNTS, 'sources': {}, 'ends': {}}))
-    ends, sources, wasted = (figures[name] for name in (f'ends-{DATASET}-m', f'sources-{DATASET}', f'waste-{DATASET}'))
-    assert ends.labels == ('1', '2', '3', '4') and figures[f'ends-{DATASET}-none'].is_empty()
+    by = {**PROVENANCE, 'simulated_by': 'Big-Model'}
+    figures = figures_of(
+        scored('m', COUNTS, provenance=by, **waste), scored('none', {**COUNTS, 'sources': {}, 'ends': {}})
+    )
+    ends, sources, wasted = (figures[name] for name in (f'ends-{DATASET}-0', f'sources-{DATASET}', f'waste-{DATASET}'))
+    assert ends.labels == ('1', '2', '3', '4') and figures[f'ends-{DATASET}-1'].is_empty()
     assert values(ends) == {'finished': (50, 0, 25, 0), 'too many steps': (0, 0, 0, 25)}
-    assert sources.labels == ('m', 'none')
-    assert values(sources) == {'recorded': (62.5, None), 'simulated': (25, None), 'error': (12.5, None)}
+    assert sources.labels == ('m', 'none') and sources.note == 'm: simulated by Big-Model'
+    assert tuple(values(sources)) == tuple(words.name for words in SOURCES.values()), 'one colour each in all charts'
+    assert values(sources)['recorded'] == (62.5, None) and values(sources)['worked out'] == (0, None)
+    assert values(sources)['simulated'] == (25, None) and values(sources)['error'] == (12.5, None)
     assert values(wasted)['m'] == tuple(waste[metric] for metric in WASTE)
 
 
 def test_many_steps_share_bars_and_runs_are_added_up() -> None:
     runs = [{**COUNTS, 'ends': {'finished': {str(step): 1}}, 'sources': {'exact': 1}} for step in (1, 30, 200)]
     figures = figures_of(scored('m', [*runs, {**COUNTS, 'ends': {'limit:calls': {'200': 1}}, 'sources': {'error': 1}}]))
-    ends = figures[f'ends-{DATASET}-m']
+    ends = figures[f'ends-{DATASET}-0']
     assert len(ends.labels) == 25 and (ends.labels[0], ends.labels[3], ends.labels[-1]) == ('1–8', '25–32', '193–200')
     assert (values(ends)['finished'][0], values(ends)['finished'][3], values(ends)['finished'][24]) == (25, 25, 25)
-    assert values(figures[f'sources-{DATASET}']) == {'recorded': (75,), 'error': (25,)}
+    sources = values(figures[f'sources-{DATASET}'])
+    assert (sources['recorded'], sources['error'], sources['simulated']) == ((75,), (25,), (0,))
 
 
 def test_what_is_no_count_is_left_out() -> None:
@@ -74,8 +81,9 @@ def test_what_is_no_count_is_left_out() -> None:
         'ends': {'finished': {'x': 1, '9' * 5000: 1, '²': 1}, 'y': 4},
     }
     figures = figures_of(scored('m', odd))
-    assert values(figures[f'sources-{DATASET}']) == {'new': (100,)}
-    assert figures[f'ends-{DATASET}-m'].is_empty()
+    assert values(figures[f'sources-{DATASET}'])['new'] == (100,)
+    assert f'waste-{DATASET}' not in figures
+    assert figures[f'ends-{DATASET}-0'].is_empty()
     assert not figures_of(scored('m', {'sources': {}}), scored('m', None, 'other'))
 
 
@@ -93,7 +101,7 @@ def test_the_evaluator_says_what_is_drawn() -> None:
     figures = figures_of(scored('m', counted, **dict.fromkeys(METRICS, 1.0)))
     assert set(WASTE) <= set(METRICS) and FINISHED in counted['ends']
     third = 100 / 3
-    assert values(figures[f'ends-{DATASET}-m'])['finished'] == (0, 0, 0, 0, third, third)
+    assert values(figures[f'ends-{DATASET}-0'])['finished'] == (0, 0, 0, 0, third, third)
     assert sum(series.values[0] or 0 for series in figures[f'sources-{DATASET}'].series) == 100
 
 
@@ -127,7 +135,7 @@ def test_a_page_of_agents(tmp_path: Path) -> None:
     (page,) = (page for page in out.glob('*.html') if 'Where observations come from' in page.read_text('utf-8'))
     text = Tags(page).text
     assert 'bank is a (one); b (two): do not compare these.' in text and 'What a task takes' in text
-    assert 'How tasks end, by step' in text and (out / 'files' / f'ends-{DATASET}-one.svg').is_file()
+    assert 'How tasks end, by step' in text and (out / 'files' / f'ends-{DATASET}-0.svg').is_file()
     (table,) = (out / 'files').glob('spent-*.csv')
     assert [row['steps'] for row in csv.DictReader(table.open(encoding='utf-8'))] == ['5.7 (6)'] * 2
 
