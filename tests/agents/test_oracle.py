@@ -1,0 +1,151 @@
+"""Gold calls replayed: a model that makes them has 100 on every task, and twice the same to the byte."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from opencompass_tooleval.agents.loops import make_loop
+from opencompass_tooleval.agents.records import load_data
+from opencompass_tooleval.agents.scoring import METRICS, WASTE, score_predictions, score_trajectory
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.tools import find_tools
+from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
+from opencompass_tooleval.core.aggregate import aggregate
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.rounds import Turn
+from opencompass_tooleval.core.tool_calls import read_answer
+from opencompass_tooleval.environments.bank import Bank, write_bank
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from tests.agents.support import talk
+from tests.easytool.shared_data import DATA, DEMO, real
+
+TEVAL = 'teval/EN/plan_json_v1.json'
+GOOD = [metric for metric in METRICS if metric not in WASTE]
+FULL = dict.fromkeys(GOOD, 100.0)
+
+
+@pytest.fixture(scope='module')
+def tasks() -> Sequence[Task]:
+    """T-Eval's queries."""
+    return load_data(real(TEVAL), 'teval').tasks
+
+
+def oracle(turn: Turn, number: int) -> Answer:
+    """What a perfect model answers."""
+    if turn.tools is None:
+        return Answer(turn.gold)
+    text, calls = read_answer(turn.gold)
+    return Answer(text, calls=calls)
+
+
+def carried_out(loop: str, tasks: Sequence[Task], folder: Path) -> list[str]:
+    """The oracle's trajectories as text, with a bank that is built anew."""
+    folder.mkdir()
+    write_bank(read_sources(find_sources([DATA / 'teval' / 'EN' / 'review_str_v1.json'])), folder / 'bank')
+    tools = find_tools('teval')
+    with Bank(folder / 'bank') as bank:
+        environment = Environment(bank, tools.functions, tools.errors)
+        made = make_loop(loop)
+        run = partial(talk, made, oracle)
+        return [run(task, environment.begin(task.id, task.schemas))[0].to_json() for task in tasks]
+
+
+def check(loop: str, tasks: Sequence[Task], folder: Path) -> None:
+    """The oracle has 100 in everything, and does the same again."""
+    done = carried_out(loop, tasks, folder / 'first')
+    scores = score_predictions(tasks, done)
+    total = aggregate(scores, METRICS)
+    assert {metric: total.metrics[metric] for metric in GOOD} == FULL
+    assert total.reasons == {'ok': len(tasks)} and total.metrics['unknown'] == 0
+    calls = [
+        [(call.name, call.arguments) for call in score.trajectory.path_calls] for score in scores if score.trajectory
+    ]
+    assert calls == [[(call.name, call.arguments) for call in task.gold or ()] for task in tasks]
+    again = carried_out(loop, tasks, folder / 'second')
+    assert again == done
+    details = [[json.dumps(score.to_detail()) for score in score_predictions(tasks, its)] for its in (done, again)]
+    assert details[0] == details[1]
+
+
+def test_function_calling_on_all_queries(tasks: Sequence[Task], tmp_path: Path) -> None:
+    assert (len(tasks), sum(len(task.gold or ()) for task in tasks)) == (553, 2660)
+    check('function_calling', tasks, tmp_path)
+
+
+def test_react_on_a_sample(tasks: Sequence[Task], tmp_path: Path) -> None:
+    pytest.importorskip('lagent')
+    check('react', tasks[::40], tmp_path)
+
+
+@pytest.mark.long
+def test_react_on_all_queries(tasks: Sequence[Task], tmp_path: Path) -> None:
+    pytest.importorskip('lagent')
+    check('react', tasks, tmp_path)
+
+
+def made_of(calls: Sequence[tuple[str, object]]) -> Trajectory:
+    """A trajectory of such calls, a step each."""
+    steps = [Step('', (AnsweredCall(*its, 'fine', 'exact'),), place - 1) for place, its in enumerate(calls)]
+    return Trajectory('react', tuple(steps), 'Done.', path=tuple(range(len(steps))))
+
+
+@pytest.fixture(scope='module')
+def sampled() -> Sequence[Task]:
+    """T-Eval's queries, or the demo's where those are not at hand."""
+    file = DATA / TEVAL
+    return load_data(file if file.exists() else DEMO / 'agents' / TEVAL, 'teval').tasks[::4]
+
+
+def test_a_dropped_call_costs_its_share_of_recall(sampled: Sequence[Task]) -> None:
+    drawn = Random(1)
+    for task in sampled:
+        calls = [(call.name, call.arguments) for call in task.gold or ()]
+        size = len(calls)
+        del calls[drawn.randrange(size)]
+        values = score_trajectory(task, made_of(calls)).values
+        expected = 1 - 1 / size
+        assert values['call_recall'] == values['call_order'] == pytest.approx(expected), task.id
+        assert values['all_calls_right'] == 0
+        assert (values['call_precision'], values['arguments']) == ((1, 1) if calls else (0, 0))
+
+
+def test_a_call_more_costs_precision_only(sampled: Sequence[Task]) -> None:
+    drawn = Random(2)
+    for task in sampled:
+        calls = [(call.name, call.arguments) for call in task.gold or ()]
+        size = len(calls)
+        calls.insert(drawn.randrange(size + 1), ('Nowhere.go', {}))
+        values = score_trajectory(task, made_of(calls)).values
+        assert values['call_precision'] == pytest.approx(size / (size + 1))
+        assert values['call_recall'] == values['call_order'] == values['arguments'] == 1
+
+
+def test_permuted_calls_cost_order_only(sampled: Sequence[Task]) -> None:
+    drawn = Random(3)
+    moved = 0
+    for task in sampled:
+        gold = [(call.name, call.arguments) for call in task.gold or ()]
+        calls = drawn.sample(gold, len(gold))
+        values = score_trajectory(task, made_of(calls)).values
+        assert values['call_recall'] == values['call_precision'] == values['call_f1'] == values['arguments'] == 1
+        assert (values['call_order'] == 1) == (values['all_calls_right'] == 1) == (calls == gold), task.id
+        moved += calls != gold
+    assert moved > len(sampled) // 2
+
+
+def test_other_arguments_cost_arguments_only(sampled: Sequence[Task]) -> None:
+    drawn = Random(4)
+    for task in sampled:
+        calls = [(call.name, call.arguments) for call in task.gold or ()]
+        place = drawn.randrange(len(calls))
+        calls[place] = calls[place][0], {'another': 'argument'}
+        values = score_trajectory(task, made_of(calls)).values
+        assert values['arguments'] == pytest.approx(1 - 1 / len(calls))
+        assert values['call_recall'] == values['call_precision'] == values['call_order'] == 1, task.id
