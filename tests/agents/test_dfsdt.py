@@ -276,6 +276,8 @@ def test_whatever_is_answered_it_is_a_bounded_tree(
     if trajectory.stopped == 'limit:calls':
         assert len(turns) == max_model_calls
     assert parse_trajectory(trajectory.to_json()) == trajectory
+    again, turns_again = drive(loop, *script)  # as after a kill
+    assert again == trajectory and [turn.messages for turn in turns_again] == [turn.messages for turn in turns]
 
 
 def hostile_answers(count: int) -> list[Answer]:

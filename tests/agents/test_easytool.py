@@ -358,6 +358,8 @@ def test_ten_thousand_hostile_answers(session: Session) -> None:
         trajectory, turns = talk(EasyTool(), model, TASK, session)
         assert parse_trajectory(trajectory.to_json()).stopped == trajectory.stopped
         assert len(turns) <= 500
+        texts = [step.text for step in trajectory.steps]
+        assert len(texts) == len(turns) or trajectory.stopped == 'limit:context'
         asked, tasks = asked + len(turns), tasks + 1
     assert tasks > 20
 
