@@ -133,6 +133,18 @@ def test_agents_fit_and_can_be_read(browser: Browser, page: Path, width: int, da
         assert browser.faint() == [] and browser.faults() == []
 
 
+def test_where_only_the_tools_are_known_these_are_beside(browser: Browser, tmp_path: Path) -> None:
+    gold = [{'name': 'Hotel.book'}, {'name': 'Taxi.call'}]
+    matches = [{'call': 3, 'same': True}, {'call': None, 'same': False}]
+    add_agent(tmp_path / 'run', 'one', [chain()], gold=gold, matches=matches)
+    browser.look()
+    open_sample(browser, write_report([tmp_path / 'run'], tmp_path / 'out').with_name('samples.html'), 0)
+    assert texts(browser, '.gold h4') == ['Tools that are needed']
+    assert texts(browser, '.gold .wanted') == ['called', 'not called']
+    assert texts(browser, '.act .wanted') == ['a tool that is needed']
+    browser.check_quiet()
+
+
 def test_what_scrolls_is_reached_by_keyboard(browser: Browser, tmp_path: Path) -> None:
     lines = '\n'.join(map(str, range(60)))
     long = Trajectory('react', (Step(lines, (AnsweredCall('a', {'x': lines}, lines, 'exact'),)),), lines, path=(0,))

@@ -51,8 +51,7 @@ function callOf(call, settings, wanted) {
   if (isBare(call.arguments)) head.append('()');
   box.append(head);
   if (wanted) {
-    const badge = element('span', { className: `wanted ${wanted.same ? 'same' : 'other'}`, textContent: wanted.same ? `gold call ${wanted.number}` : `gold call ${wanted.number}, other arguments` });
-    head.append(' ', badge);
+    head.append(' ', element('span', { className: `wanted ${wanted.same ? 'same' : 'other'}`, textContent: wanted.text }));
   }
   if (!isBare(call.arguments)) box.append(boxOf('arguments', argumentsOf(call.arguments)));
   const from = element('p', { className: 'from' });
@@ -63,10 +62,18 @@ function callOf(call, settings, wanted) {
   return box;
 }
 
-// Call by its place on the way to the end -> the gold call that it was matched with.
-function wantedBy(matches) {
+// Whether gold is calls; where nobody knows these, it is the tools that are needed.
+const areCalls = (gold) => gold.some((wanted) => 'arguments' in wanted);
+const isCall = (value) => isTree(value) && typeof value.name === 'string';
+const isGold = (gold) => Array.isArray(gold) && gold.length > 0 && gold.every(isCall);
+
+// Call by its place on the way to the end -> what its badge says of the gold call that it was matched with.
+function wantedBy(gold, matches) {
   const found = new Map();
-  (matches ?? []).forEach(({ call, same }, number) => { if (Number.isInteger(call)) found.set(call, { number: number + 1, same }); });
+  (isGold(gold) ? matches ?? [] : []).forEach(({ call, same }, i) => {
+    const text = areCalls(gold) ? `gold call ${i + 1}${same ? '' : ', other arguments'}` : 'a tool that is needed';
+    if (Number.isInteger(call)) found.set(call, { text, same });
+  });
   return found;
 }
 
@@ -134,14 +141,13 @@ function entryOf(agent, { place, left }, model) {
   return [...left.map((branch) => branchOf(agent, branch)), ...(place < 0 ? [] : [stepOf(agent, place, model)])];
 }
 
-const isCall = (value) => isTree(value) && typeof value.name === 'string';
-
 // The gold calls, and which of them were made; where nobody knows the calls, the tools that are needed.
 function goldOf(gold, matches) {
-  if (!Array.isArray(gold) || !gold.length || !gold.every(isCall)) return [];
+  if (!isGold(gold)) return [];
+  const [made, lacking] = areCalls(gold) ? ['made', 'not made'] : ['called', 'not called'];
   const items = gold.map((wanted, i) => {
     const match = matches?.[i];
-    const [kind, text] = !match ? ['', ''] : !Number.isInteger(match.call) ? ['lacking', 'not made'] : match.same ? ['same', 'made'] : ['other', 'made, other arguments'];
+    const [kind, text] = !match ? ['', ''] : !Number.isInteger(match.call) ? ['lacking', lacking] : match.same ? ['same', made] : ['other', `${made}, other arguments`];
     const item = element('li', {}, element('b', { textContent: wanted.name }), ' ');
     if (text) item.append(element('span', { className: `wanted ${kind}`, textContent: text }));
     if (!isBare(wanted.arguments)) item.append(boxOf('arguments', argumentsOf(wanted.arguments)));
@@ -149,13 +155,12 @@ function goldOf(gold, matches) {
     if (open.length) item.append(element('span', { className: 'note', textContent: `any value of ${open.join(', ')} is right` }));
     return item;
   });
-  const areCalls = gold.some((wanted) => 'arguments' in wanted);
-  const list = element(areCalls ? 'ol' : 'ul', {}, ...items);
-  return [element('section', { className: 'gold' }, element('h4', { textContent: areCalls ? 'Gold calls' : 'Tools that are needed' }), list)];
+  const [tag, title] = areCalls(gold) ? ['ol', 'Gold calls'] : ['ul', 'Tools that are needed'];
+  return [element('section', { className: 'gold' }, element('h4', { textContent: title }), element(tag, {}, ...items))];
 }
 
 function agentOf({ trajectory, gold, matches, judged }) {
-  return { trajectory, gold, matches, judged, wanted: wantedBy(matches), first: firstCalls(trajectory), line: lineOf(trajectory) };
+  return { trajectory, gold, matches, judged, wanted: wantedBy(gold, matches), first: firstCalls(trajectory), line: lineOf(trajectory) };
 }
 
 // In one line: how it went about the task, and what that took.
