@@ -26,6 +26,7 @@ from opencompass_tooleval.agents.judged_answer import read_answer as read_judged
 from opencompass_tooleval.agents.judgements import load_judgements as load_agent_judgements
 from opencompass_tooleval.agents.opinion import reader
 from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.tooleval_format import load_answers
 from opencompass_tooleval.api.endpoint import Endpoint, RawReply
 from opencompass_tooleval.api.failure import Failure, failure_of_status
 from opencompass_tooleval.api.probe import probe
@@ -214,7 +215,8 @@ def _stored_run(text: str) -> None:
     message = {'name': 'Finish', 'arguments': text, 'response': text}
     details = [{'role': 'tool', 'message': message}]
     answer = {'method': text, 'total_steps': 1, 'final_answer': text, 'answer_details': details}
-    _load(load_runs, {'1': {'query': text, 'available_tools': [], 'answer': answer}})
+    for load in (load_runs, load_answers):
+        _load(load, {'1': {'query': text, 'available_tools': [], 'answer': answer}})
 
 
 def _detail(score: SampleScore) -> None:

@@ -230,3 +230,14 @@ def test_10_000_hostile_calls_get_an_answer_each(bank: Bank) -> None:
         observation.text.encode()
     assert sum(environment.counts.values()) == 10_000
     assert environment.counts['function'] > 200 and environment.counts['error'] > 500
+
+
+def test_tools_that_are_offered_later(bank: Bank) -> None:
+    session = Environment(bank).begin('2', {'search': SCHEMAS['search']})
+    assert session.call('only', {'q': 'a'}).fault == 'unknown_tool'
+    session.offer({'only': {}, 'search': {}})
+    assert session.call('only', {'q': 'a'}) == Observation('the only one', 'elsewhere')
+    assert session.call('search', {}).fault == 'wrong_arguments'  # its own schema stays
+    everything = Environment(bank).begin('2')
+    everything.offer({'other': {}})
+    assert everything.call('only', {'q': 'a'}).source == 'elsewhere'
