@@ -41,6 +41,7 @@ LONGEST = (
     'slurm/test_engines.py',
     'slurm/test_client.py',
     'test_kill.py',
+    'test_kill_agents.py',
     'host/test_local_runner.py',
     'host/test_served_model.py',
     'slurm/test_runner.py',

@@ -44,10 +44,11 @@ class Sweep:
     folder: Path
     server: ModelServer
     debug: bool = True
+    config: str = CONFIG
 
     def __post_init__(self) -> None:
         self.folder.mkdir()
-        config = CONFIG.replace('URL', self.server.url).replace('IN_FLIGHT', str(IN_FLIGHT))
+        config = self.config.replace('URL', self.server.url).replace('IN_FLIGHT', str(IN_FLIGHT))
         (self.folder / 'mine.py').write_text(config)
 
     @property

@@ -42,17 +42,19 @@ def _has_key(cfg: Any) -> bool:
     return isinstance(cfg, (list, tuple)) and any(map(_has_key, cfg))
 
 
-def _judges(cfg: Any) -> Iterator[Any]:
-    """Configs of models that judge, anywhere in a data set's."""
+def _other_models(cfg: Any) -> Iterator[tuple[str, Any]]:
+    """Role and config of the models that judge or simulate, anywhere in a data set's config."""
     if isinstance(cfg, Mapping):
         for name, value in cfg.items():
             if 'judge' in str(name):
-                yield from value if isinstance(value, (list, tuple)) else [value]
+                yield from (('judge', judge) for judge in (value if isinstance(value, (list, tuple)) else [value]))
+            elif name == 'simulator' and isinstance(value, Mapping):
+                yield 'simulator', value.get('model')
             else:
-                yield from _judges(value)
+                yield from _other_models(value)
     elif isinstance(cfg, (list, tuple)):
         for value in cfg:
-            yield from _judges(value)
+            yield from _other_models(value)
 
 
 def _advice(cfg: Mapping[str, Any]) -> str:
@@ -64,14 +66,14 @@ def _advice(cfg: Mapping[str, Any]) -> str:
 
 
 def warn_of_literal_keys(models: Iterable[Any], datasets: Iterable[Any]) -> None:
-    """Warns of keys in the configs of models, and of judges in those of data sets; once per model and process.
+    """Warns of keys in the configs of models, and of judges and simulators in those of data sets; once per model.
 
     Args:
         models: Configs of models.
         datasets: Configs of data sets.
     """
-    judges = (judge for dataset in datasets for judge in _judges(dataset))
-    for role, cfg in chain((('model', model) for model in models), (('judge', judge) for judge in judges)):
+    others = (other for dataset in datasets for other in _other_models(dataset))
+    for role, cfg in chain((('model', model) for model in models), others):
         if not isinstance(cfg, Mapping) or not _has_key(cfg):
             continue
         who = f'{role} {cfg.get("abbr", cfg.get("path", ""))}'

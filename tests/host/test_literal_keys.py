@@ -63,3 +63,12 @@ def test_judges_of_data_sets_have_keys_too(warnings: list[str]) -> None:
     warn_of_literal_keys([], [dataset, dict(dataset, abbr='e')])
     (said,) = warnings
     assert said.startswith('judge gpt: ')
+
+
+def test_simulators_of_agents_have_keys_too(warnings: list[str]) -> None:
+    simulator = dict(model=dict(type=OURS, path='gpt', key=KEY), kept='simulated.sqlite')
+    dialogues = dict(type='AgentDialogues', loop='react', simulator=simulator)
+    warn_of_literal_keys([], [dict(infer_cfg=dict(inferencer=dict(dialogues=dialogues)))])
+    warn_of_literal_keys([], [dict(infer_cfg=dict(inferencer=dict(dialogues=dict(dialogues, simulator=None))))])
+    (said,) = warnings
+    assert said.startswith('simulator gpt: ') and KEY not in said

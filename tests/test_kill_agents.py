@@ -1,0 +1,151 @@
+"""Kill -9 while agents call tools, resume: the same to the byte, and nothing is asked or simulated twice.
+
+What was on disk at the kill is not asked again, and nothing else is missing: the requests of both runs are counted, one
+by one, against what the journals and the simulator's files held in between.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.agents.trajectory import parse_trajectory
+from opencompass_tooleval.environments.observation import SIMULATED
+from opencompass_tooleval.environments.simulator_store import SimulatorStore
+from opencompass_tooleval.sweep.journal import Journal
+from tests.conftest import ModelServer, start_server
+from tests.test_kill import IN_FLIGHT, Sweep
+
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
+
+wanted = ['tooleval-teval-agent-fc', 'tooleval-toolbench_g1-agent-fc', 'tooleval-toolbench_g2-agent-dfsdt']
+datasets = [row for row in datasets if row['abbr'] in wanted]
+server = dict(type=ToolEvalOpenAI, path='tiny', key='none', openai_api_base='URL', retry=2, timeout=30,
+              max_workers=IN_FLIGHT, max_out_len=64, query_per_second=1000, max_seq_len=100000)
+models = [dict(server, abbr='api', run_cfg=dict(num_gpus=0))]
+for row in datasets:
+    row['n'] = 2
+    simulator = dict(model=dict(server, abbr='simulator'), kept=row['abbr'] + '.sqlite')
+    row['infer_cfg']['inferencer']['dialogues']['simulator'] = simulator
+"""
+DATASETS = ('tooleval-teval-agent-fc', 'tooleval-toolbench_g1-agent-fc', 'tooleval-toolbench_g2-agent-dfsdt')
+POINTS = 20
+MOST_LOST = 2 * (IN_FLIGHT + IN_FLIGHT)
+"""What is in flight to the model and to the simulator, and what had come in the moment before."""
+
+
+@dataclass
+class AgentSweep(Sweep):
+    """A sweep of agents."""
+
+    config: str = CONFIG
+
+    def predictions(self, abbr: str) -> Path | None:
+        """The finished file of a data set; None if there is none."""
+        return next(iter(self.folder.glob(f'out/*/predictions/api/{abbr}.json')), None)
+
+    def answered(self) -> int:
+        """Requests whose answers are on disk."""
+        return sum(map(self._answered, DATASETS))
+
+    def simulated(self, abbr: str) -> int:
+        """Simulated responses on disk."""
+        file = self.folder / f'{abbr}.sqlite'
+        return len(SimulatorStore(file)) if file.exists() else 0
+
+    def _answered(self, abbr: str) -> int:
+        file = self.predictions(abbr)
+        if file:
+            return self.simulated(abbr) + sum(row['usage']['tries'] for row in json.loads(file.read_text()).values())
+        journal = next(iter(self.folder.glob(f'out/*/predictions/api/tmp_{abbr}.jsonl')), None)
+        rows = list(Journal(journal).rows()) if journal else []
+        asked = [row['asked'] for row in rows if is_simulated(row['answer'])]
+        return len(rows) - len(asked) + len(set(asked))
+
+
+def is_simulated(answer: str) -> bool:
+    """Whether the script said it in the place of an API."""
+    return answer.startswith('{"error"') or answer == 'I cannot say.'
+
+
+def trajectories(sweep: AgentSweep) -> dict[str, bytes]:
+    """The predictions, but for how long answers took."""
+    files = {abbr: sweep.predictions(abbr) for abbr in DATASETS}
+    return {abbr: re.sub(rb'seconds\\*": [0-9.e-]+', b'', file.read_bytes()) for abbr, file in files.items() if file}
+
+
+def settled(sweep: AgentSweep) -> tuple[int, int]:
+    """Requests, and those of them whose answers are on disk, once the server has taken in what was on its way."""
+    before = None
+    while before != (now := (sweep.requests(), sweep.answered(), sweep.server.stats()['in_flight'])) or now[2]:
+        before = now
+        time.sleep(0.5)
+    return now[:2]
+
+
+@pytest.fixture(scope='module')
+def server() -> Iterator[ModelServer]:
+    server = start_server('--script', f'{Path(__file__).with_name("kill_agents_script.py")}:answer')
+    yield server
+    server.stop()
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The sweep that nobody interrupts."""
+
+    sweep: AgentSweep
+    table: bytes
+    trajectories: dict[str, bytes]
+    requests: int
+
+
+@pytest.fixture(scope='module')
+def baseline(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Baseline:
+    server.reset()
+    sweep = AgentSweep(tmp_path_factory.mktemp('kill') / 'whole', server)
+    table, requests = sweep.finish(), sweep.requests()
+    assert b'api' in table and sweep.answered() == requests
+    files = [sweep.predictions(abbr) for abbr in DATASETS]
+    rows = [row for file in files if file for row in json.loads(file.read_text()).values()]
+    sources = [call.source for row in rows for call in parse_trajectory(row['prediction']).calls]
+    assert sources.count(SIMULATED) > 10 and len(set(sources)) > 2
+    return Baseline(sweep, table, trajectories(sweep), requests)
+
+
+def test_what_was_simulated_is_not_simulated_again(server: ModelServer, baseline: Baseline, tmp_path: Path) -> None:
+    """In a second sweep with the first one's files."""
+    server.reset()
+    second = AgentSweep(tmp_path / 'second', server)
+    for abbr in DATASETS:
+        shutil.copy(baseline.sweep.folder / f'{abbr}.sqlite', second.folder)
+    assert second.finish() == baseline.table
+    assert trajectories(second) == baseline.trajectories
+    assert second.requests() == baseline.requests - sum(map(baseline.sweep.simulated, DATASETS))
+
+
+@pytest.mark.parametrize(
+    'point', [point if point in {5, 14} else pytest.param(point, marks=pytest.mark.long) for point in range(POINTS)]
+)
+def test_killed_agents_end_as_whole_ones(server: ModelServer, baseline: Baseline, tmp_path: Path, point: int) -> None:
+    server.reset()
+    sweep = AgentSweep(tmp_path / 'sweep', server, debug=bool(point % 2))
+    until = 1 + point * (baseline.requests - 2) // (POINTS - 1)
+    assert sweep.kill_when(lambda: sweep.requests() >= until), 'it ended before it could be killed'
+    asked, answered = settled(sweep)
+    assert answered <= asked <= answered + MOST_LOST
+    assert sweep.finish('-r') == baseline.table
+    assert trajectories(sweep) == baseline.trajectories
+    assert sweep.requests() - asked == baseline.requests - answered
