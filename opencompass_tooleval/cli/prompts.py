@@ -105,7 +105,7 @@ def show_prompts(
         str | None,
         typer.Option(
             help="FuncQA's; easytool: RestBench, ToolBench's selection; function_calling: all but UltraTool; "
-            "UltraTool's preset."
+            "UltraTool's preset; of agents the loop."
         ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help='So many records from the first.')] = None,
@@ -124,6 +124,8 @@ def show_prompts(
     options = {'method': method, 'instructions': instructions, 'version': version}
     place = _place(described, subset, language=language, data=data, **options)
     dataset = _find(benchmark, subset, place, **options)
+    if _dialogues(dataset).get('bank'):
+        _dialogues(dataset)['bank'] = None  # what is sent first does not depend on what will be answered
     if data:
         dataset['path'] = _path(data, place.file)
     if instructions:

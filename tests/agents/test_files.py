@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,8 +43,8 @@ def test_prepare_takes_the_published_files(tooleval: Command) -> None:
 
 
 @pytest.mark.parametrize('subset', TABLE, ids=lambda subset: subset.name)
-def test_every_subset_has_a_config(subset: object) -> None:
-    name = subset.name  # type: ignore[attr-defined]
+def test_every_subset_has_a_config(subset: Any) -> None:
+    name = subset.name
     for place in (configured(name), configured(name, method='function_calling')):
         (config,) = place.configs
         assert (CONFIGS / f'{config}.py').is_file() and place.name == name
@@ -51,16 +52,19 @@ def test_every_subset_has_a_config(subset: object) -> None:
         configured(name, method='chess')
 
 
-def test_prompts(tooleval: Command) -> None:
-    arguments = ('prompts', 'agents', 'teval', '--data', DEMO / 'agents' / 'teval', '--method', 'function_calling')
-    done = tooleval(*arguments, '--json', '-', '--limit', '1')
-    assert done.code == 1 and 'agents bank build --from SOURCE --out data/agents/teval.bank' in done.err
-    more = ('--instructions', DEMO / 'toolbench' / 'instructions.json', '--method', 'function_calling')
-    bank = Path('data-cache/data/agents/toolbench.bank')
-    assert not bank.exists()
-    done = tooleval('prompts', 'agents', 'ultratool_en', '--data', DEMO / 'ultratool', '--json', '-', '--limit', '2')
+def test_prompts_need_no_bank(tooleval: Command) -> None:
+    options = ('--data', DEMO / 'agents' / 'teval', '--method', 'function_calling', '--limit', '1')
+    done = tooleval('prompts', 'agents', 'teval', *options, '--json', '-')
     assert done.code == 0, done.err
-    rows = [json.loads(line) for line in done.out.splitlines()]
-    assert [row['id'] for row in rows] == ['0', '1'] and all(row['tools'] for row in rows)
-    done = tooleval('prompts', 'agents', 'ultratool_en', '--data', DEMO / 'ultratool', *more, '--limit', '1')
+    (row,) = map(json.loads, done.out.splitlines())
+    assert row['id'] == 'demo_ferry' and row['tools'][0]['function']['name'] == 'TimeTool_get_curr_time'
+    options = ('--data', DEMO / 'teval', '--version', 'v2', '--method', 'function_calling')
+    assert '=== demo_museum' in tooleval('prompts', 'agents', 'teval', *options).out
+
+
+def test_prompts_with_instructions(tooleval: Command) -> None:
+    options = ('--data', DEMO / 'ultratool', '--limit', '1', '--instructions')
+    done = tooleval('prompts', 'agents', 'ultratool_en', *options, DEMO / 'easytool' / 'ultratool_en.json')
+    assert done.code == 0 and 'Example: ' in done.out, done.err
+    done = tooleval('prompts', 'agents', 'ultratool_en', *options, DEMO / 'toolbench' / 'instructions.json')
     assert done.code == 1 and 'have no instruction' in done.err

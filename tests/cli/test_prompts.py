@@ -64,7 +64,10 @@ def arguments_of(dataset: Any) -> list[str]:
     name, said = dataset['name'], []
     inferencer = dataset['infer_cfg']['inferencer']
     instructions = dataset.get('instructions') or inferencer.get('dialogues', {}).get('instructions')
-    if benchmark == 'teval':
+    if '-agent-' in dataset['abbr']:
+        benchmark, below = 'agents', []
+        said = ['--method', inferencer['dialogues']['loop']]
+    elif benchmark == 'teval':
         stem, (name, version, language) = name, split_stem(name)
         said, below = ['--language', language, '--version', version], [f'{stem}.json']
         if not instructions:
@@ -94,7 +97,9 @@ def check(tooleval: Command, dataset: Any, folder: Path) -> None:
     done = tooleval('prompts', *arguments_of(dataset), '--json', '-')
     assert done.code == 0, done.err
     rows = [json.loads(line) for line in done.out.splitlines()]
-    offered = ['tools'] if dataset['abbr'].endswith('-fc') else []
+    loop = dataset['infer_cfg']['inferencer'].get('dialogues', {}).get('loop')
+    is_native = dataset['abbr'].endswith('-fc') or loop in ('function_calling', 'toolbench_react', 'dfsdt')
+    offered = ['tools'] if is_native else []
     assert all(list(row) == ['id', 'messages', *offered] for row in rows)
     shown = {row['id']: row['messages'] for row in rows}
     assert len(rows) == len(shown) > 0
@@ -158,7 +163,9 @@ def test_the_first_turn_of_dialogues_is_sent(
         )
     called = datasets('demo/tooleval_fc_demo_gen', 'tooleval_fc_demo_datasets')
     assert len(called) == 6
-    for dataset in [*found, *ids, *chosen_by_number, *called]:
+    agents = datasets('demo/tooleval_agent_demo_gen', 'tooleval_agent_datasets', 'tooleval_agent_react_datasets')
+    assert {dataset['infer_cfg']['inferencer']['dialogues']['loop'] for dataset in agents} >= {'react', 'dfsdt'}
+    for dataset in [*found, *ids, *chosen_by_number, *called, *agents]:
         check(tooleval, dataset, tmp_path / 'run')
 
 

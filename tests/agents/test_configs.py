@@ -1,0 +1,109 @@
+"""The configs of agents' tasks are the tables, and the loops take the options that they give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mmengine.config import Config
+
+from opencompass_tooleval.agents.loops import make_loop
+from opencompass_tooleval.agents.records import TABLE, find_subset
+from opencompass_tooleval.agents.subsets import LOOPS
+from opencompass_tooleval.core.benchmark import VARIANTS, find_variant
+from opencompass_tooleval.easytool.variant_kind import EASYTOOL
+from tests.easytool.shared_data import DEMO
+
+CONFIGS = DEMO.parent / 'configs'
+FOLDER = CONFIGS / 'datasets' / 'agents'
+NAMES = {
+    'tooleval_teval_agent_react': ['teval-agent-react'],
+    'tooleval_teval_agent_fc': ['teval-agent-fc'],
+    'tooleval_teval_zh_agent_react': ['teval_zh-agent-react'],
+    'tooleval_teval_zh_agent_fc': ['teval_zh-agent-fc'],
+    'tooleval_teval_agent_instructions': ['teval-agent-react-easytool', 'teval-agent-fc-easytool'],
+    'tooleval_ultratool_agent_fc': ['ultratool_zh-agent-fc', 'ultratool_en-agent-fc'],
+    'tooleval_ultratool_agent_instructions': ['ultratool_zh-agent-fc-easytool', 'ultratool_en-agent-fc-easytool'],
+    **{
+        f'tooleval_toolbench_agent_{loop}': [f'toolbench_{group}-agent-{loop}' for group in ('g1', 'g2', 'g3')]
+        for loop in ('react', 'dfsdt', 'fc', 'easytool')
+    },
+    'tooleval_toolbench_agent_instructions': [
+        f'toolbench_{group}-agent-{loop}-easytool' for loop in ('react', 'dfsdt', 'fc') for group in ('g1', 'g2', 'g3')
+    ],
+}
+
+
+def read(file: Path) -> Config:
+    return Config.fromfile(file, format_python_code=False)
+
+
+def rows() -> dict[str, Any]:
+    """Abbr -> the row of every data set."""
+    return {row['abbr']: row for row in read(FOLDER / 'tooleval_agent_rows.py')['tooleval_agent_rows']}
+
+
+def test_every_config_is_named() -> None:
+    assert {file.stem.removesuffix('_gen') for file in FOLDER.glob('*_gen.py')} == set(NAMES)
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_configs_pick_from_the_rows(name: str) -> None:
+    config = read(FOLDER / f'{name}_gen.py')
+    assert [key for key in config if key.endswith('_datasets')] == [f'{name}_datasets']
+    found = {row['abbr']: row.to_dict() for row in config[f'{name}_datasets']}
+    assert list(found) == [f'tooleval-{abbr}' for abbr in NAMES[name]]
+    every = rows()
+    assert found == {abbr: every[abbr].to_dict() for abbr in found}
+
+
+def test_rows_are_the_tables() -> None:
+    loops = {(row['format'], row['name']): row['options'] for row in LOOPS}
+    found = rows()
+    assert len(found) == sum(
+        (2 if row['name'] != 'easytool' else 1) * sum(subset.format == row['format'] for subset in TABLE)
+        for row in LOOPS
+    )
+    for abbr, row in found.items():
+        subset = find_subset(row['name'])
+        _, name, _, loop, *variant = abbr.split('-')
+        assert (name, variant) in [(subset.name, []), (subset.name, ['easytool'])]
+        assert (row['path'], row['n'], row['k']) == (subset.folder, 1, 1)
+        dialogues = row['infer_cfg']['inferencer']['dialogues'].to_dict()
+        assert dialogues.pop('type').rpartition('.')[2] == 'AgentDialogues'
+        expected = {'bank': subset.bank, 'functions': subset.functions, **loops[subset.format, loop]}
+        assert dialogues == expected
+        assert row.get('instructions') == (subset.instructions if variant or loop == 'easytool' else None)
+        assert row['eval_cfg']['evaluator']['name'] == subset.name
+
+
+@pytest.mark.parametrize('row', LOOPS, ids=lambda row: f'{row["format"]}-{row["name"]}')
+def test_loops_take_their_options(row: Any) -> None:
+    given = {**row['options']}
+    settings = make_loop(given.pop('loop'), **given).settings
+    assert {key: settings[key] for key in given} == given
+
+
+def test_the_summarizer_has_every_metric() -> None:
+    config = read(CONFIGS / 'summarizers' / 'tooleval_agent.py')
+    shown = {tuple(row) for row in config['summarizer']['dataset_abbrs']}
+    assert shown == {(abbr, metric) for abbr, row in rows().items() for metric in find_subset(row['name']).metrics}
+
+
+def test_instructed_data_sets_and_native_calls_have_their_partners() -> None:
+    abbrs = list(rows())
+    pairs, alone = EASYTOOL.pair_up(abbrs)
+    assert not alone and len(pairs) == sum(len(row) for name, row in NAMES.items() if 'instructions' in name) + 2
+    pairs, alone = find_variant('function_calling').pair_up(abbrs)
+    assert (
+        pairs == [(f'tooleval-{name}-agent-react', f'tooleval-{name}-agent-fc') for name in ('teval', 'teval_zh')]
+        and not alone
+    )
+    assert list(VARIANTS) == ['easytool', 'function_calling']
+
+
+def test_the_ready_sweep_simulates_only_what_nobody_recorded() -> None:
+    for row in read(CONFIGS / 'eval_agents.py')['datasets']:
+        dialogues = row['infer_cfg']['inferencer']['dialogues']
+        assert ('simulator' in dialogues) == (find_subset(row['name']).format == 'ultratool')
