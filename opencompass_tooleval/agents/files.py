@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from opencompass_tooleval.agents.errata import KINDS
 from opencompass_tooleval.agents.records import TABLE, Subset, data_file, find_subset, load_data
@@ -16,8 +16,12 @@ from opencompass_tooleval.environments.bank import Bank
 
 
 def config_names(format_: str) -> dict[str, str]:
-    """Loop -> what our config is called after, for data of a format; the first is taken where none is said."""
-    return {cast(dict[str, str], row['options'])['loop']: str(row['name']) for row in LOOPS if row['format'] == format_}
+    """Loop -> what the first config of it is called after, for data of a format; the first where no loop is said."""
+    names: dict[str, str] = {}
+    for row in LOOPS:
+        if row['format'] == format_:
+            names.setdefault(str(cast(dict[str, Any], row['options'])['loop']), str(row['name']))
+    return names
 
 
 def _read(name: str, files: Sequence[Path]) -> Content:

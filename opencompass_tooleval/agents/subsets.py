@@ -7,7 +7,7 @@ number, ``calls`` that of gold calls (0 where nobody knows them), ``metrics`` ar
 ``right_or_wrong`` those in which a sample has 0 or 1 and 1 is right.
 
 ``LOOPS``: how our configs go about tasks of a format; ``name`` is what config and data set are called after,
-``options`` are those of the dialogues.
+``instructed`` whether it has EasyTool instructions in any case, ``options`` are those of the dialogues.
 """
 
 SUBSETS = (
@@ -180,11 +180,32 @@ SUBSETS = (
 )
 
 LOOPS = (
-    {'format': 'teval', 'name': 'react', 'options': {'loop': 'react', 'max_steps': 20}},
-    {'format': 'teval', 'name': 'fc', 'options': {'loop': 'function_calling', 'finish': 'text'}},
-    {'format': 'toolbench', 'name': 'react', 'options': {'loop': 'toolbench_react'}},
-    {'format': 'toolbench', 'name': 'dfsdt', 'options': {'loop': 'dfsdt'}},
-    {'format': 'toolbench', 'name': 'fc', 'options': {'loop': 'function_calling', 'finish': 'tool'}},
-    {'format': 'toolbench', 'name': 'easytool', 'options': {'loop': 'easytool'}},
-    {'format': 'ultratool', 'name': 'fc', 'options': {'loop': 'function_calling', 'finish': 'text'}},
+    {'format': 'teval', 'name': 'react', 'instructed': False, 'options': {'loop': 'react', 'max_steps': 20}},
+    {
+        'format': 'teval',
+        'name': 'fc',
+        'instructed': False,
+        'options': {'loop': 'function_calling', 'finish': 'text'},
+    },
+    {'format': 'toolbench', 'name': 'react', 'instructed': False, 'options': {'loop': 'toolbench_react'}},
+    {'format': 'toolbench', 'name': 'dfsdt', 'instructed': False, 'options': {'loop': 'dfsdt'}},
+    {
+        'format': 'toolbench',
+        'name': 'fc',
+        'instructed': False,
+        'options': {'loop': 'function_calling', 'finish': 'tool'},
+    },
+    {'format': 'toolbench', 'name': 'easytool', 'instructed': True, 'options': {'loop': 'easytool'}},
+    {
+        'format': 'toolbench',
+        'name': 'easytool_retrieve',
+        'instructed': True,
+        'options': {'loop': 'easytool', 'retrieve': True},
+    },
+    {
+        'format': 'ultratool',
+        'name': 'fc',
+        'instructed': False,
+        'options': {'loop': 'function_calling', 'finish': 'text'},
+    },
 )

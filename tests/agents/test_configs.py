@@ -17,6 +17,7 @@ from tests.easytool.shared_data import DEMO
 
 CONFIGS = DEMO.parent / 'configs'
 FOLDER = CONFIGS / 'datasets' / 'agents'
+JUDGED = 'tooleval_toolbench_agent_judged'
 NAMES = {
     'tooleval_teval_agent_react': ['teval-agent-react'],
     'tooleval_teval_agent_fc': ['teval-agent-fc'],
@@ -27,7 +28,7 @@ NAMES = {
     'tooleval_ultratool_agent_instructions': ['ultratool_zh-agent-fc-easytool', 'ultratool_en-agent-fc-easytool'],
     **{
         f'tooleval_toolbench_agent_{loop}': [f'toolbench_{group}-agent-{loop}' for group in ('g1', 'g2', 'g3')]
-        for loop in ('react', 'dfsdt', 'fc', 'easytool')
+        for loop in ('react', 'dfsdt', 'fc', 'easytool', 'easytool_retrieve')
     },
     'tooleval_toolbench_agent_instructions': [
         f'toolbench_{group}-agent-{loop}-easytool' for loop in ('react', 'dfsdt', 'fc') for group in ('g1', 'g2', 'g3')
@@ -45,7 +46,17 @@ def rows() -> dict[str, Any]:
 
 
 def test_every_config_is_named() -> None:
-    assert {file.stem.removesuffix('_gen') for file in FOLDER.glob('*_gen.py')} == set(NAMES)
+    assert {file.stem.removesuffix('_gen') for file in FOLDER.glob('*_gen.py')} == {*NAMES, JUDGED}
+
+
+def test_judged_data_sets_are_the_same_but_for_the_evaluator() -> None:
+    plain = rows()
+    judged = read(FOLDER / f'{JUDGED}_gen.py')[f'{JUDGED}_datasets']
+    assert {row['abbr'] for row in judged} == {abbr for abbr in plain if 'toolbench' in abbr}
+    for row in judged:
+        expected = plain[row['abbr']].to_dict()
+        assert row['eval_cfg']['evaluator']['name'] == expected.pop('eval_cfg')['evaluator']['name']
+        assert {key: value for key, value in row.to_dict().items() if key != 'eval_cfg'} == expected
 
 
 @pytest.mark.parametrize('name', NAMES)
@@ -62,8 +73,7 @@ def test_rows_are_the_tables() -> None:
     loops = {(row['format'], row['name']): row['options'] for row in LOOPS}
     found = rows()
     assert len(found) == sum(
-        (2 if row['name'] != 'easytool' else 1) * sum(subset.format == row['format'] for subset in TABLE)
-        for row in LOOPS
+        (1 if row['instructed'] else 2) * sum(subset.format == row['format'] for subset in TABLE) for row in LOOPS
     )
     for abbr, row in found.items():
         subset = find_subset(row['name'])
@@ -73,13 +83,15 @@ def test_rows_are_the_tables() -> None:
         dialogues = row['infer_cfg']['inferencer']['dialogues'].to_dict()
         assert dialogues.pop('type').rpartition('.')[2] == 'AgentDialogues'
         expected = {'bank': subset.bank, 'functions': subset.functions, **loops[subset.format, loop]}
-        assert dialogues == expected
-        assert row.get('instructions') == (subset.instructions if variant or loop == 'easytool' else None)
+        corpus = {'corpus': subset.instructions} if loop == 'easytool_retrieve' else {}
+        assert dialogues == {**expected, **corpus}
+        assert row.get('instructions') == (subset.instructions if variant or loop.startswith('easytool') else None)
         assert row['eval_cfg']['evaluator']['name'] == subset.name
 
 
 @pytest.mark.parametrize('row', LOOPS, ids=lambda row: f'{row["format"]}-{row["name"]}')
-def test_loops_take_their_options(row: Any) -> None:
+def test_loops_take_their_options(row: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
     given = {**row['options']}
     settings = make_loop(given.pop('loop'), **given).settings
     assert {key: settings[key] for key in given} == given
@@ -88,7 +100,12 @@ def test_loops_take_their_options(row: Any) -> None:
 def test_the_summarizer_has_every_metric() -> None:
     config = read(CONFIGS / 'summarizers' / 'tooleval_agent.py')
     shown = {tuple(row) for row in config['summarizer']['dataset_abbrs']}
-    assert shown == {(abbr, metric) for abbr, row in rows().items() for metric in find_subset(row['name']).metrics}
+    judged = {'solved_rate', 'pass_rate', 'win_rate', 'success_rate'}
+    for abbr, row in rows().items():
+        subset = find_subset(row['name'])
+        more = judged if subset.format == 'toolbench' else set()
+        assert {metric for name, metric in shown if name == abbr} == {*subset.metrics, *more}
+    assert {abbr for abbr, _ in shown} == set(rows())
 
 
 def test_instructed_data_sets_and_native_calls_have_their_partners() -> None:

@@ -43,7 +43,7 @@ def test_demo(tmp_path: Path) -> None:
     assert run.wait(PATIENCE) == 0, printed.read_text(encoding='utf-8', errors='replace')[-3000:]
     results, predictions = (read(tmp_path, kind, 'first') for kind in ('results', 'predictions'))
     abbrs = {f'tooleval-{row.name}-agent-fc': row for row in TABLE if row.name != 'teval_zh'}
-    for loop in ('react', 'react-easytool', 'dfsdt'):
+    for loop in ('react', 'react-easytool', 'dfsdt', 'easytool'):
         abbrs[f'tooleval-toolbench_g2-agent-{loop}'] = find_subset('toolbench_g2')
     assert set(results) == set(predictions) == set(abbrs)
     for abbr, subset in abbrs.items():

@@ -8,14 +8,14 @@ from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferen
 
 with read_base():
     from opencompass_tooleval.agents.subsets import LOOPS, SUBSETS
-
+_inferencer = dict(type=ToolEvalRoundsGenInferencer, max_out_len=1024)
 tooleval_agent_rows = [
     dict(
         abbr=f'tooleval-{subset["name"]}-agent-{loop["name"]}{variant}',
         type=ToolEvalAgentDataset,
         path=subset['folder'],
         name=subset['name'],
-        **(dict(instructions=subset['instructions']) if variant or loop['name'] == 'easytool' else {}),
+        **(dict(instructions=subset['instructions']) if variant or loop['instructed'] else {}),
         n=1,
         k=1,
         reader_cfg=dict(input_columns=['messages'], output_column='record'),
@@ -23,10 +23,10 @@ tooleval_agent_rows = [
             prompt_template=dict(type=ToolEvalConversationTemplate, template='{messages}'),
             retriever=dict(type=ZeroRetriever),
             inferencer=dict(
-                type=ToolEvalRoundsGenInferencer,
-                max_out_len=1024,
+                _inferencer,
                 dialogues=dict(
                     dict(type=AgentDialogues, bank=subset['bank'], functions=subset['functions']),
+                    **(dict(corpus=subset['instructions']) if loop['name'] == 'easytool_retrieve' else {}),
                     **loop['options'],  # type: ignore[arg-type]
                 ),
             ),
@@ -36,5 +36,5 @@ tooleval_agent_rows = [
     for variant in ['', '-easytool']
     for loop in LOOPS
     for subset in SUBSETS
-    if subset['format'] == loop['format'] and (not variant or loop['name'] != 'easytool')
+    if subset['format'] == loop['format'] and not (variant and loop['instructed'])
 ]

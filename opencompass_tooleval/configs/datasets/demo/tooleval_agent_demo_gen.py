@@ -29,6 +29,6 @@ for _row in tooleval_agent_rows:
 
 _native = ['teval', 'toolbench_g1', 'toolbench_g2', 'toolbench_g3', 'ultratool_zh', 'ultratool_en']
 _abbrs = [f'tooleval-{name}-agent-fc' for name in _native]
-_abbrs += [f'tooleval-toolbench_g2-agent-{loop}' for loop in ['react', 'react-easytool', 'dfsdt']]
+_abbrs += [f'tooleval-toolbench_g2-agent-{loop}' for loop in ['react', 'react-easytool', 'dfsdt', 'easytool']]
 tooleval_agent_datasets = [row for row in tooleval_agent_rows if row['abbr'] in _abbrs]
 tooleval_agent_react_datasets = [row for row in tooleval_agent_rows if row['abbr'] == 'tooleval-teval-agent-react']

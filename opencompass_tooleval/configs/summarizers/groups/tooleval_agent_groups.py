@@ -11,6 +11,6 @@ tooleval_agent_rows = [
     for _loop in LOOPS
     if _loop['format'] == _subset['format']
     for _variant in ['', '-easytool']
-    if not _variant or _loop['name'] != 'easytool'
+    if not (_variant and _loop['instructed'])
     for _metric in [*_subset['metrics'], *_judged[_subset['format']]]  # type: ignore[misc,index]
 ]
