@@ -62,6 +62,9 @@ MAX_RESULT = 1_000
 NEAREST = 5
 """Tools that are retrieved, as published."""
 
+Log = list[dict[str, Any]] | None
+"""Task and answer of each that a task depends on; None where it depends on none."""
+
 _CHOOSE_TOOL = PUBLISHED_SELECTION
 _PURPOSES = {
     prompts.TASK_DECOMPOSE: 'task_decompose',
@@ -209,7 +212,7 @@ class _Query:
         tasks = yield from plan(self._read, prompts.TASK_DECOMPOSE, query, {}, steps)
         answers: dict[str, dict[str, Any]] = {}
         for place, row in enumerate(tasks):
-            log = [answers[key] for key in map(str, row['dep']) if key in answers] if -1 not in row['dep'] else []
+            log = None if -1 in row['dep'] else [answers[key] for key in map(str, row['dep']) if key in answers]
             gold = golds[min(place, len(golds) - 1)] if golds else None
             answer = yield from self._carry_out(row['task'], log, gold)
             answers[str(row['id'])] = {'task': row['task'], 'answer': answer}
@@ -241,7 +244,7 @@ class _Query:
         limits = self.method.max_requests, self.method.reading
         return (yield from ask_until_read(self._ask, template, gold, read_step, fields, *limits))
 
-    def _carry_out(self, task: Any, log: list[dict[str, Any]], gold: GoldCall | None) -> Rounds[str]:
+    def _carry_out(self, task: Any, log: Log, gold: GoldCall | None) -> Rounds[str]:
         """Tries a task until the model is content with its answer; returns the last answer, or ``''``."""
         if not (yield from self._needs_tool(task, gold)):
             direct = yield from self._ask(prompts.ANSWER_GENERATION_DIRECT, GOLD_ANSWER, {'task': task})
@@ -290,9 +293,7 @@ class _Query:
         left.pop(number, None)
         return self.tools[number]
 
-    def _call_apis(
-        self, task: Any, tool: ShownTool, log: list[dict[str, Any]], gold: GoldCall | None
-    ) -> Rounds[list[str]]:
+    def _call_apis(self, task: Any, tool: ShownTool, log: Log, gold: GoldCall | None) -> Rounds[list[str]]:
         """What the calls of a tool's APIs return."""
         fields = {
             'API_instruction': tool.description,
@@ -323,13 +324,13 @@ class _Query:
             raise MethodStopped(TOO_MANY_CALLS)
 
     def _parameters(
-        self, task: Any, guideline: Mapping[str, Any], log: list[dict[str, Any]], gold: GoldCall | None
+        self, task: Any, guideline: Mapping[str, Any], log: Log, gold: GoldCall | None
     ) -> Rounds[Iterator[Any]]:
         """What is passed in each call of an API: one for an object, several for a list of them."""
         wanted = {'Parameters': gold.arguments if gold else {}}
         fields = {'question': task, 'api_dic': dict(guideline), 'previous_log': log}
-        template = prompts.CHOOSE_PARAMETER_DEPEND if log else prompts.CHOOSE_PARAMETER
-        read = replies.read_parameters_depend if log else replies.read_parameters
+        template = prompts.CHOOSE_PARAMETER_DEPEND if log is not None else prompts.CHOOSE_PARAMETER
+        read = replies.read_parameters_depend if log is not None else replies.read_parameters
         try:
             passed = yield from self._read(template, wanted, read, fields)
         except Unreadable:
@@ -346,8 +347,8 @@ class _Query:
         self.chain.add_call(call)
         return observation.text[: MAX_RESULT + 1]
 
-    def _generate(self, task: Any, result: str, log: list[dict[str, Any]]) -> Rounds[str]:
-        template = prompts.ANSWER_GENERATION_DEPEND if log else prompts.ANSWER_GENERATION
+    def _generate(self, task: Any, result: str, log: Log) -> Rounds[str]:
+        template = prompts.ANSWER_GENERATION_DEPEND if log is not None else prompts.ANSWER_GENERATION
         fields = {'question': task, 'call_result': result, 'previous_log': log}
         return bounded_text((yield from self._ask(template, GOLD_ANSWER, fields)), MAX_TEXT)
 

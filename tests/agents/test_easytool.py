@@ -173,6 +173,12 @@ def test_a_task_sees_the_answers_of_those_it_depends_on(session: Session) -> Non
     assert [call.observation for call in trajectory.calls] == ['in Holland', 'rain']
 
 
+def test_a_task_that_depends_on_an_unknown_one_has_an_empty_log(session: Session) -> None:
+    trajectory, turns = carried_out(session, task_topology=['[{"task": "Find Delft", "id": 1, "dep": [7]}]'])
+    assert purposes(trajectory)[5:7] == ['choose_parameter_depend', 'answer_generation_depend']
+    assert 'previous questions and answers: \n []\n' in turns[5].messages[-1].content
+
+
 def test_tools_that_were_tried_are_left_out(session: Session) -> None:
     checks = ['{"Choice": "No"}', '{"Choice": "No"}']
     trajectory, turns = carried_out(session, choose_tool=['{"ID": 1}', '{"ID": 2}'], answer_check=checks)
