@@ -10,6 +10,10 @@ from typing import Annotated, Any
 from opencompass_tooleval.agents import VERSION
 from opencompass_tooleval.agents.breakdown import breakdown, settings_of
 from opencompass_tooleval.agents.files import BENCHMARK
+from opencompass_tooleval.agents.judged_answer import JudgedAnswer, load_judged_answers, of_score
+from opencompass_tooleval.agents.judged_scores import METRICS, with_judged
+from opencompass_tooleval.agents.judged_scores import breakdown as judged_breakdown
+from opencompass_tooleval.agents.recorded_judgements import judged_by_files, judged_lines
 from opencompass_tooleval.agents.records import MEND, find_subset, load_data
 from opencompass_tooleval.agents.scoring import AgentScore, score_predictions, score_trajectory
 from opencompass_tooleval.agents.task import Task
@@ -45,11 +49,16 @@ def _load_stored(predictions: Path) -> list[StoredAnswer]:
     return load_answers(predictions) if is_stored else []
 
 
-def _score_stored(tasks: Sequence[Task], stored: Sequence[StoredAnswer], predictions: Path) -> list[AgentScore]:
-    """Scores every run of a file; what those need that are not in the data nobody knows."""
+def _score_stored(
+    tasks: Sequence[Task], stored: Sequence[StoredAnswer], predictions: Path, are_judged: bool
+) -> list[AgentScore]:
+    """Scores every run of a file; what those need that are not in the data nobody knows.
+
+    Where they are judged they may be some of the data's tasks, or others.
+    """
     known = {task.id: task for task in tasks}
     missing = sorted(known.keys() - {answer.task.id for answer in stored})
-    if missing:
+    if missing and not are_judged:
         raise DataError(predictions, f'{len(missing)} of {len(known)} tasks have no run: {first_of(missing)}')
     return [score_trajectory(_task_of(answer, known), answer.trajectory) for answer in stored]
 
@@ -63,8 +72,20 @@ def _is_retrieved(answer: StoredAnswer) -> bool:
     return _RETRIEVED in str(answer.trajectory.settings.get('method', '')).casefold()
 
 
+def _answers(
+    predictions: Path, tasks: Sequence[Task], scores: Sequence[AgentScore], are_stored: bool
+) -> list[JudgedAnswer]:
+    """What was judged; stored runs as the file has them."""
+    if are_stored:
+        return list(load_judged_answers(predictions).values())
+    return [of_score(task, score) for task, score in zip(tasks, scores, strict=True)]
+
+
 def _notes(scores: Sequence[AgentScore], tasks: Sequence[Task], stored: Sequence[StoredAnswer]) -> Iterator[str]:
     known = {task.id for task in tasks}
+    missing = len(known - {answer.task.id for answer in stored}) if stored else 0
+    if missing:
+        yield f'{missing} of {len(known)} tasks have no run: not comparable with those of all'
     others = sum(answer.task.id not in known for answer in stored)
     if others:
         yield f'{others} of {len(stored)} runs are of tasks that the data does not have: what they need is not known'
@@ -94,26 +115,46 @@ def score(
     predictions: Path,
     *,
     data: Annotated[Path | None, 'The data file; by default where prepare puts it.'] = None,
+    judgements: Annotated[
+        Path | None,
+        "What a judge said: a file of ours, or ToolEval's pass_rate_results.",
+    ] = None,
+    preferences: Annotated[Path | None, "Beside it, ToolEval's preference_results."] = None,
 ) -> ScoredAnswers:
-    """Scores trajectories, without a judge: a predictions file, or runs in ToolEval's format (``.json``, ``.json.gz``).
+    """Scores trajectories: a predictions file, or runs in ToolEval's format (``.json``, ``.json.gz``).
 
     Raises:
         DataError: A file is missing or damaged, they do not belong together, or a prediction is no trajectory.
-        ValueError: No such subset.
+        UnjudgedError: More than 1% could not be judged.
+        ValueError: No such subset, or there are preferences without judgements.
     """
+    if preferences and not judgements:
+        raise ValueError('--preferences stand beside --judgements; alone they are judgements themselves')
     row = find_subset(subset)
     tasks = load_data(data or resolve_data_path(f'{row.folder}/{row.file}', MEND), subset).tasks
     stored = _load_stored(predictions)
-    scores = _score_stored(tasks, stored, predictions) if stored else _score_predictions(tasks, predictions, subset)
+    scores = (
+        _score_stored(tasks, stored, predictions, judgements is not None)
+        if stored
+        else _score_predictions(tasks, predictions, subset)
+    )
     counted, settings = breakdown(scores), settings_of(scores)
+    lines, metrics = list(_lines(counted, stored)), row.metrics
+    if judgements:
+        answers = _answers(predictions, tasks, scores, bool(stored))
+        judged, kinds = judged_by_files(answers, judgements, preferences)
+        scores = [with_judged(score, one) for score, one in zip(scores, judged, strict=True)]
+        counted |= {'judge': judgements.name, 'judged': judged_breakdown(judged)}
+        lines += judged_lines(judged, judgements.name)
+        metrics = (*metrics, *(METRICS[kind] for kind in kinds))
     return ScoredAnswers(
         scores,
-        aggregate(scores, row.metrics),
+        aggregate(scores, metrics),
         f'{subset}, {settings.get("loop", "no answers")}',
         {'version': VERSION, **settings},
         counted,
         counts=tuple(name for name in ('errors', 'stopped') if counted[name]),
-        lines=list(_lines(counted, stored)),
+        lines=lines,
         notes=list(_notes(scores, tasks, stored)),
         expected=None if stored else row.tasks or None,
         unit='tasks',

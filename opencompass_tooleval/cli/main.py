@@ -30,7 +30,7 @@ COMMANDS = {
     'report': ('report:show_report', 'Write pages to look at, from disk: scores, charts, samples.'),
     'build': ('main:build_app', 'Build benchmark data from annotated samples.'),
     'easytool': ('main:easytool_app', 'Concise tool instructions: make them, measure them.'),
-    'agents': ('main:agents_app', 'What answers the calls of agents.'),
+    'agents': ('main:agents_app', 'What answers the calls of agents, and who judges their answers.'),
 }
 """Name -> module and function (or group of commands) in this package, and its help."""
 
@@ -51,7 +51,10 @@ EASYTOOL = {
     ),
 }
 
-AGENTS = {'bank': ('main:bank_app', 'Recorded responses: make a bank of them, measure it.')}
+AGENTS = {
+    'bank': ('main:bank_app', 'Recorded responses: make a bank of them, measure it.'),
+    'judge': ('agents_judge:judge_agents', "Have recorded answers judged by ToolEval's rules; run it again to go on."),
+}
 
 BANK = {
     'build': ('agents_bank:build_bank', 'Make a response bank of T-Eval data, stored runs and caches.'),

@@ -73,6 +73,11 @@ def judge_cfg_from_env() -> dict[str, Any] | None:
     }
 
 
+def tell_only_warnings() -> None:
+    """For commands that write JSON on standard output, where OpenCompass's logger writes too."""
+    get_logger().setLevel('WARNING')
+
+
 def is_secret(name: str) -> bool:
     """Whether a setting may hold a key, at whatever depth: results are shown around."""
     return name.lower() in _KEYS or bool(_SECRET.search(name.lower()))

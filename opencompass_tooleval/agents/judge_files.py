@@ -1,0 +1,79 @@
+"""Recorded answers to judge, whatever file they stand in, and the judge that is asked about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.agents.judged_answer import JudgedAnswer, load_judged_answers, of_score
+from opencompass_tooleval.agents.judgements import WIN_AREA, Judgement
+from opencompass_tooleval.agents.judgings import JudgeSettings, collected, judgings
+from opencompass_tooleval.agents.records import MEND, find_subset, load_data
+from opencompass_tooleval.agents.references import load_references
+from opencompass_tooleval.agents.scoring import score_predictions
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.environments.recordings_toolbench import is_trajectories
+from opencompass_tooleval.sweep.right_subset import load_answers
+
+
+def load_to_judge(file: Path, subset: str | None, data: Path | None) -> tuple[list[Task], list[JudgedAnswer]]:
+    """Tasks and answers of a file.
+
+    Args:
+        file: A predictions file, or answers in ToolEval's format, which say their queries.
+        subset: Whose tasks the predictions are of.
+        data: Its data file; by default where ``prepare`` puts it.
+
+    Raises:
+        DataError: A file is missing or damaged, or they do not belong together.
+        ValueError: Predictions need a subset, or there is no such one.
+    """
+    from opencompass_tooleval.agents.files import BENCHMARK
+    from opencompass_tooleval.host.data_path import resolve_data_path
+
+    if is_trajectories(file):
+        answers = list(load_judged_answers(file).values())
+        return [Task(answer.id, '', answer.query, ()) for answer in answers], answers
+    if subset is None:
+        raise ValueError('predictions do not say their queries: give --subset NAME')
+    row = find_subset(subset)
+    tasks = list(load_data(data or resolve_data_path(f'{row.folder}/{row.file}', MEND), subset).tasks)
+    predictions = load_answers(file, subset, BENCHMARK.subsets, [task.id for task in tasks])
+    try:
+        scores = score_predictions(tasks, predictions)
+    except ValueError as error:
+        raise DataError(file, str(error)) from error
+    return tasks, [of_score(task, score) for task, score in zip(tasks, scores, strict=True)]
+
+
+def ask_judge(
+    cfg: Mapping[str, Any],
+    answers: Sequence[JudgedAnswer],
+    tasks: Sequence[Task],
+    settings: JudgeSettings,
+    reference: Path | None,
+) -> tuple[list[Judgement], str, int]:
+    """Asks a judge about answers; what was asked before, in whatever run, costs nothing.
+
+    Args:
+        cfg: The judge, any model of OpenCompass.
+        answers: What is judged.
+        tasks: Their queries.
+        settings: What is asked.
+        reference: For ``win``, what they are compared with.
+
+    Returns:
+        The judgements, the judge's name, and how often it was asked.
+
+    Raises:
+        DataError: The reference is missing or damaged.
+    """
+    from opencompass_tooleval.host.judging import Judge
+
+    compared = load_references(reference, tasks) if reference and WIN_AREA in settings.kinds else {}
+    judge: Judge[Any] = Judge(cfg, default_cache(), lambda reply: reply, 'judge-agents')
+    found = judge.converse(judgings(answers, compared, settings))
+    return collected(answers, compared, found), judge.name, judge.calls

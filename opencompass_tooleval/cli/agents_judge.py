@@ -1,0 +1,93 @@
+"""``tooleval agents judge``: has recorded answers judged, and writes what the judge found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from opencompass_tooleval.agents.judge_files import ask_judge, load_to_judge
+from opencompass_tooleval.agents.judged_scores import METRICS, breakdown, judge_answers
+from opencompass_tooleval.agents.judgements import WIN_AREA, judgement_rows
+from opencompass_tooleval.agents.judgings import JudgeSettings
+from opencompass_tooleval.agents.recorded_judgements import judged_lines
+from opencompass_tooleval.agents.solved import TIMES
+from opencompass_tooleval.agents.win import RANDOM, ROUNDS
+from opencompass_tooleval.cli.options import JsonOption
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, print_metrics, write_outputs
+from opencompass_tooleval.core.aggregate import aggregate
+from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.sweep.whole_file import write_whole
+
+
+def judge_agents(
+    file: Annotated[Path, typer.Argument(metavar='FILE', help="A predictions file, or answers in ToolEval's format.")],
+    out: Annotated[Path, typer.Option('--out', '-o', metavar='FILE', help='Where the judgements are written.')],
+    judge: Annotated[
+        Path | None,
+        typer.Option(metavar='CONFIG', help='Config whose first model judges; by default $OC_JUDGE_MODEL and its kin.'),
+    ] = None,
+    subset: Annotated[str | None, typer.Option(help='Of predictions: whose tasks they are of.')] = None,
+    data: Annotated[Path | None, typer.Option(help='Its data file; by default where prepare puts it.')] = None,
+    judged: Annotated[str, typer.Option(help='Some of solved,pass,win,success.')] = 'solved',
+    times: Annotated[int, typer.Option(help='Judgements of each answer.')] = TIMES,
+    reference: Annotated[
+        Path | None, typer.Option(metavar='FILE', help="For win: another run's predictions, or answers as of ToolEval.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(help='For win: comparisons of each answer.')] = ROUNDS,
+    orders: Annotated[str, typer.Option(help='For win: in which order the judge sees two answers; random or both.')] = (
+        RANDOM
+    ),
+    seed: Annotated[int, typer.Option(help='Of what is drawn.')] = 0,
+    json_out: JsonOption = None,
+) -> None:
+    """Asks the judge; what was asked before costs nothing, and after a kill the same command goes on.
+
+    Raises:
+        DataError: A file is missing or damaged, or they do not belong together.
+        UnjudgedError: More than 1% could not be judged.
+        ValueError: There is no judge or no reference, or an option cannot be.
+        OSError: A file cannot be written.
+    """
+    check_outputs(json_out, out)
+    settings = JudgeSettings(tuple(filter(None, judged.split(','))), times, rounds, orders, seed)
+    if (WIN_AREA in settings.kinds) != (reference is not None):
+        raise ValueError('win needs something to compare with, and nothing else does: --judged win --reference FILE')
+    tasks, answers = load_to_judge(file, subset, data)
+    judgements, name, calls = ask_judge(_judge_cfg(judge), answers, tasks, settings, reference)
+    write_whole(out, ''.join(f'{json.dumps(row)}\n' for row in judgement_rows(judgements)))
+    found = judge_answers(answers, judgements, settings.kinds, 'Run the command again: what is judged is kept')
+    scores = [SampleScore(one.id, one.values, one.reason) for one in found]
+    total = aggregate(scores, [METRICS[kind] for kind in settings.kinds])
+    result = {
+        'file': str(file),
+        'reference': str(reference) if reference else None,
+        'judge': name,
+        'judge_calls': calls,
+        **settings.to_row(),
+        'samples': total.samples,
+        'metrics': total.metrics,
+        'reasons': total.reasons,
+        'standard_errors': total.standard_errors,
+        'breakdown': breakdown(found),
+    }
+    write_outputs(result, (), json_out, None)
+    if json_out != STDOUT:
+        console = Console()
+        print_metrics(f'{file.name}, {len(answers)} answers', result, console)
+        for line in (*judged_lines(found, name), f'wrote {out}; {calls} questions asked'):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _judge_cfg(config: Path | None) -> dict[str, object]:
+    from opencompass_tooleval.easytool.generation import load_model_cfg
+    from opencompass_tooleval.host.judging import judge_cfg_from_env, tell_only_warnings
+
+    tell_only_warnings()
+    cfg = load_model_cfg(config) if config else judge_cfg_from_env()
+    if not cfg:
+        raise ValueError('there is no judge: give --judge CONFIG, or set OC_JUDGE_MODEL, OC_JUDGE_API_KEY and _BASE')
+    return cfg
