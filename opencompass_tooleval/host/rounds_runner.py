@@ -17,6 +17,7 @@ from opencompass_tooleval.core.result import INFRA, TRUNCATED
 from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.core.tool_calls import calls_payload
 from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.verdicts import answer_digest
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.model_calls import token_length
 from opencompass_tooleval.host.other_model import OtherModel
@@ -249,10 +250,18 @@ class RoundsRunner:
         }
         for dialogue in dialogues:
             while dialogue.turn:
-                answer = kept.get((dialogue.key, dialogue.round, _digest(dialogue.turn)))
+                answer = kept.get((dialogue.key, dialogue.round, self._asked(dialogue.turn)))
                 if answer is None or _is_failure(answer, dialogue.turn):
                     break
                 dialogue.receive(answer)
+
+    def _asked(self, turn: Turn) -> str:
+        """What the journal has for a question: of another model, its name too.
+
+        In a run that is resumed with another simulator, what the first one said does not stand for the other.
+        """
+        other = self.others.get(turn.model)
+        return f'{_digest(turn)} {answer_digest(other.name)}' if other else _digest(turn)
 
     def _conversation(self, dialogue: _Dialogue[Any]) -> Conversation:
         turn = dialogue.turn
@@ -274,7 +283,7 @@ class RoundsRunner:
         for dialogue, answer in answered:
             assert dialogue.turn is not None
             if not _is_failure(answer, dialogue.turn):
-                row = {'key': dialogue.key, 'round': dialogue.round, 'asked': _digest(dialogue.turn)}
+                row = {'key': dialogue.key, 'round': dialogue.round, 'asked': self._asked(dialogue.turn)}
                 row |= {'answer': str(answer), 'finish': answer.finish, **extras(answer)}
                 rows[self._rows + len(rows)] = {**row, 'reason': TRUNCATED} if answer.reason == TRUNCATED else row
         if self.journal and rows:

@@ -110,6 +110,14 @@ def test_a_question_is_not_asked_beside_itself(simulating: type[Simulating], tmp
     assert again.batches == [] and len(simulating.batches_of_all) == 2
 
 
+def test_a_run_resumed_with_another_simulator_asks_that_one(simulating: type[Simulating], tmp_path: Path) -> None:
+    journal = Journal(tmp_path / 'journal.jsonl')
+    RoundsRunner(Echo(), journal, 10, others=others()).run({'a': agent('a', 1)})
+    again = Echo()
+    RoundsRunner(again, journal, 10, others=others(path='other')).run({'a': agent('a', 1)})
+    assert simulating.batches_of_all == [['call a0'], ['call a0']] and again.batches == []
+
+
 class Killed(KeyboardInterrupt):
     """What ends a run."""
 
