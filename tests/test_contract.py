@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from mmengine.config import Config
 
+from opencompass_tooleval.agents.records import TABLE as AGENTS
 from opencompass_tooleval.easytool.restbench.records import TABLE as RESTBENCH_TABLE
 from opencompass_tooleval.easytool.toolbench.records import TABLE as TOOLBENCH_TABLE
 from opencompass_tooleval.easytool.variants import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
@@ -255,6 +256,19 @@ def test_toolbench_summarizer_has_every_metric() -> None:
         for metric in subset.metrics
     ]
     assert [tuple(row) for row in config['summarizer']['dataset_abbrs']] == rows
+
+
+def test_agents_summarizer_has_every_metric() -> None:
+    config = Config.fromfile(CONFIGS / 'summarizers' / 'tooleval_agent.py', format_python_code=False)
+    rows = [tuple(row) for row in config['summarizer']['dataset_abbrs']]
+    for subset in AGENTS:
+        own = [metric for name, metric in rows if name == f'tooleval-{subset.name}-agent-fc']
+        measured = [metric for metric in own if metric in subset.metrics]
+        assert sorted(measured) == sorted(subset.metrics) and measured[0] == 'call_f1'
+    groups = {(group['name'], group['metric']) for group in config['summarizer']['summary_groups']}
+    assert groups == {row for row in rows if row[0].startswith('tooleval-toolbench-agent')}
+    for group in config['summarizer']['summary_groups']:
+        assert len(group['subsets']) == 3 and {tuple(part) for part in group['subsets']} <= set(rows)
 
 
 def test_summarizer_rows_name_every_table() -> None:

@@ -5,7 +5,7 @@ from mmengine.config import read_base
 from opencompass_tooleval.host.variant_summarizer import ToolEvalVariantSummarizer
 
 with read_base():
-    from .groups.tooleval_agent_groups import tooleval_agent_rows
+    from .groups.tooleval_agent_groups import tooleval_agent_rows, tooleval_agent_summary_groups
     from .groups.tooleval_easytool_groups import tooleval_easytool_rows, tooleval_easytool_summary_groups
     from .groups.tooleval_fc_groups import tooleval_teval_fc_rows
     from .groups.tooleval_funcqa_groups import tooleval_funcqa_rows, tooleval_funcqa_summary_groups
@@ -30,6 +30,7 @@ summarizer = dict(
         *tooleval_teval_summary_groups,
         *tooleval_ultratool_summary_groups,
         *tooleval_funcqa_summary_groups,
+        *tooleval_agent_summary_groups,
         *tooleval_easytool_summary_groups,
     ],
 )

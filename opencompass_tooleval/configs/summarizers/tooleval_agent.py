@@ -4,6 +4,10 @@ from mmengine.config import read_base
 from opencompass_tooleval.host.variant_summarizer import ToolEvalVariantSummarizer
 
 with read_base():
-    from .groups.tooleval_agent_groups import tooleval_agent_rows
+    from .groups.tooleval_agent_groups import tooleval_agent_rows, tooleval_agent_summary_groups
 
-summarizer = dict(type=ToolEvalVariantSummarizer, dataset_abbrs=tooleval_agent_rows, summary_groups=[])
+summarizer = dict(
+    type=ToolEvalVariantSummarizer,
+    dataset_abbrs=tooleval_agent_rows,
+    summary_groups=tooleval_agent_summary_groups,
+)
