@@ -33,7 +33,7 @@ tooleval_agent_rows = [
     for _format, _loop in _loops
     if _format == _subset['format']
     for _metric in [
-        *_judged[_format],
+        *_judged[f'{_format}'],
         *_first,
         *[_name for _name in _subset['metrics'] if _name not in _first],  # type: ignore[attr-defined]
     ]
