@@ -56,12 +56,18 @@ def _trials(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[st
             yield f'  {model} / {dataset}: {metric} {shown}'
 
 
-_ANSWERING = {'simulated_by': 'observations are simulated by', 'bank': 'calls are answered from the bank'}
-"""Parts of the provenance that say what answered an agent's calls, in words."""
+_ANSWERING = {
+    'simulated_by': 'observations are simulated by',
+    'bank': 'calls are answered from the bank',
+    'judge': 'answers are judged by',
+}
+"""Parts of the provenance that say what answered an agent's calls, and who judged its answers, in words."""
+_TOLD = ('simulated_by', 'judge')
+"""Those that are said even where no two models differ."""
 
 
 def _environments(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
-    """Data sets in which models' calls were answered by other simulators, or from other banks."""
+    """Data sets in which models' calls were answered by other simulators, from other banks, or judged by others."""
     for key, words in _ANSWERING.items():
         by_dataset: dict[str, dict[str, list[str]]] = {}
         for (model, dataset), result in results.items():
@@ -75,7 +81,7 @@ def _environments(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Itera
                 yield f'WARNING {dataset}: {words} {shown}: the scores do not compare with each other'
             for which in models:
                 simulated.setdefault(which, []).append(dataset)
-        if key == 'simulated_by':
+        if key in _TOLD:
             for which, datasets in simulated.items():
                 if which != 'none':
                     yield f'NOTE {words} {which}: {first_of(datasets)}'

@@ -104,6 +104,8 @@ def _of_judge(provenance: Mapping[str, Any]) -> Iterator[str]:
     judge = provenance.get('judge')
     if judge and 'judge_hash' not in provenance:  # a file; a model that was asked has its settings beside it
         yield f'judgements from {judge}'
+    elif judge and provenance.get('benchmark') == 'agents':
+        yield f'judged by {judge}, in the papers by ChatGPT and GPT-4 of then'
     elif judge and not _GPT_4.fullmatch(str(judge)):
         yield f'judged by {judge}, in the paper by GPT-4'
 

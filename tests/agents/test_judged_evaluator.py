@@ -7,6 +7,7 @@ import signal
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -273,6 +274,22 @@ def test_after_a_kill_only_what_was_in_flight_is_asked_again(server: ModelServer
     assert result['solved_rate'] == pytest.approx(50.0)
     assert len(first[:40]) + len(second) == 8 * 4 * 2
     assert server.stats()['requests'] == result['provenance']['judge_calls'] == 24
+
+
+def test_an_answer_that_ends_without_finish_is_judged_as_one(scripted: Callable[..., dict[str, Any]]) -> None:
+    """T-Eval's and UltraTool's agents end by text."""
+    done = replace(trajectory(), steps=(*trajectory().steps[:1], Step('Delft.', parent=0)))
+    judged = of_trajectory(task(0), done)
+    assert (judged.is_finished, judged.told) == (True, 'Delft.')
+    result = evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, scripted(lambda item: status('Solved'))), [done])
+    assert result['solved_rate'] == 100.0
+
+
+def test_a_finish_that_ends_nothing_is_no_answer(scripted: Callable[..., dict[str, Any]]) -> None:
+    refused = AnsweredCall('Finish', {'final_answer': 'Delft.'}, '{"error": "must have return_type"}')
+    done = Trajectory('toolbench_react', (Step('', (refused,)),), '', 'limit:steps', (0,))
+    result = evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, scripted(lambda item: status('Solved'))), [done])
+    assert (result['solved_rate'], Scripted.asked) == (0.0, [])
 
 
 def test_the_judge_is_not_told_where_an_observation_came_from() -> None:

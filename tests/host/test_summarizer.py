@@ -221,6 +221,16 @@ def test_foreign_encoder(run: Run, encoder: str | None, language: str, foreign: 
                 'NOTE observations are simulated by small: d1',
             ],
         ),
+        ({'judge': 'a'}, {'judge': 'a'}, ['NOTE answers are judged by a: d1']),
+        (
+            {'judge': 'a'},
+            {'judge': 'b'},
+            [
+                'WARNING d1: answers are judged by a (m1); b (m2): the scores do not compare with each other',
+                'NOTE answers are judged by a: d1',
+                'NOTE answers are judged by b: d1',
+            ],
+        ),
         (
             {'bank': 'ab'},
             {'bank': 'cd'},

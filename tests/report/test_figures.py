@@ -211,6 +211,14 @@ def test_simulators_are_caveats() -> None:
     assert caveats[2] == caveats[0][:1] + caveats[0][2:] and 'recordings' in caveats[2][0]
 
 
+def test_the_judge_of_agents_is_a_caveat() -> None:
+    provenance = {'benchmark': 'agents', 'subset': 'toolbench_g1', 'judge': 'gpt-4', 'judge_hash': 'ab'}
+    assert any(
+        caveat.startswith('judged by gpt-4, in the papers')
+        for caveat in caveats_of(scored('m', 'd', provenance=provenance))
+    )
+
+
 def test_waste_of_agents_should_be_low() -> None:
     assert lower_is_better('repeated') and lower_is_better('tooleval-teval-agent_fc invalid')
     assert lower_is_better('tool_error_rate') and not lower_is_better('call_recall')
