@@ -1,7 +1,7 @@
 """Tasks with EasyTool instructions: what the model sees of the tools is their guidelines in place of documentation.
 
-What answers the calls stays as it is: names and types of parameters are those of the documentation, which a simulator
-still reads.
+What answers the calls stays as it is: names of parameters and what may be passed are those of the documentation, which
+a simulator still reads.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _entry(name: str, found: Found, called: Callable[[str], str]) -> dict[str, A
 
 
 def _instructed(tool: ToolSchema, own: Mapping[str, Any]) -> ToolSchema:
-    """A tool as its guideline describes it; nothing else of its documentation is left but names and types."""
+    """A tool as its guideline describes it; of its documentation only names and types are left."""
     described = {parameter['name']: parameter for group in _GROUPS for parameter in own.get(group, ())}
     documented = tool.parameters.get('properties', {})
     # What ToolBench does not show of an API a guideline may: then it can be passed.
@@ -72,8 +72,28 @@ def _instructed(tool: ToolSchema, own: Mapping[str, Any]) -> ToolSchema:
     return ToolSchema(tool.name, description, {**tool.parameters, 'properties': properties})
 
 
+_INNER = frozenset({'items', 'prefixItems', 'additionalProperties', 'anyOf', 'oneOf', 'allOf'})
+"""Where schemas stand within one, besides ``properties``."""
+_DOCUMENTED = frozenset({'title', 'description', 'example', 'examples', 'example_value', 'default'})
+"""What says more of a parameter than what may be passed."""
+
+
+def _without_texts(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema, and those in it, without its texts and examples."""
+    kept = {key: value for key, value in schema.items() if key not in _DOCUMENTED}
+    if isinstance(kept.get('properties'), Mapping):
+        kept['properties'] = {name: _of_inner(inner) for name, inner in kept['properties'].items()}
+    return {key: _of_inner(value) if key in _INNER else value for key, value in kept.items()}
+
+
+def _of_inner(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return _without_texts(value)
+    return [_of_inner(each) for each in value] if isinstance(value, list) else value
+
+
 def _property(schema: Mapping[str, Any], described: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in schema.items() if key not in ('description', 'example_value', 'default')}
+    kept = _without_texts(schema)
     more = {key: described[key] for key in ('description', 'default') if key in described}
     return {**kept, **more}
 

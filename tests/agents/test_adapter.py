@@ -11,15 +11,19 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.adapter import AgentDialogues, ToolEvalAgentDataset, ToolEvalAgentEvaluator
+from opencompass_tooleval.agents.instructed import instruct_task
 from opencompass_tooleval.agents.open_bank import TemporaryBank, open_bank
 from opencompass_tooleval.agents.records import TABLE
 from opencompass_tooleval.agents.scoring import METRICS
-from opencompass_tooleval.agents.task import parse_task
+from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.core.tool_calls import read_answer
+from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.easytool.instruct import Catalogue
+from opencompass_tooleval.easytool.shapes import load_instructions
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.observation import SOURCES as ALL_SOURCES
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
@@ -155,6 +159,19 @@ def test_instructions_stand_in_place_of_the_documentation(name: str, path: str, 
     if tool:
         found = next(own for task in map(parse_task, rows['record']) for own in task.tools if own.name == tool)
         assert 'Example: ' in found.description
+
+
+def test_nothing_that_the_documentation_says_within_a_parameter_is_left() -> None:
+    """UltraTool documents the inner values of 178 tasks' tools."""
+    inner = {'type': 'object', 'title': 'A day', 'properties': {'description': {'type': 'string', 'description': 'x'}}}
+    days = {'type': 'array', 'items': inner, 'example': ['Monday'], 'minItems': 1}
+    tool = ToolSchema('plan', 'Plans.', {'type': 'object', 'properties': {'days': days}, 'required': ['days']})
+    instructed = instruct_task(
+        Task('1', 'teval', 'Plan.', (tool,), documents={'plan': {'name': 'plan'}}),
+        Catalogue(load_instructions(DEMO / 'easytool/teval_en.json'), Path('f'), 'mend'),
+    )
+    left = {'type': 'object', 'properties': {'description': {'type': 'string'}}}
+    assert instructed.tools[0].parameters['properties'] == {'days': {'type': 'array', 'items': left, 'minItems': 1}}
 
 
 def test_missing_instructions_name_the_command(tmp_path: Path) -> None:
