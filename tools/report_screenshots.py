@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT))
 from tests.report.browser import Browser  # noqa: E402
 
 INSTRUCT = 'model=oracle-noise-0.3&other=oracle&dataset=tooleval-teval-instruct_v2&differ=1'
+AGENT = 'model=oracle-noise-0.3&dataset=tooleval-teval-agent-fc'
 DIALOGUE = 'model=oracle-noise-0.3&dataset=tooleval-funcqa-multi_hop-easytool&reason=lost'
 PICTURES = {
     'report-overview': ('index.html', '', 1280, False),
@@ -21,6 +22,8 @@ PICTURES = {
     'report-easytool': ('easytool.html', '', 1280, True),
     'report-samples': ('samples.html', INSTRUCT, 1280, False),
     'report-sample': ('samples.html', f'{INSTRUCT}&sample=3', 1280, False),
+    'report-agent': ('samples.html', f'{AGENT}&sample=0', 1280, False),
+    'report-agents': ('samples.html', f'{AGENT}&other=oracle&sample=0', 1280, False),
     'report-dialogue': ('samples.html', f'{DIALOGUE}&sample=1', 390, True),
 }
 """Name -> page, fragment of its address, width in pixels, and whether it is dark."""
@@ -30,9 +33,12 @@ def main() -> None:
     """Writes every picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('report', type=Path, help='folder of the demo sweep’s report')
-    report = parser.parse_args().report
+    parser.add_argument('names', nargs='*', help='pictures to make; all by default')
+    arguments = parser.parse_args()
+    report, wanted = arguments.report, arguments.names or list(PICTURES)
     browser = Browser(ROOT / 'docs')
-    for name, (page, fragment, width, dark) in PICTURES.items():
+    for name in wanted:
+        page, fragment, width, dark = PICTURES[name]
         browser.look(width, dark)
         browser.open(report.resolve() / page, f'#{fragment}' if fragment else '')
         if 'sample=' in fragment:

@@ -106,6 +106,7 @@ def test_two_agents_are_aligned_and_their_first_difference_is_marked(browser: Br
     browser.look()
     open_sample(browser, page, 0, 'two')
     assert texts(browser, '.differs') == ['First difference: another tool']
+    assert texts(browser, 'article .legend summary') == ['Gold calls: 2 of 3 made'] * 2
     tops = {
         head.text.split(' ·  ')[0].partition(' · 8')[0].partition(' · 1')[0]: head.rect['y']
         for head in browser.all('#sample .beside .head')

@@ -326,7 +326,7 @@ function bothOf(samples) {
   }
   const agents = samples.map(({ agent }) => agent);
   return [
-    inSides(samples, (sample) => [...headOf(sample), summaryOf(sample.agent), ...goldOf(sample.agent.gold, sample.agent.matches)]),
+    inSides(samples, (sample) => [...headOf(sample), summaryOf(sample.agent), ...foldedGoldOf(sample.agent.gold, sample.agent.matches)]),
     element('h3', { textContent: 'Step by step' }), legendOf(agents.map(({ trajectory }) => trajectory)),
     besideOf(agents, samples.map(({ pair }) => pair.model)),
     inSides(samples, (sample) => [endOf(sample.agent), ...scoredOf(sample)])];

@@ -159,6 +159,16 @@ function goldOf(gold, matches) {
   return [element('section', { className: 'gold' }, element('h4', { textContent: title }), element(tag, {}, ...items))];
 }
 
+// The same in one line, to be opened: beside another agent the steps are what matters.
+function foldedGoldOf(gold, matches) {
+  return goldOf(gold, matches).map((section) => {
+    const count = (matches ?? []).filter(({ call }) => Number.isInteger(call)).length;
+    const title = `${section.querySelector('h4').textContent}: ${count} of ${gold.length} ${areCalls(gold) ? 'made' : 'called'}`;
+    section.querySelector('h4').remove();
+    return element('details', { className: 'legend' }, element('summary', { textContent: title }), section);
+  });
+}
+
 function agentOf({ trajectory, gold, matches, judged }) {
   return { trajectory, gold, matches, judged, wanted: wantedBy(gold, matches), first: firstCalls(trajectory), line: lineOf(trajectory) };
 }
