@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from opencompass_tooleval.agents.loops import make_loop
-from opencompass_tooleval.agents.records import load_data
+from opencompass_tooleval.agents.records import find_subset, load_data
 from opencompass_tooleval.agents.scoring import METRICS, WASTE, score_predictions, score_trajectory
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.tools import find_tools
@@ -88,6 +88,34 @@ def test_react_on_a_sample(tasks: Sequence[Task], tmp_path: Path) -> None:
 def test_react_on_all_queries(tasks: Sequence[Task], tmp_path: Path) -> None:
     pytest.importorskip('lagent')
     check('react', tasks, tmp_path)
+
+
+def reasons_of(subset: str, loop: str, **options: str) -> dict[str, int]:
+    """How the oracle fares on all tasks of a subset, where nothing was recorded; it makes the calls in any case."""
+    row = find_subset(subset)
+    tasks = load_data(real(f'{Path(row.folder).name}/{row.file}'), subset).tasks
+    environment, made = Environment(), make_loop(loop, **options)
+    done = [talk(made, oracle, task, environment.begin(task.id, task.schemas))[0].to_json() for task in tasks]
+    total = aggregate(score_predictions(tasks, done), row.metrics)
+    good = {metric for metric in row.metrics if metric in GOOD} - {'finish_rate'}
+    assert len(tasks) == row.tasks and {total.metrics[metric] for metric in good} == {100}
+    assert total.metrics['unknown'] == total.metrics['invalid'] == 0
+    return total.reasons
+
+
+@pytest.mark.parametrize('subset', ['ultratool_zh', 'ultratool_en'])
+def test_ultratool(subset: str) -> None:
+    assert reasons_of(subset, 'function_calling') == {'ok': 1000}
+
+
+@pytest.mark.parametrize(
+    ('subset', 'tasks', 'too_many'), [('toolbench_g1', 163, 2), ('toolbench_g2', 124, 1), ('toolbench_g3', 61, 0)]
+)
+def test_toolbench(subset: str, tasks: int, too_many: int) -> None:
+    """ToolBench's own loops end at a depth of 12: room for five calls of tools and the end."""
+    assert reasons_of(subset, 'function_calling', finish='tool') == {'ok': tasks}
+    expected = {'ok': tasks - too_many, **({'limit:steps': too_many} if too_many else {})}
+    assert reasons_of(subset, 'toolbench_react') == reasons_of(subset, 'dfsdt') == expected
 
 
 def made_of(calls: Sequence[tuple[str, object]]) -> Trajectory:
