@@ -25,6 +25,7 @@ from opencompass_tooleval.agents.solved import TIMES
 from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.agents.tooleval_prompts import prompt_hash
 from opencompass_tooleval.agents.win import RANDOM, ROUNDS
+from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.trials import RightOrWrong
 from opencompass_tooleval.host.judged_evaluator import JudgedEvaluator
@@ -82,6 +83,16 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         """See :class:`ToolEvalEvaluator`; the solved rate of one answer may lie between."""
         rule = super().right_or_wrong
         return RightOrWrong((*rule.metrics, *(METRICS[kind] for kind in self.settings.whole)), rule.success)
+
+    def check_model(self, model: str) -> None:
+        """See :meth:`ToolEvalEvaluator.check_model`.
+
+        Raises:
+            DataError: There is nothing to compare with.
+        """
+        super().check_model(model)
+        if self.reference and not self.reference.exists():
+            raise DataError(self.reference, 'the reference is missing')
 
     def provenance(self) -> dict[str, Any]:
         """See :class:`ToolEvalEvaluator`."""

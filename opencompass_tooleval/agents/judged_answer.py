@@ -89,6 +89,11 @@ class JudgedAnswer:
         return self._bounded(None, self.final_answer[:CUT_FINAL_ANSWER])
 
     @property
+    def shortened(self) -> JudgedAnswer:
+        """The same with every text cut as ToolBench's agents cut observations, for a judge that cannot take more."""
+        return replace(self, nodes=[_cut_node(node) for node in self.nodes])
+
+    @property
     def task(self) -> str:
         """Request and tools as JSON text, as ``check_task_solvable`` gets them."""
         return bounded_text(json.dumps({'query': self.query, 'available_tools': list(self.tools)}), MAX_CHARS)
@@ -100,7 +105,7 @@ class JudgedAnswer:
     def _bounded(self, method: str | None, final_answer: str) -> str:
         text = self._text(self.nodes, method, final_answer)
         if len(text) > MAX_CHARS:
-            text = self._text([_cut_node(node) for node in self.nodes], method, final_answer)
+            text = self._text(self.shortened.nodes, method, final_answer)
         return bounded_text(text, MAX_CHARS)
 
     def _text(self, nodes: Sequence[Node], method: str | None, final_answer: str) -> str:

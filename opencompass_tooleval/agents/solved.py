@@ -8,7 +8,7 @@ the whole run.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from opencompass_tooleval.agents.finish import GIVE_UP
 from opencompass_tooleval.agents.judged_answer import JudgedAnswer
@@ -26,6 +26,7 @@ from opencompass_tooleval.agents.tooleval_prompts import (
 )
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.judge_item import JudgeItem, Judging
+from opencompass_tooleval.core.result import TRUNCATED
 from opencompass_tooleval.core.verdicts import Unread
 
 TIMES = 4
@@ -54,6 +55,24 @@ def judge_item(judged: JudgedAnswer, question: Question, repeat: int, **values: 
     return JudgeItem(name, question.prompt(**values), repeat=repeat, read=reader(question))
 
 
+def ask_whole(
+    judged: JudgedAnswer, question: Question, repeat: int, whole: Mapping[str, str], short: Mapping[str, str]
+) -> Judging[Opinion]:
+    """Asks about whole runs; about shortened ones where the judge cannot take so much.
+
+    Args:
+        judged: Whose id the question has.
+        question: The question.
+        repeat: Which of several judgements this is.
+        whole: What it is filled with.
+        short: The same, shortened.
+    """
+    said: Opinion | Unread = yield judge_item(judged, question, repeat, **whole)
+    if isinstance(said, Unread) and said.why == TRUNCATED and short != whole:
+        said = yield judge_item(judged, question, repeat, **short)
+    return no_opinion(said, question.name) if isinstance(said, Unread) else said
+
+
 def judge_solved(answer: JudgedAnswer, repeat: int = 0) -> Judging[Opinion]:
     """One judgement of whether an answer solves its query: ``Solved``, ``Unsure`` or ``Unsolved``.
 
@@ -67,9 +86,10 @@ def judge_solved(answer: JudgedAnswer, repeat: int = 0) -> Judging[Opinion]:
     said: Opinion | Unread = yield judge_item(answer, CHECK, repeat, query=answer.query, answer=answer.final_answer)
     if isinstance(said, Unread):
         return no_opinion(said, CHECK.name)
-    if said.value == UNSURE:
-        said = yield judge_item(answer, PARSE, repeat, query=answer.query, answer=answer.content)
-    return no_opinion(said, PARSE.name) if isinstance(said, Unread) else said
+    if said.value != UNSURE:
+        return said
+    whole, short = ({'query': answer.query, 'answer': it.content} for it in (answer, answer.shortened))
+    return (yield from ask_whole(answer, PARSE, repeat, whole, short))
 
 
 def judge_solvable(answer: JudgedAnswer, solved: Opinion, repeat: int = 0) -> Judging[Opinion]:

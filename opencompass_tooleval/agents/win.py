@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opencompass_tooleval.agents.judged_answer import JudgedAnswer
-from opencompass_tooleval.agents.opinion import Opinion, coin, no_opinion
-from opencompass_tooleval.agents.solved import TIMES, judge_item, judge_solved
+from opencompass_tooleval.agents.opinion import Opinion, coin
+from opencompass_tooleval.agents.solved import TIMES, ask_whole, judge_solved
 from opencompass_tooleval.agents.tooleval_prompts import SELECT, SOLVED, UNSURE
 from opencompass_tooleval.core.judge_item import Judging
-from opencompass_tooleval.core.verdicts import Unread
 
 OWN, REFERENCE = 'own', 'reference'
 
@@ -82,11 +81,11 @@ def judge_round(
     if own.is_same(reference):
         return Opinion(OWN if coin('same', seed, own.id, number) else REFERENCE, IDENTICAL)
     shown = [REFERENCE, OWN] if reference_first(own.id, number, orders, seed) else [OWN, REFERENCE]
-    first, second = (answers[name].compared for name in shown)
-    said: Opinion | Unread = yield judge_item(own, SELECT, number, query=own.query, answer_0=first, answer_1=second)
-    if isinstance(said, Unread):
-        return no_opinion(said, SELECT.name)
-    return Opinion(shown[int(said.value)], SELECT.name, said.why)
+    first, second = (answers[name] for name in shown)
+    whole = {'query': own.query, 'answer_0': first.compared, 'answer_1': second.compared}
+    short = {**whole, 'answer_0': first.shortened.compared, 'answer_1': second.shortened.compared}
+    opinion = yield from ask_whole(own, SELECT, number, whole, short)
+    return opinion if opinion.fault else Opinion(shown[int(opinion.value)], SELECT.name, opinion.why)
 
 
 def outcome(rounds: Sequence[Opinion]) -> str:

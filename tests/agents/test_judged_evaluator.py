@@ -328,6 +328,8 @@ def test_what_is_missing_is_said(scripted: Callable[..., dict[str, Any]], tmp_pa
     missing = ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judged=['win'], reference=str(tmp_path / 'none.json'))
     with pytest.raises(DataError, match='the reference is missing'):
         evaluate(missing, [trajectory()])
+    with pytest.raises(DataError, match='the reference is missing'):
+        missing.check_model('model')  # before inference
     (tmp_path / 'other.json').write_text('{}', encoding='utf-8')
     wrong = ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judged=['win'], reference=str(tmp_path))
     with pytest.raises(DataError, match=r'it has other.json. Name one of them'):

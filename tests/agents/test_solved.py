@@ -20,6 +20,7 @@ from opencompass_tooleval.agents.solved import (
     unasked,
 )
 from opencompass_tooleval.core.judge_item import JudgeItem
+from opencompass_tooleval.core.verdicts import Unread
 from tests.agents.judged_support import answer, call, finish, names, run, status
 
 
@@ -56,6 +57,24 @@ def test_an_unsure_one_sees_the_whole_run(value: str) -> None:
     assert (opinion.value, opinion.by) == (value, 'parse_answer_status')
     assert names(asked) == ['check_answer_status', 'parse_answer_status']
     assert 'In Delft.' in asked[1].prompt
+
+
+def test_a_judge_that_cannot_take_the_whole_run_gets_it_shortened() -> None:
+    long = answer(nodes=[call(response='In Delft. ' * 1_000), finish()])
+    judging = judge_solved(long)
+    next(judging)
+    whole = judging.send(Opinion('Unsure'))
+    short = judging.send(Unread('infra:truncated'))
+    assert len(whole.prompt) - len(short.prompt) == 10_000 - 1_024 - len('...')
+    assert (short.id, whole.id) == ('1/parse_answer_status/0',) * 2 and short.key != whole.key
+    with pytest.raises(StopIteration) as end:
+        judging.send(Unread('infra:truncated'))
+    assert end.value.value == Opinion('', 'parse_answer_status', fault='infra:truncated')
+    judging = judge_solved(answer())  # nothing is long there
+    next(judging)
+    judging.send(Opinion('Unsure'))
+    with pytest.raises(StopIteration):
+        judging.send(Unread('infra:truncated'))
 
 
 def test_repeats_are_asked_for_by_themselves() -> None:
