@@ -233,8 +233,13 @@ class RoundsRunner:
             return
         self.calls += 1
         if self.description is not None:
-            self.tokens += token_length(self.model, self._conversation(dialogue))
-            self.tokens += int(self.model.get_token_len(str(answer)))
+            self.tokens += self._tokens(dialogue, answer)
+
+    def _tokens(self, dialogue: _Dialogue[Any], answer: Answer) -> int:
+        usage = answer.usage
+        if usage and usage.prompt is not None and usage.completion is not None:
+            return usage.prompt + usage.completion
+        return token_length(self.model, self._conversation(dialogue)) + int(self.model.get_token_len(str(answer)))
 
     def _restore(self, dialogues: Sequence[_Dialogue[Any]]) -> None:
         if self.journal is None:

@@ -390,3 +390,17 @@ def test_a_journal_of_both_is_read_line_by_line(tmp_path: Path) -> None:
     RoundsRunner(Echo(), journal, 10, others=others()).run({'a': agent('a', 1)})
     rows = [json.loads(line) for line in journal.path.read_text(encoding='ascii').splitlines()]
     assert [(row['key'], row['round'], row['answer']) for row in rows] == [('a', 0, '<a0>'), ('a', 0, 'sim<call a0>')]
+
+
+def test_tokens_are_those_that_an_answer_says() -> None:
+    class Saying(Echo):
+        """A model that says what its answers cost."""
+
+        def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+            return [
+                Answer(text, usage=Usage(prompt=100, completion=7)) for text in super().generate(inputs, max_out_len)
+            ]
+
+    runner = RoundsRunner(Saying(), None, 10, description='asking', others=others())
+    runner.run({'a': agent('a'), 'b': agent('b', 1)})
+    assert runner.tokens == 3 * 107
