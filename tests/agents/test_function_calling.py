@@ -11,6 +11,7 @@ from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.rounds import Turn
+from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.simulator import Simulator
@@ -114,8 +115,18 @@ def test_finish_ends_it():
     assert (trajectory.final_answer, trajectory.stopped) == ('258', '')
 
 
+def test_calls_without_an_id_get_one_of_their_own():
+    called = Answer(f'<think>{"h" * 30_000}</think>{"t" * 30_000}', calls=(ToolCall(*PRODUCT), ToolCall(*REST)))
+    _, turns = drive(TEXT, called, called, Answer('258'))
+    ids = [message.call_id for message in turns[2].messages if message.call_id]
+    assert len(set(ids)) == len(ids) == 4
+    assert ids == [call.id for message in turns[2].messages for call in message.calls]
+    (said,) = [message.content for message in turns[1].messages if message.calls]
+    assert len(said) == 20_000 and said.startswith('ttt')
+
+
 def test_giving_up_ends_it():
-    trajectory, _ = drive(TOOL, calling(('Finish', '{"return_type": "give_up_and_restart", "final_answer": "x"}')))
+    trajectory, _ = drive(TOOL, calling((' Finish ', '{"return_type": "give_up_and_restart", "final_answer": "x"}')))
     assert (trajectory.final_answer, trajectory.stopped, len(trajectory.steps)) == ('', 'finish:gave_up', 1)
 
 
