@@ -14,32 +14,27 @@ _loops = [
     if not (_variant and _loop['instructed'])
 ]
 _sets = [_subset['name'] for _subset in SUBSETS if _subset['format'] == 'toolbench']
-_shown = [*_judged['toolbench'], *_first, 'call_recall', 'call_precision']
-
-tooleval_agent_summary_groups = [
-    dict(
-        name=f'tooleval-toolbench-agent-{_loop}',
-        metric=_metric,
-        subsets=[[f'tooleval-{_name}-agent-{_loop}', _metric] for _name in _sets],
-    )
+_means = [
+    [f'agent-{_loop}', _metric]
     for _format, _loop in _loops
     if _format == 'toolbench'
-    for _metric in _shown
+    for _metric in [*_judged['toolbench'], *_first, 'call_recall', 'call_precision']
+]
+tooleval_agent_summary_groups = [
+    dict(
+        name=f'tooleval-toolbench-{_name}',
+        metric=_metric,
+        subsets=[[f'tooleval-{_s}-{_name}', _metric] for _s in _sets],
+    )
+    for _name, _metric in _means
 ]
 
-tooleval_agent_rows = [
+_rest = {_subset['name']: [_name for _name in _subset['metrics'] if _name not in _first] for _subset in SUBSETS}  # type: ignore[attr-defined]
+_rows = [
     [f'tooleval-{_subset["name"]}-agent-{_loop}', _metric]
     for _subset in SUBSETS
     for _format, _loop in _loops
     if _format == _subset['format']
-    for _metric in [
-        *_judged[f'{_format}'],
-        *_first,
-        *[_name for _name in _subset['metrics'] if _name not in _first],  # type: ignore[attr-defined]
-    ]
-] + [
-    [f'tooleval-toolbench-agent-{_loop}', _metric]
-    for _format, _loop in _loops
-    if _format == 'toolbench'
-    for _metric in _shown
+    for _metric in [*_judged[f'{_format}'], *_first, *_rest[_subset['name']]]
 ]
+tooleval_agent_rows = [*_rows, *[[f'tooleval-toolbench-{_name}', _metric] for _name, _metric in _means]]
