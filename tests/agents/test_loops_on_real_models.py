@@ -12,6 +12,7 @@ import pytest
 from opencompass_tooleval.agents.function_calling import FunctionCalling
 from opencompass_tooleval.agents.loops import Loop
 from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.host.local_chat import ToolEvalHFChat
@@ -110,3 +111,27 @@ def test_a_conversation_over_a_local_models_limit_loses_its_oldest_observation(c
         assert (cut.left_out, len(cut.steps), cut.stopped) == (1, 4, 'limit:steps')
     (first, *_) = run(loop, local(calling, OUT_LEN + 20), much)
     assert (first.stopped, first.steps) == ('limit:context', ())
+
+
+class CallsTwice(ToolEvalHFChat):
+    """Makes every call of the model twice in one answer."""
+
+    def read_calls(self, answer: Answer) -> Answer:
+        once = super().read_calls(answer)
+        return once.changed(calls=once.calls * 2)
+
+
+ONE_CALL = LENIENT.replace(
+    '{% if message.tool_calls %}',
+    '{% if message.tool_calls and message.tool_calls|length > 1 %}{{ raise_exception("one call at once") }}{% endif %}'
+    '{% if message.tool_calls %}',
+)
+
+
+def test_a_template_of_one_call_needs_parallel_false(calling: Path, tmp_path: Path) -> None:
+    folder = with_template(calling, tmp_path, ONE_CALL)
+    model = CallsTwice(path=str(folder), max_seq_len=4096, generation_kwargs={'do_sample': False})
+    refused = RoundsRunner(model, None, OUT_LEN).run({'q': FunctionCalling(max_steps=3).run(TASK, session_of())})
+    assert refused['q'].infra == 'infra:bad_request'
+    for trajectory in run(FunctionCalling(max_steps=3, parallel=False), model):
+        assert [(step.reason, len(step.calls)) for step in trajectory.steps] == [('call:several', 1)] * 3
