@@ -20,7 +20,9 @@ INSTRUCTIONS = {
     'ultratool_en.json': 'easytool/ultratool_en.json',
     'tmdb_tool.json': 'restbench/tmdb_tool.json',
     'toolbench_G1.json': 'toolbench/instructions.json',
+    'toolbench_G3.json': 'toolbench/instructions.json',
 }
+RECORDINGS = {'teval.bank': 'agents/teval/EN', 'toolbench.bank': 'agents/toolbench'}
 OWN_LINES = """
 _large = [f'tooleval-toolbench-selection_{_size}{_variant}' for _size in [10, 20, 50] for _variant in ['', '-easytool']]
 datasets = [row for row in datasets if row['abbr'] not in _large]
@@ -33,8 +35,15 @@ def demo_as_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The shipped records where OpenCompass looks for the published ones."""
     data = tmp_path / 'data-cache' / 'data'
     (data / 'easytool').mkdir(parents=True)
-    for name in ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench'):
+    for name in ('teval/ZH', 'ultratool', 'restbench', 'funcqa', 'toolbench'):
+        (data / name).parent.mkdir(exist_ok=True)
         (data / name).symlink_to(DEMO.parent / name)
+    (data / 'teval' / 'EN').mkdir()
+    for file in (*(DEMO / 'EN').iterdir(), DEMO.parent / 'agents' / 'teval' / 'EN' / 'plan_json_v1.json'):
+        (data / 'teval' / 'EN' / file.name).symlink_to(file)
+    (data / 'agents').mkdir()
+    for name, source in RECORDINGS.items():
+        (data / 'agents' / name).symlink_to(DEMO.parent / source)
     for name, source in INSTRUCTIONS.items():
         (data / 'easytool' / name).symlink_to(DEMO.parent / source)
     monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
