@@ -18,8 +18,9 @@ import pytest
 
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.environments.observation import SIMULATED
+from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.environments.simulator_store import SimulatorStore
-from opencompass_tooleval.sweep.journal import Journal
+from opencompass_tooleval.sweep.journal import MODEL, Journal
 from tests.conftest import ModelServer, start_server
 from tests.test_kill import IN_FLIGHT, Sweep
 
@@ -71,13 +72,8 @@ class AgentSweep(Sweep):
             return self.simulated(abbr) + sum(row['usage']['tries'] for row in json.loads(file.read_text()).values())
         journal = next(iter(self.folder.glob(f'out/*/predictions/api/tmp_{abbr}.jsonl')), None)
         rows = list(Journal(journal).rows()) if journal else []
-        asked = [row['asked'] for row in rows if is_simulated(row['answer'])]
+        asked = [row['asked'] for row in rows if row.get(MODEL) == SIMULATOR]
         return len(rows) - len(asked) + len(set(asked))
-
-
-def is_simulated(answer: str) -> bool:
-    """Whether the script said it in the place of an API."""
-    return answer.startswith('{"error"') or answer == 'I cannot say.'
 
 
 def trajectories(sweep: AgentSweep) -> dict[str, bytes]:

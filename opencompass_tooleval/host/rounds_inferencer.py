@@ -13,7 +13,7 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.core.answer import as_answer
 from opencompass_tooleval.core.rounds import Rounds
 from opencompass_tooleval.core.runs import with_runs
-from opencompass_tooleval.core.usage import total_usage
+from opencompass_tooleval.core.usage import Usage, total_usage
 from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.inferencer import Questions, ToolEvalGenInferencer
 from opencompass_tooleval.host.other_model import OtherModel
@@ -93,7 +93,9 @@ class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
         rows = enumerate(zip(keys, questions.rows, strict=True))
         outcomes = runner.run({key: self.dialogues(row) for index, (key, row) in rows if index not in kept})
         for name, usages in runner.other_usages.items():
-            get_logger().info(f'{source}: {name} ({self.others[name].name}) was asked {len(usages)} times')
+            usage = total_usage(usages) or Usage()
+            tokens = f'{usage.prompt} tokens of prompts, {usage.completion} of answers'
+            get_logger().info(f'{source}: {name} ({self.others[name].name}) was asked {len(usages)} times: {tokens}')
         parsed = self.model.parse_template(list(questions.prompts), mode='gen')
         answers = {
             # Not `value or ''`: an answer of nothing but calls is an empty text, too.

@@ -22,7 +22,7 @@ from opencompass_tooleval.host.conversation import Conversation
 from opencompass_tooleval.host.model_calls import token_length
 from opencompass_tooleval.host.other_model import OtherModel
 from opencompass_tooleval.host.pipe import Arrivals, Pipe, Pipes, open_pipe
-from opencompass_tooleval.sweep.journal import Journal
+from opencompass_tooleval.sweep.journal import MODEL, REASON, Journal
 
 T = TypeVar('T')
 
@@ -290,7 +290,8 @@ class RoundsRunner:
             if not _is_failure(answer, dialogue.turn):
                 row = {'key': dialogue.key, 'round': dialogue.round, 'asked': self._asked(dialogue.turn)}
                 row |= {'answer': str(answer), 'finish': answer.finish, **extras(answer)}
-                rows[self._rows + len(rows)] = {**row, 'reason': TRUNCATED} if answer.reason == TRUNCATED else row
+                row |= {REASON: TRUNCATED} if answer.reason == TRUNCATED else {}
+                rows[self._rows + len(rows)] = {**row, MODEL: dialogue.turn.model} if dialogue.turn.model else row
         if self.journal and rows:
             self.journal.append(rows)
         self._rows += len(rows)
@@ -299,7 +300,7 @@ class RoundsRunner:
 def _kept_answer(row: Mapping[str, Any]) -> Answer | None:
     """The answer of a row of the journal; None where its calls cannot be read, so that it is asked for again."""
     finish = row.get('finish')
-    reason = TRUNCATED if row.get('reason') == TRUNCATED else None
+    reason = TRUNCATED if row.get(REASON) == TRUNCATED else None
     try:
         return with_extras(Answer(row['answer'], reason, finish if isinstance(finish, str) else None), row)
     except ValueError:

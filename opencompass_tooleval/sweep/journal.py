@@ -20,6 +20,9 @@ Row = dict[str, Any]
 
 _MOST_OF_FAULT = 200
 
+MODEL, REASON = 'model', 'reason'
+"""Of a row of a dialogue: who gave the answer, if it is not the model under test; and why it is none, if it is none."""
+
 
 class Journal:
     """One ASCII JSON line per answer: ``{"idx": 3, "time": 1763726400.5, "record_id": ..., "prediction": ...}``.

@@ -14,7 +14,7 @@ from typing import Any, cast
 from opencompass_tooleval.core.errors import DataError, shorten
 from opencompass_tooleval.core.prices import Prices, read_prices
 from opencompass_tooleval.core.usage_summary import Spending, spending_of, spending_so_far
-from opencompass_tooleval.sweep.journal import Journal
+from opencompass_tooleval.sweep.journal import MODEL, REASON, Journal
 from opencompass_tooleval.sweep.lock import holder_of, is_held, lock_path, sweep_lock
 from opencompass_tooleval.sweep.shards import numbered_shards, read_predictions, whole_of
 from opencompass_tooleval.sweep.work_dir import WorkDir, last_error
@@ -81,7 +81,7 @@ class _Work:
         running: Whether its lock is held.
         rate: Samples per second.
         waiting: What its holder waits for.
-        spent: What its answers cost.
+        spent: What the model's answers cost, without those of others that its dialogues ask.
     """
 
     answered: int
@@ -107,7 +107,7 @@ def _work(predictions: Path, prices: Prices | None) -> _Work:
     samples = holder.samples if holder else None
     answered = len(whole) + len(dialogues)
     waiting = holder.waiting if holder and running else ''
-    spent = spending_so_far(last, prices)
+    spent = spending_so_far([row for row in last if not row.get(MODEL) and not row.get(REASON)], prices)
     return _Work(min(answered, samples) if samples else answered, samples, running, rate, waiting, spent)
 
 

@@ -389,7 +389,8 @@ def test_a_journal_of_both_is_read_line_by_line(tmp_path: Path) -> None:
     journal = Journal(tmp_path / 'journal.jsonl')
     RoundsRunner(Echo(), journal, 10, others=others()).run({'a': agent('a', 1)})
     rows = [json.loads(line) for line in journal.path.read_text(encoding='ascii').splitlines()]
-    assert [(row['key'], row['round'], row['answer']) for row in rows] == [('a', 0, '<a0>'), ('a', 0, 'sim<call a0>')]
+    shown = [(row['key'], row['round'], row.get('model'), row['answer']) for row in rows]
+    assert shown == [('a', 0, None, '<a0>'), ('a', 0, 'simulator', 'sim<call a0>')]
 
 
 def test_tokens_are_those_that_an_answer_says() -> None:

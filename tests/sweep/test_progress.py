@@ -220,6 +220,10 @@ def test_what_is_spent_so_far(run: Run, capsys: pytest.CaptureFixture[str]) -> N
     journal = Journal(run.path / 'predictions' / 'm' / 'tmp_dialogues.jsonl')
     for number in range(3):
         journal.append({number: {'key': 'r0', 'round': number, 'asked': 'x', 'answer': 'y', **usage_of(10, 1)}})
+    others = {'key': 'r0', 'round': 0, 'asked': 'x', 'answer': 'y'}
+    journal.append(
+        {3: {**others, 'model': 'simulator', **usage_of(500, 50)}, 4: {**others, 'reason': 'infra:truncated'}}
+    )
     assert look(run, 'm', 'dialogues', prices['m']).spent == Spending(3, 30, 3, pytest.approx(84 / 1e6), 0, 0)
     assert show_status(run.path) == 0
     shown = capsys.readouterr().out
