@@ -47,6 +47,7 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         rounds: Comparisons of each answer with the reference.
         orders: In which order the judge sees two answers: ``random``, as published, or ``both``.
         seed: Of what is drawn.
+        function_calls: Whether the judge calls a function natively, as ToolEval's does, in place of replying in JSON.
 
     Raises:
         ValueError: There is no judge, or for ``win`` nothing to compare with; or a setting cannot be.
@@ -63,11 +64,12 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         rounds: int = ROUNDS,
         orders: str = RANDOM,
         seed: int = 0,
+        function_calls: bool = False,
     ) -> None:
         super().__init__(name)
         JudgedEvaluator.__init__(self, judge_cfg, judgements)
         self.need_judge("agents' answers")
-        self.settings = JudgeSettings(tuple(judged), times, rounds, orders, seed)
+        self.settings = JudgeSettings(tuple(judged), times, rounds, orders, seed, function_calls)
         self.reference = Path(reference) if reference else None
         if WIN_AREA in judged and not (self.reference or self.judgements):
             raise ValueError('win needs something to compare with: give reference')

@@ -19,6 +19,7 @@ from opencompass_tooleval.agents.judgements import (
     Judgement,
 )
 from opencompass_tooleval.agents.opinion import Opinion, no_opinion
+from opencompass_tooleval.agents.tooleval_prompts import by_function
 from opencompass_tooleval.core.answer import why_unread
 from opencompass_tooleval.core.judge_item import JudgeItem, Judging
 from opencompass_tooleval.core.verdicts import Unread
@@ -39,6 +40,7 @@ class JudgeSettings:
         rounds: Comparisons of each answer with the reference.
         orders: One of :data:`~opencompass_tooleval.agents.win.ORDERS`.
         seed: Of what is drawn.
+        function_calls: Whether the judge calls a function natively, as ToolEval's does, in place of replying in JSON.
     """
 
     kinds: tuple[str, ...] = (SOLVED_AREA,)
@@ -46,6 +48,7 @@ class JudgeSettings:
     rounds: int = win.ROUNDS
     orders: str = win.RANDOM
     seed: int = 0
+    function_calls: bool = False
 
     @property
     def whole(self) -> tuple[str, ...]:
@@ -59,7 +62,7 @@ class JudgeSettings:
             about['judgements_per_answer'] = self.times
         if WIN_AREA in self.kinds:
             about |= {'rounds': self.rounds, 'orders': self.orders, 'judge_seed': self.seed}
-        return about
+        return {**about, 'judge_calls_functions': True} if self.function_calls else about
 
     def __post_init__(self) -> None:
         unknown = [kind for kind in self.kinds if kind not in KINDS]
@@ -99,7 +102,17 @@ def judgings(
             }
         if SUCCESS_AREA in settings.kinds:
             asked[answer.id, SUCCESS_AREA, 0] = judge_success(answer)
-    return asked
+    return {place: _by_functions(judging) for place, judging in asked.items()} if settings.function_calls else asked
+
+
+def _by_functions(judging: Judging[Any]) -> Judging[Any]:
+    """The same judging, by a judge that calls functions."""
+    try:
+        item = next(judging)
+        while True:
+            item = judging.send((yield by_function(item)))
+    except StopIteration as end:
+        return end.value
 
 
 def judge_success(answer: JudgedAnswer) -> Judging[Opinion]:

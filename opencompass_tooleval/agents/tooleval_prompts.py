@@ -6,7 +6,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
+
+from opencompass_tooleval.core.judge_item import JudgeItem
+from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
 
 CHECK_ANSWER_STATUS = """
 Giving the query and answer, you need give `answer_status` of the answer by following rules:
@@ -94,31 +98,71 @@ class Question:
         text: The question, with places to be filled.
         key: Name of what is replied.
         options: What may be replied.
+        description: Of the function.
     """
 
     name: str
     text: str
     key: str
     options: tuple[str, ...]
+    description: str
 
     def prompt(self, **values: str) -> str:
         """The question, filled; what is filled in is never read as a place itself."""
-        filled = _PLACE.sub(lambda place: values[place[1]], self.text)
+        return _PLACE.sub(lambda place: values[place[1]], self.text) + self.reply
+
+    @property
+    def reply(self) -> str:
+        """What :meth:`prompt` ends in: how to reply."""
         options = self.options if self.key == INDEX else tuple(f'"{option}"' for option in self.options)
-        return filled + REPLY.format(key=self.key, options=' or '.join(options))
+        return REPLY.format(key=self.key, options=' or '.join(options))
+
+    @property
+    def function(self) -> ToolSchema:
+        """The function that ToolEval's judge calls, with the reason that it is asked for."""
+        value: dict[str, Any] = {'type': 'string', 'enum': list(self.options)}
+        if self.key == INDEX:
+            value = {'type': 'number', 'description': 'The `index` value in the selected better answer.'}
+        properties = {self.key: value, 'reason': {'type': 'string', 'description': 'explain your answer.'}}
+        parameters = {'type': 'object', 'properties': properties, 'required': list(properties)}
+        return ToolSchema(self.name, self.description, parameters)
 
 
 _PLACE = re.compile(r'\{(query|answer|task|answer_0|answer_1)\}')
 
 _STATUSES = (UNSURE, UNSOLVED, SOLVED)
 
-CHECK = Question('check_answer_status', CHECK_ANSWER_STATUS, ANSWER_STATUS, _STATUSES)
-PARSE = Question('parse_answer_status', PARSE_ANSWER_STATUS, ANSWER_STATUS, _STATUSES)
-SOLVABLE_TASK = Question('check_task_solvable', CHECK_TASK_SOLVABLE, TASK_STATUS, (UNSURE, UNSOLVABLE, SOLVABLE))
-SELECT = Question('select_better_answer', SELECT_BETTER_ANSWER, INDEX, ('0', '1'))
+_OF_ANSWER = 'Parse the json answer with layerd nodes and return the answer_status about the answer'
+
+CHECK = Question('check_answer_status', CHECK_ANSWER_STATUS, ANSWER_STATUS, _STATUSES, _OF_ANSWER)
+PARSE = Question('parse_answer_status', PARSE_ANSWER_STATUS, ANSWER_STATUS, _STATUSES, _OF_ANSWER)
+SOLVABLE_TASK = Question(
+    'check_task_solvable',
+    CHECK_TASK_SOLVABLE,
+    TASK_STATUS,
+    (UNSURE, UNSOLVABLE, SOLVABLE),
+    'Parse the task description and return the task_status about the task',
+)
+SELECT = Question(
+    'select_better_answer',
+    SELECT_BETTER_ANSWER,
+    INDEX,
+    ('0', '1'),
+    'Select the better answer with a comprehensive investigation on given aspects. You should ignore the impact of '
+    'the order of candidate answers.',
+)
+QUESTIONS = {question.name: question for question in (CHECK, PARSE, SOLVABLE_TASK, SELECT)}
+
+
+def by_function(item: JudgeItem) -> JudgeItem:
+    """A question as ToolEval's judge gets it: without how to reply, and with its function to call."""
+    question = next((QUESTIONS[part] for part in item.id.split('/') if part in QUESTIONS), None)
+    if question is None:
+        return item
+    return replace(item, prompt=item.prompt.removesuffix(question.reply), tools=ToolSet((question.function,)))
 
 
 def prompt_hash() -> str:
     """12 hex digits of all questions, so that a judgement says what it was asked with."""
-    texts = [*(question.text for question in (CHECK, PARSE, SOLVABLE_TASK, SELECT)), REPLY]
+    texts = [*(question.text for question in QUESTIONS.values()), REPLY]
     return hashlib.sha256('\n'.join(texts).encode('utf-8')).hexdigest()[:12]

@@ -42,6 +42,9 @@ def judge_agents(
         RANDOM
     ),
     seed: Annotated[int, typer.Option(help='Of what is drawn.')] = 0,
+    function_calls: Annotated[
+        bool, typer.Option('--function-calls', help="The judge calls a function, as ToolEval's does.")
+    ] = False,
     json_out: JsonOption = None,
 ) -> None:
     """Asks the judge; what was asked before costs nothing, and after a kill the same command goes on.
@@ -53,7 +56,7 @@ def judge_agents(
         OSError: A file cannot be written.
     """
     check_outputs(json_out, out)
-    settings = JudgeSettings(tuple(filter(None, judged.split(','))), times, rounds, orders, seed)
+    settings = JudgeSettings(tuple(filter(None, judged.split(','))), times, rounds, orders, seed, function_calls)
     if (WIN_AREA in settings.kinds) != (reference is not None):
         raise ValueError('win needs something to compare with, and nothing else does: --judged win --reference FILE')
     tasks, answers = load_to_judge(file, subset, data)

@@ -154,6 +154,12 @@ def _single(item: JudgeItem) -> Judging[Any]:
     return (yield item)
 
 
+def _text_of(reply: Any) -> str:
+    """What a judge said: the first of its native calls as JSON, or its text."""
+    calls = getattr(reply, 'calls', ())
+    return json.dumps({'name': calls[0].name, 'arguments': calls[0].arguments}) if calls else str(reply)
+
+
 def _go_on(dialogue: _Dialogue, verdicts: Mapping[str, Any]) -> int:
     """Gives a dialogue the verdicts that there are; returns how many it took."""
     taken = 0
@@ -254,7 +260,7 @@ class Judge(Generic[Verdict]):
 
     def _verdict(self, item: JudgeItem, reply: Any) -> Any:
         reason = str(getattr(reply, 'reason', None) or '')
-        return Unread(reason) if reason.startswith(INFRA) else self._read_reply(item, str(reply))
+        return Unread(reason) if reason.startswith(INFRA) else self._read_reply(item, _text_of(reply))
 
     def _ask(self, dialogues: Sequence[_Dialogue], verdicts: dict[str, Any]) -> None:
         """Asks until every dialogue has ended; each question until it has a verdict, ``TRIES`` times at most."""
@@ -309,14 +315,14 @@ class Judge(Generic[Verdict]):
         """What is kept of a reply; None if nothing is."""
         row = {'key': question.item.key, 'id': question.item.id}
         if not isinstance(verdict, Unread):
-            return {**row, 'reply': str(reply)}
-        if not reply or verdict.why.startswith(INFRA) or self._unread >= MAX_UNREAD:
+            return {**row, 'reply': _text_of(reply)}
+        if not _text_of(reply) or verdict.why.startswith(INFRA) or self._unread >= MAX_UNREAD:
             return None
         self._unread += 1
-        return {**row, 'fault': verdict.why, 'reply': bounded_text(reply, _UNREAD_CHARS)}
+        return {**row, 'fault': verdict.why, 'reply': bounded_text(_text_of(reply), _UNREAD_CHARS)}
 
     def _conversation(self, question: _Asked) -> Conversation:
         prompt = question.item.prompt.encode('utf-8', 'replace').decode('utf-8')  # half a surrogate pair cannot be sent
         entry = {'record_id': question.item.id, 'source': self._source, 'idx': question.position, 'gold_answer': ''}
         system = [Message('system', question.item.system)] if question.item.system else []
-        return Conversation.of([*system, Message('user', prompt)], entry)
+        return Conversation.of([*system, Message('user', prompt)], entry, question.item.tools)

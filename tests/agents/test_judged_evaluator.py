@@ -19,7 +19,9 @@ from opencompass_tooleval.agents.judged_answer import of_trajectory
 from opencompass_tooleval.agents.judgings import JudgeSettings, judgings
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import GAVE_UP, AnsweredCall, Step, Trajectory
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.core.verdicts import UnjudgedError
 from opencompass_tooleval.environments.observation import SOURCES
@@ -274,6 +276,33 @@ def test_after_a_kill_only_what_was_in_flight_is_asked_again(server: ModelServer
     assert result['solved_rate'] == pytest.approx(50.0)
     assert len(first[:40]) + len(second) == 8 * 4 * 2
     assert server.stats()['requests'] == result['provenance']['judge_calls'] == 24
+
+
+def test_a_judge_may_call_functions(scripted: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then it is sent what ToolEval's judge is sent, and nothing of ours."""
+    sent: dict[str, Any] = {}
+    says = {
+        'check_answer_status': {'answer_status': 'Unsure', 'reason': 'Too short.'},
+        'parse_answer_status': {'answer_status': 'Solved', 'reason': 'It did.'},
+    }
+
+    def reply(self: Scripted, prompt: Any) -> Answer:
+        Scripted.asked.append(prompt.record_id)
+        sent[prompt.record_id] = prompt
+        (tool,) = prompt.tools.tools
+        return Answer('', calls=(ToolCall(tool.name, says[tool.name]),))
+
+    cfg = scripted(lambda item: '')
+    monkeypatch.setattr(Scripted, 'reply', reply)
+    for calls in (4, 0):  # and what was called is kept
+        evaluator = ToolEvalAgentJudgedEvaluator(SUBSET, cfg, times=2, function_calls=True)
+        result = evaluate(evaluator, [trajectory()])
+        assert (result['solved_rate'], result['provenance']['judge_calls']) == (100.0, calls)
+        assert result['provenance']['judge_calls_functions'] is True
+        opinion = result['details'][0]['solved'][1]
+        assert opinion == {'value': 'Solved', 'by': 'parse_answer_status', 'why': 'It did.'}
+    prompt = sent['q0/check_answer_status/0'][0]['prompt']
+    assert prompt.endswith('Now give your reason in "content" and `answer_status` of JSON to `check_answer_status`.\n')
 
 
 def test_an_answer_that_ends_without_finish_is_judged_as_one(scripted: Callable[..., dict[str, Any]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import yaml
 
 from opencompass_tooleval.agents import tooleval_prompts as prompts
 from opencompass_tooleval.agents.opinion import coin, reader
@@ -20,6 +21,21 @@ def test_the_questions_are_the_published_ones() -> None:
     published = json.loads(PUBLISHED.read_text(encoding='utf-8'))['tooleval_default']
     for question in (prompts.CHECK, prompts.PARSE, prompts.SOLVABLE_TASK, prompts.SELECT):
         assert f'<name>{question.name}</name>\n<description>{question.text}</description>' in published
+
+
+def test_the_functions_are_the_published_ones() -> None:
+    if not PUBLISHED.is_file():
+        pytest.skip('the published prompts are not in ../shared/expected beside the repository')
+    published = yaml.safe_load(json.loads(PUBLISHED.read_text(encoding='utf-8'))['tooleval_default_config'])
+    functions = {function['name']: function for function in published['completions_kwargs']['functions']}
+    assert set(functions) == set(prompts.QUESTIONS)
+    for name, question in prompts.QUESTIONS.items():
+        ours, theirs = question.function, functions[name]
+        assert (ours.description, ours.parameters['type']) == (theirs['description'], theirs['parameters']['type'])
+        properties = dict(ours.parameters['properties'])
+        assert properties.pop('reason')  # asked for with each
+        assert properties == theirs['parameters']['properties']
+        assert ours.parameters['required'] == [*theirs['parameters']['required'], 'reason']
 
 
 def test_what_is_filled_in_is_no_place() -> None:
