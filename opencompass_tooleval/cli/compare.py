@@ -17,6 +17,7 @@ from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
 from opencompass_tooleval.core.intervals import LEVEL, RESAMPLES, SEED
 from opencompass_tooleval.core.paired import Difference
+from opencompass_tooleval.core.words import lower_is_better
 from opencompass_tooleval.sweep.comparing import Comparison, Row, Side, compare, sample_row
 from opencompass_tooleval.sweep.whole_file import whole_file
 from opencompass_tooleval.sweep.work_dir import WorkDir
@@ -70,6 +71,9 @@ def _print(comparison: Comparison, model_a: str, model_b: str, resampling: str, 
             console.print('\n' + '\n'.join(_lines(title, rows)), markup=False, highlight=False)
     console.print('\nB - A is in points, * where its interval holds no 0; N: records of both')
     console.print(f'± is a standard error; intervals by {resampling}')
+    low = dict.fromkeys(row.metric for row in (*comparison.tables, *comparison.datasets) if lower_is_better(row.metric))
+    if low:
+        console.print(f'lower is better: {", ".join(low)}', markup=False)
     for dataset, samples in comparison.differing.items():
         console.print(
             f'{dataset}: {len(samples)} samples differ, of {comparison.records[dataset]} records', markup=False

@@ -280,6 +280,17 @@ def words_of_metric(metric: str) -> Words:
     return Words(metric.replace('_', ' '), '')
 
 
+_LOWER = 'lower is better'
+"""How the sentence of such a metric ends."""
+
+
+def lower_is_better(metric: str) -> bool:
+    """Whether a metric, or the column ``DATASET METRIC`` of a table, counts what there should be little of."""
+    if metric.endswith(('error', 'error_rate')):
+        return True
+    return words_of_metric(metric.rpartition(' ')[2]).sentence.endswith(_LOWER)
+
+
 def words_of_source(source: str, fault: str = '') -> Words:
     """The words for where an observation came from, or for the fault of an error; of one not known: its code."""
     words = FAULTS.get(fault) if fault else SOURCES.get(source)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from opencompass_tooleval.core.intervals import Score
 from opencompass_tooleval.core.paired import metrics_of
 from opencompass_tooleval.core.tables import column_error, errors_of
-from opencompass_tooleval.core.words import Words, words_of_metric
+from opencompass_tooleval.core.words import Words, lower_is_better, words_of_metric
 from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.figure import Number, Table, shown
 from opencompass_tooleval.report.names import AGENTS, FAMILIES, family_of, is_variant, title_of
@@ -23,9 +23,6 @@ HALVES = ('_json', '_str', '_strict')
 
 _OF_AGENTS = ('pass_rate', 'success_rate', 'solved_rate', 'call_f1')
 """What stands for a data set of agents, the first that it has: finishing alone is no success."""
-
-_LOWER = 'lower is better'
-"""How the sentence of such a metric ends."""
 
 
 @dataclass(frozen=True)
@@ -102,13 +99,6 @@ class Board:
         """Every reason once, in order, of some columns or of all; a cell refers to them by number."""
         at = [self.columns.index(column) for column in columns or self.columns]
         return list(dict.fromkeys(caveat for row in self.rows for i in at for caveat in row.cells[i].caveats))
-
-
-def lower_is_better(metric: str) -> bool:
-    """Whether a metric counts errors, or what else there should be little of."""
-    return metric.endswith(('error', 'error_rate')) or words_of_metric(metric.rpartition(' ')[2]).sentence.endswith(
-        _LOWER
-    )
 
 
 def cell_of(model: str, shares: Mapping[Score, float], scored: Mapping[tuple[str, str], Scored]) -> Cell:

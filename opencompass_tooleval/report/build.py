@@ -16,9 +16,9 @@ from opencompass_tooleval import __version__
 from opencompass_tooleval.core.benchmark import VARIANTS, find_variant
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.words import words_of_reason
+from opencompass_tooleval.core.words import lower_is_better, words_of_reason
 from opencompass_tooleval.report.agent_figures import agent_figures
-from opencompass_tooleval.report.board import Board, board_table, boards, lower_is_better, printed_table
+from opencompass_tooleval.report.board import Board, board_table, boards, printed_table
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.easytool_figures import SECTION as EASYTOOL
 from opencompass_tooleval.report.easytool_figures import easytool_published, retrieval_figure, selection_figure

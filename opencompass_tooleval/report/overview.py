@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from opencompass_tooleval.core.intervals import Interval, Score
-from opencompass_tooleval.core.words import words_of_reason
-from opencompass_tooleval.report.board import OVERVIEW, Board, Cell, lower_is_better
+from opencompass_tooleval.core.words import lower_is_better, words_of_reason
+from opencompass_tooleval.report.board import OVERVIEW, Board, Cell
 from opencompass_tooleval.report.figure import mean, shown
 from opencompass_tooleval.report.names import FAMILIES, OTHERS, family_of, is_variant, title_of
 from opencompass_tooleval.report.provenance import Spent

@@ -18,8 +18,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.paired import details_of
 from opencompass_tooleval.core.runs import with_runs
-from opencompass_tooleval.core.words import FAULTS, SOURCES, words_of_metric, words_of_reason
-from opencompass_tooleval.report.board import lower_is_better
+from opencompass_tooleval.core.words import FAULTS, SOURCES, lower_is_better, words_of_metric, words_of_reason
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.read import Material, Missing, Scored

@@ -10,7 +10,8 @@ from itertools import islice
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.prices import Prices
 from opencompass_tooleval.core.usage_summary import spending_of
-from opencompass_tooleval.report.board import OVERVIEW, Board, lower_is_better
+from opencompass_tooleval.core.words import lower_is_better
+from opencompass_tooleval.report.board import OVERVIEW, Board
 from opencompass_tooleval.report.figure import Figure, Number, Series
 from opencompass_tooleval.report.names import OTHERS, family_of
 from opencompass_tooleval.report.provenance import Spent

@@ -170,10 +170,11 @@ def _call(call: Mapping[str, Any], space: _Space) -> dict[str, Any]:
 def _settings(value: Any) -> dict[str, str]:
     """Settings as texts."""
     given = value.items() if isinstance(value, dict) else ()
-    return {
-        cut(key, NAME): cut(its if isinstance(its, str) else json.dumps(to_jsonable(its), ensure_ascii=False), NAME)
+    texts = {
+        key: its if isinstance(its, str) else '' if its is None else json.dumps(to_jsonable(its), ensure_ascii=False)
         for key, its in list(given)[:MOST_STEPS]
     }
+    return {cut(key, NAME): cut(text, NAME) for key, text in texts.items()}
 
 
 def _total(values: Iterable[Any]) -> Any:

@@ -18,6 +18,7 @@ from opencompass_tooleval.agents.records import TABLE as AGENTS
 from opencompass_tooleval.core.benchmark import all_benchmarks
 from opencompass_tooleval.core.damage import damage
 from opencompass_tooleval.core.trials import SUCCESS, names_of
+from opencompass_tooleval.core.words import lower_is_better
 from opencompass_tooleval.easytool.funcqa.records import TABLE as FUNCQA
 from opencompass_tooleval.easytool.restbench.records import TABLE as RESTBENCH
 from opencompass_tooleval.easytool.toolbench.records import TABLE as TOOLBENCH
@@ -26,7 +27,6 @@ from opencompass_tooleval.host.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.host.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.host.fixed_models import OracleModel
 from opencompass_tooleval.host.infer_task import ToolEvalInferTask
-from opencompass_tooleval.report.board import lower_is_better
 from opencompass_tooleval.teval.function_calling import native_subset
 from opencompass_tooleval.teval.records import TABLE as TEVAL
 from opencompass_tooleval.teval.subsets import FUNCTION_CALLING

@@ -26,9 +26,8 @@ MATCHES = [{'call': 0, 'same': True}, {'call': 3, 'same': False}, {'call': None,
 @pytest.fixture(scope='module')
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp('agents')
-    shorter = Trajectory(
-        'react', (*chain().steps[:2], Step('Oslo, then.', (search('Oslo'),), 1)), 'Oslo.', '', (0, 1, 2)
-    )
+    steps = (*chain().steps[:2], Step('Oslo, then.', (search('Oslo'),), 1))
+    shorter = Trajectory('react', steps, 'Oslo.', '', (0, 1, 2), settings={'simulator': 'another'})
     solved = [
         {'value': 'Unsolved', 'by': 'content', 'why': 'No hotel is booked.'},
         {'value': '', 'fault': 'no_verdict'},
@@ -106,6 +105,8 @@ def test_two_agents_are_aligned_and_their_first_difference_is_marked(browser: Br
     browser.look()
     open_sample(browser, page, 0, 'two')
     assert texts(browser, '.differs') == ['First difference: another tool']
+    conditions = 'They did not work under the same conditions: simulator a-simulator (one), another (two).'
+    assert texts(browser, '.warning') == [conditions]
     assert texts(browser, 'article .legend summary') == ['Gold calls: 2 of 3 made'] * 2
     tops = {
         head.text.split(' ·  ')[0].partition(' · 8')[0].partition(' · 1')[0]: head.rect['y']
@@ -116,6 +117,7 @@ def test_two_agents_are_aligned_and_their_first_difference_is_marked(browser: Br
     assert texts(browser, '.end > pre.answer') == ['You fly to Rome.', 'Oslo.']
     open_sample(browser, page, 2, 'two')
     assert texts(browser, '.differs') == ['No step differs in what is called and observed.']
+    assert texts(browser, '.warning') == []
     open_sample(browser, page, 1, 'two')
     assert 'limit' in texts(browser, '.end .verdict')[0]
     browser.check_quiet()

@@ -13,7 +13,8 @@ import pytest
 
 from opencompass_tooleval.core.benchmark import find_variant
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, lower_is_better, printed_table
+from opencompass_tooleval.core.words import lower_is_better
+from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, printed_table
 from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.easytool_figures import retrieval_figure, selection_figure

@@ -18,7 +18,7 @@ function pretty(value) {
   return typeof value === 'string' ? value : JSON.stringify(value, null, 1) ?? '';
 }
 
-const [FEW_CHARS, FEW_LINES] = [600, 8]; // a box with no more of either does not scroll
+const [FEW_CHARS, FEW_LINES] = [150, 8]; // a box with no more of either does not scroll, also on a telephone
 
 // A text in a box that scrolls if it has to, also without a mouse.
 function boxOf(className, text) {

@@ -324,11 +324,11 @@ function bothOf(samples) {
   if (!samples.every(({ agent }) => agent) || samples.length < 2) {
     return [inSides(samples, (sample) => [...headOf(sample), ...answeredOf(sample), ...scoredOf(sample)])];
   }
-  const agents = samples.map(({ agent }) => agent);
+  const [agents, models] = [samples.map(({ agent }) => agent), samples.map(({ pair }) => pair.model)];
   return [
     inSides(samples, (sample) => [...headOf(sample), summaryOf(sample.agent), ...foldedGoldOf(sample.agent.gold, sample.agent.matches)]),
-    element('h3', { textContent: 'Step by step' }), legendOf(agents.map(({ trajectory }) => trajectory)),
-    besideOf(agents, samples.map(({ pair }) => pair.model)),
+    element('h3', { textContent: 'Step by step' }), ...unlikeOf(agents, models), legendOf(agents.map(({ trajectory }) => trajectory)),
+    besideOf(agents, models),
     inSides(samples, (sample) => [endOf(sample.agent), ...scoredOf(sample)])];
 }
 

@@ -202,8 +202,18 @@ function endOf({ trajectory, judged }) {
 
 function trajectoryOf(agent) {
   const steps = element('div', { className: 'steps' }, ...agent.line.flatMap((entry) => entryOf(agent, entry)), endOf(agent));
+  const gold = goldOf(agent.gold, agent.matches);
   return element('section', { className: 'agent' }, summaryOf(agent), legendOf([agent.trajectory]),
-    element('div', { className: 'both' }, steps, ...goldOf(agent.gold, agent.matches)));
+    element('div', { className: gold.length ? 'both' : '' }, steps, ...gold));
+}
+
+// In what two agents' settings differ: a bank, a simulator, limits.
+function unlikeOf(agents, models) {
+  const settings = agents.map(({ trajectory }) => trajectory.settings);
+  const keys = [...new Set(settings.flatMap(Object.keys))].filter((key) => child(settings[0], key) !== child(settings[1], key));
+  if (!keys.length) return [];
+  const shown = keys.map((key) => `${spelled(key)} ${settings.map((its, side) => `${child(its, key) || 'none'} (${models[side]})`).join(', ')}`);
+  return [element('p', { className: 'warning', textContent: `They did not work under the same conditions: ${shown.join('; ')}.` })];
 }
 
 // What tells two steps apart, for readers: the calls, or else what was observed; '' where nothing does.

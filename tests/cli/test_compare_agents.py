@@ -1,0 +1,73 @@
+"""tooleval compare, export and import on runs of agents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.agents.breakdown import breakdown, settings_of
+from opencompass_tooleval.agents.scoring import score_trajectory
+from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.agents.trajectory import Trajectory
+from opencompass_tooleval.core.aggregate import aggregate
+from tests.cli.conftest import Command, read_lines
+from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, tree
+from tests.report.support import add
+
+GOLD = (GoldCall('FlightBooking.search', {'destination': 'Rome'}), GoldCall('Hotel.book', {}))
+METRICS = ('finish_rate', 'call_f1', 'unknown')
+
+
+def result_of_agent(trajectories: list[Trajectory]) -> dict[str, Any]:
+    """As the evaluator writes it."""
+    scores = [score_trajectory(Task(f'query_{i}', 'teval', 'Go.', (), GOLD), its) for i, its in enumerate(trajectories)]
+    total = aggregate(scores, METRICS)
+    return {
+        **total.metrics,
+        'standard_errors': total.standard_errors,
+        'reasons': total.reasons,
+        'samples': {'all': total.samples, 'infra': total.infra},
+        'provenance': {**PROVENANCE, **settings_of(scores)},
+        'breakdown': breakdown(scores),
+        'details': [score.to_detail() for score in scores],
+    }
+
+
+def make_run(folder: Path) -> Path:
+    for model, bank, trajectories in (('a', 'old', [chain(), tree()]), ('b', 'new', [tree(), tree('limit:calls')])):
+        its = [Trajectory(**{**vars(one), 'settings': {**one.settings, 'bank': bank}}) for one in trajectories]
+        add(folder / '20260101_000000', model, DATASET, result_of_agent(its))
+        result = json.loads((folder / '20260101_000000' / 'results' / model / f'{DATASET}.json').read_bytes())
+        add_agent(folder / '20260101_000000', model, its)
+        (folder / '20260101_000000' / 'results' / model / f'{DATASET}.json').write_text(json.dumps(result))
+    return folder
+
+
+def test_agents_are_compared(tooleval: Command, tmp_path: Path) -> None:
+    run = make_run(tmp_path / 'run')
+    done = tooleval('compare', run, 'a', 'b', '--json', '-')
+    assert done.code == 0, done.err
+    compared = json.loads(done.out)
+    rows = {row['metric']: row for row in compared['datasets']}
+    assert (rows['finish_rate']['a'], rows['finish_rate']['b'], rows['finish_rate']['delta']) == (100, 50, -50)
+    assert rows['call_f1']['low'] <= rows['call_f1']['delta'] <= rows['call_f1']['high']
+    assert any("bank is 'old' of one and 'new' of the other" in note for note in compared['notes'])
+    shown = tooleval('compare', run, 'a', 'b').out
+    assert 'lower is better: unknown' in shown and 'limit:calls' in shown
+
+
+def test_what_agents_did_is_exported_and_comes_back(tooleval: Command, tmp_path: Path) -> None:
+    run = make_run(tmp_path / 'run')
+    assert tooleval('export', run, '--out', tmp_path / 'out').code == 0
+    rows = read_lines(tmp_path / 'out' / 'predictions.jsonl')
+    assert [json.loads(row['prediction'])['loop'] for row in rows] == ['react', 'dfsdt', 'dfsdt', 'dfsdt']
+    (result, _) = read_lines(tmp_path / 'out' / 'results.jsonl')
+    assert result['breakdown']['sources']['exact'] == 4 and result['breakdown']['ends'] == {
+        'finished': {'5': 1, '6': 1}
+    }
+    assert tooleval('import', tmp_path / 'out', tmp_path / 'again').code == 0
+    (file,) = (tmp_path / 'again').glob(f'*/predictions/a/{DATASET}.json')
+    before = json.loads((run / '20260101_000000' / 'predictions' / 'a' / f'{DATASET}.json').read_bytes())
+    after = json.loads(file.read_bytes())
+    assert [after[key]['prediction'] for key in before] == [row['prediction'] for row in before.values()]
