@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.adapter import AgentDialogues, ToolEvalAgentDataset, ToolEvalAgentEvaluator
-from opencompass_tooleval.agents.instructed import instruct_task
+from opencompass_tooleval.agents.instructed import instruct_task, load_instructed
 from opencompass_tooleval.agents.open_bank import TemporaryBank, open_bank
-from opencompass_tooleval.agents.records import TABLE
+from opencompass_tooleval.agents.records import TABLE, find_subset, load_data
 from opencompass_tooleval.agents.scoring import METRICS
 from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.agents.trajectory import parse_trajectory
@@ -23,7 +23,9 @@ from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.core.tool_calls import read_answer
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.easytool.instruct import Catalogue
-from opencompass_tooleval.easytool.shapes import load_instructions
+from opencompass_tooleval.easytool.shapes import dump_instructions, load_instructions
+from opencompass_tooleval.easytool.sources import load_docs
+from opencompass_tooleval.easytool.template import template_instruction
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.observation import SOURCES as ALL_SOURCES
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
@@ -113,6 +115,8 @@ def test_columns() -> None:
     assert json.loads(row['messages']) == [{'role': 'user', 'content': task.query}]
     assert row['gold_answer'].startswith('[{"arguments": {}, "name": "TimeTool.get_curr_time"}')
     assert json.loads(row['shown'])['data'] == 'plan_json_v1.json'
+    chinese = ToolEvalAgentDataset.load('tooleval:demo/teval', 'teval_zh', version='v2')
+    assert len(chinese) == 3 and all(parse_task(record).gold for record in chinese['record'])
     other = ToolEvalAgentDataset.load('tooleval:demo/teval', 'teval', version='v2')
     assert other['record_id'] == ['demo_museum', 'demo_train', 'demo_office', 'demo_supper']
 
@@ -172,6 +176,26 @@ def test_nothing_that_the_documentation_says_within_a_parameter_is_left() -> Non
     )
     left = {'type': 'object', 'properties': {'description': {'type': 'string'}}}
     assert instructed.tools[0].parameters['properties'] == {'days': {'type': 'array', 'items': left, 'minItems': 1}}
+
+
+@pytest.mark.parametrize(
+    ('name', 'source', 'more'),
+    [('teval', 'teval', 0), ('toolbench_g1', 'toolbench', 74), ('toolbench_g3', 'toolbench', 69)],
+)
+def test_instructions_of_all_published_tools(name: str, source: str, more: int, tmp_path: Path) -> None:
+    """Made by rule; what ToolBench does not show of an API without required parameters its guideline does."""
+    subset = find_subset(name)
+    path = real(subset.folder.removeprefix('data/'))
+    instructions = [template_instruction(tool) for tool in load_docs(source, path / subset.file)]
+    (tmp_path / 'made.json').write_text(dump_instructions(instructions, 'toolbench'), encoding='utf-8')
+    plain = load_data(path / subset.file, name).tasks
+    instructed, _ = load_instructed(plain, str(tmp_path / 'made.json'), name, path / subset.file)
+    pairs = [
+        (a, b) for old, new in zip(plain, instructed, strict=True) for a, b in zip(old.tools, new.tools, strict=True)
+    ]
+    assert [a.name for a, _ in pairs] == [b.name for _, b in pairs]
+    assert sum(set(a.parameters['properties']) != set(b.parameters['properties']) for a, b in pairs) == more
+    assert all(set(a.parameters['properties']) <= set(b.parameters['properties']) for a, b in pairs)
 
 
 def test_missing_instructions_name_the_command(tmp_path: Path) -> None:

@@ -212,6 +212,16 @@ def test_what_stands_out_is_computed(tmp_path: Path) -> None:
         ('tooleval-ultratool-tool_usage_en', 'UltraTool tool usage English', 'ultratool', False),
         ('tooleval-tevalish', 'tooleval-tevalish', 'others', False),
         ('gsm8k', 'gsm8k', 'others', False),
+        ('tooleval-teval-agent-react', 'Agents T-Eval ReAct', 'agents', False),
+        ('tooleval-teval-agent-fc', 'Agents T-Eval function calling', 'agents', True),
+        ('tooleval-toolbench_g1-agent-fc', 'Agents ToolBench G1 function calling', 'agents', False),
+        ('tooleval-toolbench_g1-agent-easytool', 'Agents ToolBench G1 EasyTool', 'agents', False),
+        (
+            'tooleval-toolbench_g2-agent-dfsdt-easytool',
+            'Agents ToolBench G2 DFSDT, EasyTool instructions',
+            'agents',
+            True,
+        ),
     ],
 )
 def test_names(name: str, title: str, family: str, variant: bool) -> None:
