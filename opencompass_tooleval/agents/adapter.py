@@ -30,6 +30,7 @@ from opencompass_tooleval.easytool.variant_kind import SUFFIX
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.environments.simulator_store import open_simulator
+from opencompass_tooleval.host.conversation import ASKED_WITH
 from opencompass_tooleval.host.data_path import resolve_data_path
 from opencompass_tooleval.host.evaluator import SHOWN, ToolEvalEvaluator
 
@@ -64,6 +65,7 @@ class ToolEvalAgentDataset(BaseDataset):
                 {
                     'record_id': task.id,
                     'messages': messages_text([Message('user', task.query)]),
+                    ASKED_WITH: task.shown_digest,
                     'record': task.to_payload(),
                     'gold_answer': calls_text(ToolCall(call.name, call.arguments) for call in task.oracle_calls),
                     'source': f'agents_{name}{SUFFIX if instructions else ""}',

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.core.verdicts import answer_digest
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,11 @@ class Task:
             return self.gold
         schemas = self.schemas
         return tuple(GoldCall(name, example_arguments(schemas[name])) for name in self.relevant)
+
+    @property
+    def shown_digest(self) -> str:
+        """Stands for what an agent is shown of the tools."""
+        return answer_digest([[asdict(tool) for tool in self.tools], self.shown])
 
     def to_payload(self) -> str:
         """The task as JSON text; :func:`parse_task` gives it back."""

@@ -19,6 +19,9 @@ from opencompass_tooleval.core.tool_set import ToolSet
 TOOLS = 'tools'
 """Column of the tools that are offered natively, as :meth:`ToolSet.to_text` writes them."""
 
+ASKED_WITH = 'asked_with'
+"""Column of what stands for all that a dialogue will show of a row beside its messages, such as tools."""
+
 _ROLES = {'system': 'SYSTEM', 'user': 'HUMAN', 'assistant': 'BOT', TOOL: 'TOOL'}
 
 
@@ -125,14 +128,20 @@ class ToolEvalConversationTemplate:
         messages, tools = read_messages(entry[self._column]), entry.get(TOOLS)
         offered = None if tools is None else ToolSet.of_text(tools)
         conversation = Conversation.of(normalise(messages, self._role_map, self._merge), entry, offered)
-        conversation.asked = self.asked(entry[self._column], tools)
+        conversation.asked = self.asked(entry[self._column], tools, entry.get(ASKED_WITH))
         return conversation
 
-    def asked(self, text: str, tools: str | None = None) -> str:
-        """32 hex digits that stand for the prompt made of a column's text: another text, role or tool gives others."""
-        return prompt_digest(text + (tools or ''), self._role_map['function'], self._role_map['system'])
+    def asked(self, text: str, tools: str | None = None, more: str | None = None) -> str:
+        """32 hex digits that stand for the prompt made of a column's text: another text, role or tool gives others.
+
+        Args:
+            text: Of the column.
+            tools: Of the column :data:`TOOLS`, if there is one.
+            more: Of the column :data:`ASKED_WITH`, if there is one.
+        """
+        return prompt_digest(text + (tools or '') + (more or ''), self._role_map['function'], self._role_map['system'])
 
     def asked_of(self, rows: Dataset) -> list[str]:
         """The same for every row of a data set."""
-        tools = rows[TOOLS] if TOOLS in rows.column_names else [None] * len(rows)
-        return [self.asked(*row) for row in zip(rows[self._column], tools, strict=True)]
+        more = (rows[name] if name in rows.column_names else [None] * len(rows) for name in (TOOLS, ASKED_WITH))
+        return [self.asked(*row) for row in zip(rows[self._column], *more, strict=True)]

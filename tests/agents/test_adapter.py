@@ -29,6 +29,7 @@ from opencompass_tooleval.easytool.template import template_instruction
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.observation import SOURCES as ALL_SOURCES
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.host.fixed_models import OracleModel
 from tests.easytool.shared_data import DEMO, real
 
@@ -163,6 +164,21 @@ def test_instructions_stand_in_place_of_the_documentation(name: str, path: str, 
     if tool:
         found = next(own for task in map(parse_task, rows['record']) for own in task.tools if own.name == tool)
         assert 'Example: ' in found.description
+
+
+def test_answers_of_an_agent_that_was_shown_other_tools_answer_other_prompts(tmp_path: Path) -> None:
+    """The messages of a row are the query alone: with other instructions, old predictions would be scored as new."""
+    file, path = tmp_path / 'other.json', 'tooleval:demo/toolbench'
+    instructions = DEMO / 'toolbench/instructions.json'
+    file.write_text(instructions.read_text().replace('"description": "', '"description": "Now: '))
+    template = ToolEvalConversationTemplate()
+    rows = [
+        ToolEvalAgentDataset.load(path, 'toolbench_g2', instructions=own)
+        for own in (None, str(instructions), str(instructions), str(file))
+    ]
+    plain, own, again, other = (template.asked_of(each) for each in rows)
+    assert own == again and not {*plain} & {*own} and own != other
+    assert template.generate_item({**rows[1][0], 'idx': 0}).asked == own[0]
 
 
 def test_nothing_that_the_documentation_says_within_a_parameter_is_left() -> None:
