@@ -23,6 +23,9 @@ _GPT_4 = re.compile(r'(.*/)?gpt-4(-turbo)?(-\d{4}(-\d\d-\d\d)?)?(-32k(-\d{4})?)?
 """Names of GPT-4 and GPT-4 Turbo, with or without a date or a provider before them; no other model's."""
 
 
+_NO_REFERENCE = 'no_reference'
+"""As :data:`opencompass_tooleval.agents.win.NO_REFERENCE`."""
+
 _ALIKE = {'opencompass', 'opencompass_tooleval', 'judgements', 'judge_calls'}
 """Parts of the provenance that change no number."""
 
@@ -78,6 +81,7 @@ def _caveats(entry: Scored) -> Iterator[str]:
         yield "scoring='strict', not the published one"
     yield from _of_gold(provenance)
     yield from _of_judge(provenance)
+    yield from _of_reference(entry.part('breakdown'))
     yield from _of_environment(provenance)
     version, protocol = provenance.get('data_version'), provenance.get('protocol')
     protocols = {name: own for benchmark in all_benchmarks() for name, own in benchmark.protocols.items()}
@@ -108,6 +112,18 @@ def _of_judge(provenance: Mapping[str, Any]) -> Iterator[str]:
         yield f'judged by {judge}, in the papers by ChatGPT and GPT-4 of then'
     elif judge and not _GPT_4.fullmatch(str(judge)):
         yield f'judged by {judge}, in the paper by GPT-4'
+
+
+def _of_reference(breakdown: Mapping[str, Any]) -> Iterator[str]:
+    """Answers that win since the reference has none: against published answers to a few queries, nearly all do."""
+    counts: Any = breakdown
+    for name in ('judged', 'win', 'by'):
+        counts = counts.get(name) if isinstance(counts, Mapping) else None
+    counts = counts if isinstance(counts, Mapping) else {}
+    counts = {by: count for by, count in counts.items() if isinstance(count, (int, float))}
+    if counts.get(_NO_REFERENCE):
+        share = counts[_NO_REFERENCE] / sum(counts.values())
+        yield f'{share:.0%} of the comparisons are won since the reference has no answer'
 
 
 def _of_environment(provenance: Mapping[str, Any]) -> Iterator[str]:

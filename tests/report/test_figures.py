@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.agents.win import NO_REFERENCE
 from opencompass_tooleval.core.benchmark import find_variant
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.words import lower_is_better
@@ -218,6 +219,21 @@ def test_the_judge_of_agents_is_a_caveat() -> None:
         caveat.startswith('judged by gpt-4, in the papers')
         for caveat in caveats_of(scored('m', 'd', provenance=provenance))
     )
+
+
+def test_answers_that_win_without_a_reference_are_a_caveat() -> None:
+    """Against ToolEval's three published examples nearly every other query of a set is won."""
+    judged = {'judged': {'win': {'win': 99, 'by': {NO_REFERENCE: 96, 'select_better_answer': 4}}}}
+    provenance = {'benchmark': 'agents', 'subset': 'toolbench_g1'}
+
+    def won(breakdown: Any) -> list[str]:
+        return [
+            text for text in caveats_of(scored('m', 'd', provenance=provenance, breakdown=breakdown)) if 'won' in text
+        ]
+
+    assert won(judged) == won([judged, judged]) == ['96% of the comparisons are won since the reference has no answer']
+    for odd in ({}, {'judged': {'win': {'by': ['x']}}}, {'judged': 3}, {'judged': {'win': {'by': {}}}}):
+        assert won(odd) == []
 
 
 def test_waste_of_agents_should_be_low() -> None:
