@@ -66,25 +66,34 @@ _TOLD = ('simulated_by', 'judge')
 """Those that are said even where no two models differ."""
 
 
+def _given(provenance: Mapping[str, Any], key: str) -> str:
+    """What an agent was given: of simulators the one in its config, whether it was needed or not."""
+    simulator, prompt = provenance.get('simulator'), provenance.get('simulator_prompt')
+    if key == 'simulated_by' and simulator:
+        return f'{simulator}, prompt {prompt}'
+    return str(provenance.get(key) or 'none')
+
+
 def _environments(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
     """Data sets in which models' calls were answered by other simulators, from other banks, or judged by others."""
+    agents = {
+        key: provenance
+        for key, result in results.items()
+        if (provenance := result.get('provenance', {})).get('benchmark') == 'agents'
+    }
     for key, words in _ANSWERING.items():
-        by_dataset: dict[str, dict[str, list[str]]] = {}
-        for (model, dataset), result in results.items():
-            provenance = result.get('provenance', {})
-            if provenance.get('benchmark') == 'agents':
-                by_dataset.setdefault(dataset, {}).setdefault(str(provenance.get(key) or 'none'), []).append(model)
-        simulated: dict[str, list[str]] = {}
-        for dataset, models in by_dataset.items():
+        given: dict[str, dict[str, list[str]]] = {}
+        told: dict[str, dict[str, None]] = {}
+        for (model, dataset), provenance in agents.items():
+            given.setdefault(dataset, {}).setdefault(_given(provenance, key), []).append(model)
+            if provenance.get(key):
+                told.setdefault(str(provenance[key]), {})[dataset] = None
+        for dataset, models in given.items():
             if len(models) > 1:
                 shown = '; '.join(f'{which} ({first_of(names)})' for which, names in models.items())
                 yield f'WARNING {dataset}: {words} {shown}: the scores do not compare with each other'
-            for which in models:
-                simulated.setdefault(which, []).append(dataset)
-        if key in _TOLD:
-            for which, datasets in simulated.items():
-                if which != 'none':
-                    yield f'NOTE {words} {which}: {first_of(datasets)}'
+        for which, datasets in told.items() if key in _TOLD else ():
+            yield f'NOTE {words} {which}: {first_of(list(datasets))}'
 
 
 class ToolEvalSummarizer(DefaultSummarizer):

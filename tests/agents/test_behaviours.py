@@ -51,8 +51,12 @@ with read_base():
     from opencompass_tooleval.configs.summarizers.tooleval_agent import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
-datasets = [row for row in tooleval_agent_datasets if row['abbr'] == 'tooleval-teval-agent-fc']
+datasets = [row for row in tooleval_agent_datasets if row['abbr'] == 'tooleval-DATA-agent-fc']
 for row in datasets:
+    if SIMULATED:
+        row['infer_cfg']['inferencer']['dialogues']['simulator'] = dict(
+            model=dict(type=ToolEvalOpenAI, abbr='simulating', path='simulating', key='none', openai_api_base=URL,
+                       max_seq_len=65536, max_out_len=64))
     row['n'] = TRIALS
     row['infer_cfg']['inferencer']['max_infra_share'] = 1.0
 models = [
@@ -65,6 +69,8 @@ models = [
 
 class Agents(Script):
     """A server whose models behave as they are called."""
+
+    tasks = TASKS
 
     def models(self) -> Any:
         """All of them."""
@@ -86,7 +92,7 @@ class Agents(Script):
         """What a model does after so many observations."""
         # What asks again for an empty answer stands below the request, in the same message.
         texts = [str(m['content']).partition('\n')[0] for m in request['messages'] if m['role'] == 'user']
-        (task,) = (task for task in TASKS if task.query in texts)
+        (task,) = (task for task in self.tasks if task.query in texts)
         made = sum(m['role'] == 'tool' for m in request['messages'])
         sent = {tool['function']['name'].replace('.', '_'): tool['function']['name'] for tool in request['tools']}
         gold = [(sent[its.name.replace('.', '_')], json.dumps(its.arguments)) for its in task.gold or ()]
@@ -134,11 +140,18 @@ def calling(*calls: tuple[str, str]) -> dict[str, Any]:
     return {'content': None, 'tool_calls': [call(*its, place) for place, its in enumerate(calls)]}
 
 
-def run(folder: Path, url: str, names: tuple[str, ...], trials: int = 1) -> dict[str, dict[str, Any]]:
+def run(
+    folder: Path, url: str, names: tuple[str, ...], trials: int = 1, data: str = 'teval', simulated: bool = False
+) -> dict[str, dict[str, Any]]:
     """Runs models; returns their results."""
-    text = CONFIG.replace('URL', repr(url)).replace('NAMES', repr(names)).replace('TRIALS', str(trials))
+    values = {'URL': repr(url), 'NAMES': repr(names), 'TRIALS': str(trials), 'SIMULATED': str(simulated), 'DATA': data}
+    text = CONFIG
+    for name, value in values.items():
+        text = text.replace(name, value)
     (folder / 'mine.py').write_text(text, encoding='utf-8')
-    done = run_opencompass('mine.py', '-w', 'out', '--debug', cwd=folder, env=dict(os.environ))
+    done = run_opencompass(
+        'mine.py', '-w', 'out', '--debug', cwd=folder, env={**os.environ, 'TOOLEVAL_CACHE': str(folder / 'cache')}
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return {file.parent.name: json.loads(file.read_text()) for file in folder.glob('out/*/results/*/*.json')}
 
@@ -286,3 +299,28 @@ def test_trials_say_how_often_an_agent_is_right_every_time(tmp_path: Path) -> No
         'pass^1': 50,
         'pass^2': 0,
     }
+
+
+def test_what_is_simulated_is_counted_and_told(tmp_path: Path) -> None:
+    """UltraTool's tools are recorded nowhere: every observation is a model's, and says whose."""
+
+    class Simulating(Agents):
+        tasks = load_data(DEMO / 'ultratool' / 'English-dataset' / 'test.json', 'ultratool_en').tasks
+
+        def message(self, request: Request) -> dict[str, Any]:
+            if request['model'] == 'simulating':
+                return {'content': json.dumps({'error': '', 'response': 'done'})}
+            return super().message(request)
+
+    with serving(Simulating()) as url:
+        results = run(tmp_path, url, ('right', 'lazy'), data='ultratool_en', simulated=True)
+    right, lazy = results['right'], results['lazy']
+    calls = sum(len(task.gold or ()) for task in Simulating.tasks)
+    assert (right['all_calls_right'], right['reasons']) == (100, {'ok': len(Simulating.tasks)})
+    assert right['breakdown']['simulated_by'] == {'simulating, prompt own': calls}
+    assert right['breakdown']['shares']['simulated'] == 1
+    assert right['provenance']['simulated_by'] == 'simulating, prompt own'
+    assert 'simulated_by' not in lazy['provenance'] and lazy['provenance']['simulator'] == 'simulating'
+    (notes,) = tmp_path.glob('out/*/summary/*_notes.txt')
+    told = [line for line in notes.read_text().splitlines() if line.startswith(('NOTE', 'WARNING'))]
+    assert told == ['NOTE observations are simulated by simulating, prompt own: tooleval-ultratool_en-agent-fc']

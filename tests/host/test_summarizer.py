@@ -232,6 +232,20 @@ def test_foreign_encoder(run: Run, encoder: str | None, language: str, foreign: 
             ],
         ),
         (
+            {'simulator': 'small', 'simulator_prompt': 'own', 'simulated_by': 'small, prompt own'},
+            {'simulator': 'small', 'simulator_prompt': 'own'},
+            ['NOTE observations are simulated by small, prompt own: d1'],
+        ),
+        (
+            {'simulator': 'small', 'simulator_prompt': 'own', 'simulated_by': 'small, prompt own'},
+            {'simulator': 'small', 'simulator_prompt': 'given'},
+            [
+                'WARNING d1: observations are simulated by small, prompt own (m1); small, prompt given (m2): the '
+                'scores do not compare with each other',
+                'NOTE observations are simulated by small, prompt own: d1',
+            ],
+        ),
+        (
             {'bank': 'ab'},
             {'bank': 'cd'},
             [
