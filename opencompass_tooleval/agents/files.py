@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -67,6 +67,25 @@ def configured(
     return ConfiguredDataset([config], subset, Path(data_file(subset, version)), settings=settings)
 
 
+_BUILD = {
+    'data/agents/teval.bank': 'data/teval/EN',
+    'data/agents/teval_zh.bank': 'data/teval/ZH',
+    'data/agents/toolbench.bank': 'RUNS_OR_CACHE...',
+}
+"""Bank -> what it is made of, as a command says it."""
+
+
+def _hints(cache: Path) -> Iterator[str]:
+    """How the banks are made that the tasks at hand lack."""
+    for bank, source in _BUILD.items():
+        tasks = [subset for subset in TABLE if subset.bank == bank]
+        here = any((cache / subset.folder / subset.file).is_file() for subset in tasks)
+        if here and not (cache / bank).is_file():
+            source = str(cache / source) if source.startswith('data/') else source
+            yield f'no {cache / bank}; make it with:'
+            yield f'  tooleval agents bank build --from {source} --out {cache / bank}'
+
+
 BENCHMARK = Benchmark(
     name='agents',
     title='Agents',
@@ -82,7 +101,14 @@ BENCHMARK = Benchmark(
     ),
     score='opencompass_tooleval.agents.recorded:score',
     configured='opencompass_tooleval.agents.files:configured',
-    origin='Tasks come with: tooleval prepare teval, toolbench, ultratool. Banks: tooleval agents bank build.',
+    origin='\n  '.join(
+        (
+            "Agents' tasks are files of other benchmarks; banks are made of T-Eval's files, of stored runs or caches:",
+            *(f'tooleval prepare {name}' for name in ('teval', 'toolbench', 'ultratool')),
+            *(f'tooleval agents bank build --from {source} --out {bank}' for bank, source in _BUILD.items()),
+        )
+    ),
+    hints=_hints,
     sizes={(subset.name, None): subset.tasks for subset in TABLE if subset.tasks},
     are_dialogues=True,
 )

@@ -39,6 +39,7 @@ def build_bank(
         OSError: ``out`` cannot be written.
     """
     sources = find_sources(from_)
+    out.parent.mkdir(parents=True, exist_ok=True)
     built = write_bank(read_sources(sources), out)
     with Bank(out) as bank:
         counts = bank.files()

@@ -3,6 +3,7 @@
 # ReAct in text needs the extra `agent`. Banks and instructions are made once:
 #   tooleval agents bank build --from data/teval/EN --out data/agents/teval.bank
 #   tooleval agents bank build --from RUNS_OR_CACHE... --out data/agents/toolbench.bank
+#   mkdir -p data/easytool
 #   tooleval easytool generate --source toolbench --input data/toolbench/G3_instruction.json --model my_model.py \
 #       --out data/easytool/toolbench_G3.json
 from mmengine.config import read_base

@@ -22,6 +22,8 @@ def count_kinds(errata: Collection[Erratum], kinds: Sequence[str]) -> dict[str, 
 
 
 def errata_in_words(errata: Collection[Erratum], kinds: Sequence[str]) -> str:
-    """``5 errata (blank 4, placeholder 1)``."""
+    """``5 errata (blank 4, placeholder 1)``, or ``0 errata``."""
+    if not errata:
+        return '0 errata'
     counted = ', '.join(f'{kind} {count}' for kind, count in count_kinds(errata, kinds).items() if count)
     return f'{len(errata)} errata ({counted})'

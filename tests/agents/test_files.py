@@ -21,17 +21,18 @@ def test_list_and_prepare(tooleval: Command, tmp_path: Path) -> None:
     done = tooleval('prepare', 'agents', '--from', DEMO / 'agents')
     assert done.code == 0 and '4 tasks, 12 gold calls, 0 errata' in done.out
     bank = tmp_path / 'data-cache' / 'data' / 'agents' / 'toolbench.bank'
-    bank.parent.mkdir(parents=True)
+    assert 'no ' + str(bank.with_name('teval.bank')) in done.out and f'--out {bank}' not in done.out
     assert tooleval('agents', 'bank', 'build', '--from', DEMO / 'agents' / 'toolbench', '--out', bank).code == 0
     lines = [' '.join(line.split()) for line in tooleval('list', 'agents').out.splitlines()]
-    assert 'teval 553 tasks, 2660 gold calls 4 tasks, 12 gold calls, 0 errata ()' in lines
+    assert 'teval 553 tasks, 2660 gold calls 4 tasks, 12 gold calls, 0 errata' in lines
     assert 'bank toolbench - 19 recorded calls, 8 tasks' in lines
     assert 'toolbench_g1 163 tasks -' in lines
 
 
 def test_prepare_says_where_the_tasks_come_from(tooleval: Command) -> None:
     done = tooleval('prepare', 'agents')
-    assert done.code == 1 and 'tooleval prepare teval, toolbench, ultratool' in done.out
+    assert done.code == 1 and '\n  tooleval prepare toolbench\n' in done.out
+    assert '\n  tooleval agents bank build --from data/teval/EN --out data/agents/teval.bank\n' in done.out
 
 
 @pytest.mark.skipif(not (DATA / 'toolbench').is_dir(), reason='no published data at hand')
