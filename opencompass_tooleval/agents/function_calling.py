@@ -132,7 +132,7 @@ class FunctionCalling:
             chain.add(answer, reason=said.reason or NO_CALL)
             if was_reminded:
                 return chain.end(stopped=NOT_FINISHED)
-            conversation += self._reminder(said)
+            conversation += self._reminder(said, task.language)
             was_reminded = True
         return chain.end(stopped=TOO_MANY_STEPS)
 
@@ -153,12 +153,12 @@ class FunctionCalling:
         return carried_out, None
 
     def _beginning(self, task: Task) -> tuple[Message, ...]:
-        system = prompts.FUNCTION_CALLING_FINISH if self._finish == BY_TOOL else prompts.FUNCTION_CALLING
-        return Message('system', system), Message('user', task.query)
+        systems = prompts.FUNCTION_CALLING_FINISH if self._finish == BY_TOOL else prompts.FUNCTION_CALLING
+        return Message('system', systems[task.language]), Message('user', task.query)
 
-    def _reminder(self, said: Answer) -> tuple[Message, ...]:
-        text = prompts.GO_ON_FINISH if self._finish == BY_TOOL else prompts.GO_ON
-        return Message('assistant', bounded_text(said, MAX_TEXT)), Message('user', text)
+    def _reminder(self, said: Answer, language: str) -> tuple[Message, ...]:
+        texts = prompts.GO_ON_FINISH if self._finish == BY_TOOL else prompts.GO_ON
+        return Message('assistant', bounded_text(said, MAX_TEXT)), Message('user', texts[language])
 
     def _golds(self, task: Task) -> list[str]:
         calls = [write_answer('', [ToolCall(call.name, call.arguments)]) for call in task.oracle_calls]

@@ -1,8 +1,8 @@
 """The loop ``react``: T-Eval's text protocol (Thought, Action, Action Input, Response), run by lagent's ReAct agent.
 
-The system prompt is lagent's own English one, as T-Eval's authors ran it, and so is what is said before the last
-answer. ``Final Answer:`` or the action ``FinishAction`` ends a task. What is ours where lagent fails is listed in
-:mod:`opencompass_tooleval.host.lagent_bridge`.
+The system prompt is lagent's own, English as T-Eval's authors ran it or Chinese as the task is, and so is what is said
+before the last answer. ``Final Answer:`` or the action ``FinishAction`` ends a task. What is ours where lagent fails is
+listed in :mod:`opencompass_tooleval.host.lagent_bridge`.
 
 With ``prompts='toolbench'`` the prompt is the one that ToolBench has for models that call nothing natively, and the
 action ``Finish`` ends a task. The list of tools in it, and ``Observation:`` before what a tool says, are ours: the
@@ -29,9 +29,9 @@ from opencompass_tooleval.environments.environment import Session
 if TYPE_CHECKING:
     from opencompass_tooleval.host.lagent_bridge import ToolReActProtocol
 
-LAGENT, LAGENT_ZH, TOOLBENCH = 'lagent', 'lagent_zh', 'toolbench'
-PROMPTS = (LAGENT, LAGENT_ZH, TOOLBENCH)
-"""Whose prompts: lagent's English or Chinese ones, or ToolBench's."""
+LAGENT, TOOLBENCH = 'lagent', 'toolbench'
+PROMPTS = (LAGENT, TOOLBENCH)
+"""Whose prompts: lagent's, in the language of the task, or ToolBench's, in English."""
 
 NO_ACTION = 'format:no_match'
 """An answer that has neither an action nor a final answer."""
@@ -160,7 +160,7 @@ class ReAct:
         from opencompass_tooleval.host.lagent_bridge import ActionProtocol, lagent_protocol
 
         if self._prompts != TOOLBENCH:
-            return lagent_protocol(is_chinese=self._prompts == LAGENT_ZH)
+            return lagent_protocol(is_chinese=task.language == 'ZH')
         tools = [*shown_tools(task), asdict(FINISH)]
         prompt = REACT_TEXT.format(func_str=tools, func_list=[tool['name'] for tool in tools], question=task.query)
         return ActionProtocol(prompt, 'Observation: ', ('End Action',))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, cast
@@ -26,6 +26,7 @@ class Subset:
 
     name: str
     format: str
+    language: str
     folder: str
     file: str
     bank: str | None
@@ -111,7 +112,7 @@ def load_data(file: Path, name: str) -> Data:
     subset = find_subset(name)
     errata: list[Erratum] = []
     tasks: list[Task] = resolve_name(_READERS[subset.format])(file, name, errata)
-    data = Data(tuple(tasks), tuple(errata))
+    data = Data(tuple(replace(task, language=subset.language) for task in tasks), tuple(errata))
     if subset.calls and file.name == Path(subset.file).name:  # ToolBench's own reader has counted
         check_counts(file, file.name, {'tasks': len(data.tasks), 'calls': data.calls}, subset)
     return data

@@ -1,10 +1,10 @@
 """The subsets of agents' tasks. Literals only: configs read this file inside ``read_base()``.
 
-``SUBSETS``: ``format`` names the reader, ``folder`` is below the data cache, ``file`` below the folder, ``bank`` is
-where our configs look for the recorded responses, ``instructions`` where they look for EasyTool's, ``functions`` names
-the tools that are worked out, ``tasks`` is their
-number, ``calls`` that of gold calls (0 where nobody knows them), ``metrics`` are in fixed order,
-``right_or_wrong`` those in which a sample has 0 or 1 and 1 is right.
+``SUBSETS``: ``format`` names the reader, ``language`` is that of the requests, ``folder`` is below the data cache,
+``file`` below the folder, ``bank`` is where our configs look for the recorded responses, ``instructions`` where they
+look for EasyTool's, ``functions`` names the tools that are worked out, ``tasks`` is their number, ``calls`` that of
+gold calls (0 where nobody knows them), ``metrics`` are in fixed order, ``right_or_wrong`` those in which a sample has 0
+or 1 and 1 is right.
 
 ``LOOPS``: how our configs go about tasks of a format; ``name`` is what config and data set are called after,
 ``instructed`` whether it has EasyTool instructions in any case, ``options`` are those of the dialogues.
@@ -14,6 +14,7 @@ SUBSETS = (
     {
         'name': 'teval',
         'format': 'teval',
+        'language': 'EN',
         'folder': 'data/teval',
         'file': 'EN/plan_json_v1.json',
         'bank': 'data/agents/teval.bank',
@@ -39,6 +40,7 @@ SUBSETS = (
     {
         'name': 'teval_zh',
         'format': 'teval',
+        'language': 'ZH',
         'folder': 'data/teval',
         'file': 'ZH/plan_json_v1_zh.json',
         'bank': 'data/agents/teval_zh.bank',
@@ -64,6 +66,7 @@ SUBSETS = (
     {
         'name': 'toolbench_g1',
         'format': 'toolbench',
+        'language': 'EN',
         'folder': 'data/toolbench',
         'file': 'G1_instruction.json',
         'bank': 'data/agents/toolbench.bank',
@@ -86,6 +89,7 @@ SUBSETS = (
     {
         'name': 'toolbench_g2',
         'format': 'toolbench',
+        'language': 'EN',
         'folder': 'data/toolbench',
         'file': 'G2_category.json',
         'bank': 'data/agents/toolbench.bank',
@@ -108,6 +112,7 @@ SUBSETS = (
     {
         'name': 'toolbench_g3',
         'format': 'toolbench',
+        'language': 'EN',
         'folder': 'data/toolbench',
         'file': 'G3_instruction.json',
         'bank': 'data/agents/toolbench.bank',
@@ -130,6 +135,7 @@ SUBSETS = (
     {
         'name': 'ultratool_zh',
         'format': 'ultratool',
+        'language': 'ZH',
         'folder': 'data/ultratool',
         'file': 'Chinese-dataset/test.json',
         'bank': None,
@@ -155,6 +161,7 @@ SUBSETS = (
     {
         'name': 'ultratool_en',
         'format': 'ultratool',
+        'language': 'EN',
         'folder': 'data/ultratool',
         'file': 'English-dataset/test.json',
         'bank': None,

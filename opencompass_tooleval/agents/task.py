@@ -43,6 +43,7 @@ class Task:
         instructions: Tool -> its EasyTool guideline, which the model sees in place of the documentation: ``tool_name``,
             ``tool_description``, ``name``, ``description``, ``required_parameters``, ``optional_parameters`` and, where
             there is one, ``Example``. Empty without instructions. ``tools`` are described by them already.
+        language: ``EN`` or ``ZH``: that of the prompts, where a loop has both.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Task:
     documents: Mapping[str, Any] = field(default_factory=dict)
     relevant: tuple[str, ...] = ()
     instructions: Mapping[str, Any] = field(default_factory=dict)
+    language: str = 'EN'
 
     @property
     def shown(self) -> Mapping[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from opencompass_tooleval.agents import prompts
@@ -98,15 +100,22 @@ def test_lazy_model_answers_without_a_call():
 def test_an_answer_of_nothing_is_reminded_once(answer, reason):
     trajectory, turns = drive(TEXT, Answer(answer))
     assert ([step.reason for step in trajectory.steps], trajectory.stopped) == ([reason] * 2, 'finish:missing')
-    assert turns[1].messages[-1].content == prompts.GO_ON
+    assert turns[1].messages[-1].content == prompts.GO_ON['EN']
     again, _ = drive(TEXT, Answer(answer), calling(PRODUCT), Answer(answer), Answer('258'))
     assert ([step.reason for step in again.steps], again.final_answer) == ([reason, '', reason, ''], '258')
+
+
+@pytest.mark.parametrize(('loop', 'end'), [(TEXT, '直接用文字回答用户'), (TOOL, '请调用 Finish')])
+def test_chinese_tasks_have_chinese_prompts(loop, end):
+    _, turns = drive(loop, Answer(' \n'), task=replace(TASK, language='ZH'))
+    assert end in turns[0].messages[0].content
+    assert turns[1].messages[-1].content.startswith('你的上一条消息')
 
 
 def test_finish_ends_it():
     trajectory, turns = drive(TOOL, calling(PRODUCT), calling(REST, finishing('258'), PRODUCT))
     assert [tool.name for tool in turns[0].tools.tools] == ['multiply_', 'subtract_', 'Finish']
-    assert turns[0].messages[0].content == prompts.FUNCTION_CALLING_FINISH
+    assert turns[0].messages[0].content == prompts.FUNCTION_CALLING_FINISH['EN']
     assert [call.name for call in trajectory.calls] == ['multiply_', 'subtract_']
     assert [(call.name, call.source) for call in trajectory.steps[1].calls] == [
         ('subtract_', 'function'),
@@ -149,7 +158,7 @@ def test_a_finish_that_says_nothing_goes_on(arguments, told):
 def test_never_finishing():
     trajectory, turns = drive(TOOL, Answer('It is 258.'))
     assert [step.reason for step in trajectory.steps] == ['call:none', 'call:none']
-    assert [m.content for m in turns[1].messages[2:]] == ['It is 258.', prompts.GO_ON_FINISH]
+    assert [m.content for m in turns[1].messages[2:]] == ['It is 258.', prompts.GO_ON_FINISH['EN']]
     assert (trajectory.final_answer, trajectory.stopped) == ('', 'finish:missing')
 
 

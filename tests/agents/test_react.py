@@ -224,10 +224,10 @@ def test_oracle_replays_the_gold_calls_to_the_byte():
 
 
 def test_chinese_prompts_are_lagents_too():
-    trajectory, turns = drive(ReAct(prompts='lagent_zh', max_steps=2), action(*PRODUCT))
+    trajectory, turns = drive(ReAct(max_steps=2), action(*PRODUCT), task=replace(TASK, language='ZH'))
     assert turns[0].messages[0].content.startswith('你是一个可以调用外部工具的助手')
     assert turns[1].messages[-1].content == '你需要基于历史消息返回一个最终结果'
-    assert (len(trajectory.calls), trajectory.settings['prompts']) == (2, 'lagent_zh')
+    assert (len(trajectory.calls), trajectory.settings['prompts']) == (2, 'lagent')
 
 
 TOOLBENCH = ReAct(prompts='toolbench')
