@@ -34,6 +34,9 @@ _OF_EASYTOOL = 'compression'
 
 _MAX_NAME = 200
 
+_PASSED = frozenset(FINISH.parameters['properties'])
+"""What ``Finish`` takes."""
+
 
 @dataclass(frozen=True)
 class StoredAnswer:
@@ -116,6 +119,8 @@ def _messages(step: Step, is_end: bool) -> Iterator[tuple[str, Any]]:
     if not step.calls and not step.purpose:
         yield 'assistant', step.text
     for call in step.calls:
+        if not call.source and call.name != FINISH.name:
+            continue  # what ends lagent's agent is no tool; its answer is given by a Finish of ours
         # The files say no response of the Finish that ends a run.
         is_last_finish = is_end and call is step.calls[-1] and call.name == FINISH.name
         yield TOOL, _call_message(call.name, call.arguments, '' if is_last_finish else call.observation)
@@ -229,4 +234,5 @@ def _loop(method: str) -> str:
 def _told_user(final_answer: str) -> str:
     """The answer itself, where the file has all that ``Finish`` was passed."""
     passed = read_passed(final_answer)
-    return str(passed.get('final_answer', '')) if isinstance(passed, dict) else final_answer
+    is_passed = isinstance(passed, dict) and not _PASSED.isdisjoint(passed)  # else it is an answer written in JSON
+    return str(passed.get('final_answer', '')) if is_passed else final_answer

@@ -97,6 +97,20 @@ def test_an_answer_without_finish_gets_one() -> None:
     assert (back.final_answer, back.stopped, len(back.calls)) == ('Holland', '', 2)
 
 
+def test_what_ends_lagents_agent_is_no_call() -> None:
+    """A judge would see a tool that does not exist, and a call more would count."""
+    end = called('FinishAction', 'Holland', '', '')
+    steps = (Step('', (called('search_for_map', {'name': 'Delft'}),)), Step('', (end,), 0))
+    row = to_tooleval(TASK, Trajectory('react', steps, 'Holland', path=(0, 1)))
+    assert [message for role, message in chain_of(row) if role == 'tool'] == ['search_for_map', 'Finish']
+
+
+@pytest.mark.parametrize('answer', ['{"country": "Holland"}', '{}', '[1]'])
+def test_an_answer_written_in_json_comes_back(answer: str) -> None:
+    done = Trajectory('function_calling', (Step(answer),), answer, path=(0,))
+    assert of_tooleval('7', to_tooleval(TASK, done)).trajectory.final_answer == answer
+
+
 @pytest.mark.parametrize(
     'damage', [{'answer': {}}, {'available_tools': [{'name': 'a'}]}, {'answer': None}, {'available_tools': None}]
 )
