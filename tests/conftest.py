@@ -66,6 +66,7 @@ LONGEST = (
     'host/test_trials.py',
     'report/test_figures.py',
     'report/test_browser.py',
+    'report/test_browser_agents.py',
     'test_synthetic.py',
 )
 """Files whose tests take longest. They come first, so that no processor is left with one of them at the end."""

@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.agents.breakdown import breakdown
+from opencompass_tooleval.agents.scoring import METRICS, score_trajectory
+from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
+from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.report.build import write_report
-from tests.report.agents import DATASET, add_agent, chain, search, tree
+from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, search, tree
 from tests.report.browser import Browser, needs_chromium
-from tests.report.support import HOSTILE
+from tests.report.support import HOSTILE, add
 
 pytestmark = needs_chromium
 
@@ -156,6 +160,34 @@ def test_what_scrolls_is_reached_by_keyboard(browser: Browser, tmp_path: Path) -
     open_sample(browser, write_report([tmp_path / 'run'], tmp_path / 'out').with_name('samples.html'), 0)
     assert len(browser.all('#sample pre[tabindex]')) >= 4
     assert browser.faults() == []
+
+
+@pytest.mark.parametrize('width', [1280, 390])
+def test_a_page_of_agents_fits(browser: Browser, tmp_path: Path, width: int) -> None:
+    run = tmp_path / 'run'
+    for model, bank in (('one', 'old'), ('two', 'new')):
+        its = [chain(), tree('limit:calls'), tree()]
+        scores = [score_trajectory(Task(f'query_{i}', 'teval', 'Go.', ()), one) for i, one in enumerate(its)]
+        total = aggregate(scores, METRICS)
+        details = [score.to_detail() for score in scores]
+        provenance = {**PROVENANCE, 'bank': bank}
+        more = {'reasons': total.reasons, 'provenance': provenance, 'breakdown': breakdown(scores)}
+        add(run, model, DATASET, {**total.metrics, 'samples': {'all': 3, 'infra': 0}, **more, 'details': details})
+    page = write_report([run], tmp_path / 'out').with_name('agents.html')
+    browser.look(width, dark=width < 600)
+    browser.open(page)
+    browser.driver.execute_script("document.querySelector('figure[data-figure]').scrollIntoView()")
+    browser.wait("document.querySelectorAll('.chart .main-svg').length > 0")
+    assert 'bank is old (one); new (two): do not compare these' in browser.all('.warning')[0].text
+    titles = [one.text for one in browser.all('figure h3')]
+    assert [title for title in titles if 'How tasks end' in title] == [
+        'How tasks end, by step: Agents T-Eval ReAct, one',
+        'How tasks end, by step: Agents T-Eval ReAct, two',
+    ]
+    assert browser.driver.execute_script('return document.documentElement.scrollWidth') <= width
+    browser.shoot(f'agents-{width}')
+    assert browser.faint() == [] and browser.faults() == []
+    browser.check_quiet()
 
 
 def test_hostile_and_large_trajectories_run_nothing(browser: Browser, tmp_path: Path) -> None:
