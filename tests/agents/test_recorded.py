@@ -127,3 +127,21 @@ def test_predictions(tmp_path: Path) -> None:
     assert (result.settings['loop'], result.settings['bank'], result.expected) == ('react', 'ab', 553)
     with pytest.raises(DataError, match='no trajectory'):
         score('teval', predictions_of(tmp_path, *done[:3], 'It is done.'), data=PLANS)
+
+
+@pytest.mark.parametrize(
+    ('group', 'expected'), [('G2_category', (64.68, 77.70, 67.32)), ('G3_instruction', (57.98, 76.23, 63.89))]
+)
+def test_two_models_have_the_same_published_calls(group: str, expected: tuple[float, ...]) -> None:
+    """As README.md says: only the final answers differ."""
+    (first, rows), (second, other_rows) = (scored(f'{name}_easytool__{group}.json.gz') for name in ('chatgpt', 'gpt-4'))
+    for result in (first, second):
+        metrics = [result.total.metrics[name] for name in ('call_recall', 'call_precision', 'call_f1')]
+        assert metrics == pytest.approx(expected, abs=0.005)
+    calls = [
+        [list(tool_messages(row['answer']['answer_details'])) for row in its.values()] for its in (rows, other_rows)
+    ]
+    assert calls[0] == calls[1]
+    assert [row['answer']['final_answer'] for row in rows.values()] != [
+        row['answer']['final_answer'] for row in other_rows.values()
+    ]
