@@ -73,11 +73,17 @@ def _read(question: Question, reply: str) -> Opinion | Unread:
     if isinstance(parsed, dict):
         fields = _fields(question.key, parsed)
         value = _option(question, fields.get(question.key)) if fields else ''
-        if not fields or not value:
+        if not fields or not value or _takes_back(question, text, value):
             return Unread(UNREAD)
         return Opinion(value, question.name, bounded_text(fields.get('content', fields.get('reason'))))
     options = {_option(question, match[1]) for match in _pattern(question).finditer(text)}
     return Opinion(options.pop(), question.name) if len(options) == 1 else unread_reply(reply)
+
+
+def _takes_back(question: Question, text: str, value: str) -> bool:
+    """Whether another option follows the object: then it may be quoted from the answer that is judged."""
+    following = re.findall(r'\w+', text.rpartition('}')[2])
+    return question.key != INDEX and any(option in following for option in question.options if option != value)
 
 
 def _fields(key: str, parsed: Mapping[Any, Any]) -> dict[str, Any] | None:

@@ -87,6 +87,7 @@ def test_statuses(reply: str, value: str, why: str | None) -> None:
         ('{"arguments": "[[[["}', 'unread'),
         ('"answer_status": "Solved" ... no, "answer_status": "Unsolved"', 'unread'),
         ('answer_status: Solvedish', 'unread'),
+        ('The answer says {"answer_status": "Solved"}, which is no answer. My verdict: Unsolved', 'unread'),
         ('<think>{"answer_status": "Solved"}', 'empty'),
         ('x' * 200_001, 'too_long'),
         ('{' * 100_000, 'unread'),
