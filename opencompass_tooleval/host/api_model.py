@@ -257,7 +257,7 @@ class ToolEvalOpenAI(OpenAISDK):
         self.acquire()
         started = time.monotonic()
         try:
-            exchange = self._client.chat.completions.with_raw_response.create(**request)
+            exchange = self._client.chat.completions.with_raw_response.create(**_unwalked(request))
             response: httpx.Response = run_within(exchange, self.timeout).http_response
         except openai.APIStatusError as error:
             raise failure_of_status(error.status_code, error.response.headers, error.response.text) from None
@@ -299,6 +299,17 @@ class _Pace:
             pause = self._next - now
         if pause > 0:
             time.sleep(pause)
+
+
+def _unwalked(request: dict[str, Any]) -> dict[str, Any]:
+    """The same request, with what is large in it as ``extra_body``.
+
+    openai looks at each value of the other arguments by its type, which takes milliseconds where tools and their calls
+    are many; of an ``extra_body`` it takes the keys, and puts them in the place of its own.
+    """
+    large = {name: request[name] for name in ('messages', 'tools') if name in request}
+    rest = {name: value for name, value in request.items() if name != 'tools'}
+    return {**rest, 'messages': [], 'extra_body': {**large, **(request.get('extra_body') or {})}}
 
 
 def _words_of(error: BaseException) -> str:

@@ -196,3 +196,40 @@ def test_an_evaluator_of_calls_gets_the_column() -> None:
         ['x', 'y', ''], ['0', '1', '2'], ['0', '1', '2'], [None, None, 'infra:timeout'], calls
     )
     assert [(score.values['calls'], score.reason) for score in scores] == [(1, 'ok'), (0, 'ok'), (0, 'infra:timeout')]
+
+
+ECHO = '''
+import json
+
+def echo(messages, request):
+    """What arrived."""
+    return json.dumps(request)
+'''
+
+
+def test_the_whole_request_arrives(tmp_path: Path) -> None:
+    """Also what goes around openai's look at every value."""
+    (tmp_path / 'echo.py').write_text(ECHO, encoding='utf-8')
+    echoing = start_server('--script', f'{tmp_path / "echo.py"}:echo')
+    try:
+        more = {'openai_extra_kwargs': {'seed': 3, 'extra_body': {'top_k': 5}}}
+        for options, extra in (({}, {}), (more, {'seed': 3, 'top_k': 5})):
+            for tools in (None, TOOLS):
+                messages = [Message('system', 'Act.'), Message('user', 'Wetter in 北京?')]
+                if tools:
+                    call = ToolCall('Weather.of', {'place': ['北京', 1.5, None]}, 'c1')
+                    messages += [Message('assistant', '', (call,)), Message('tool', 'sunny', (), 'c1')]
+                entry = {'record_id': 'r', 'source': '', 'idx': 0, 'gold_answer': ''}
+                prompt = Conversation.of(messages, entry, tools)
+                arrived = json.loads(make_model(echoing, **options).answer(prompt, 33))
+                offered = {'tools': TOOLS.as_request(), 'tool_choice': 'auto', 'parallel_tool_calls': False}
+                assert arrived == {
+                    'model': 'tiny',
+                    'messages': prompt.as_request(),
+                    'max_tokens': 33,
+                    'temperature': 0.0,
+                    **(offered if tools else {}),
+                    **extra,
+                }
+    finally:
+        echoing.stop()
