@@ -18,9 +18,10 @@ from opencompass_tooleval.agents.instructed import load_instructed
 from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.open_bank import open_bank
 from opencompass_tooleval.agents.records import MEND, data_file, find_subset, load_data
-from opencompass_tooleval.agents.scoring import AgentScore, score_predictions
+from opencompass_tooleval.agents.scoring import WASTE, AgentScore, score_predictions
 from opencompass_tooleval.agents.task import parse_task
 from opencompass_tooleval.agents.tools import find_tools
+from opencompass_tooleval.core.aggregate import Aggregate
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.rounds import Rounds
@@ -146,6 +147,12 @@ class ToolEvalAgentEvaluator(ToolEvalEvaluator):
     def provenance(self) -> dict[str, Any]:
         """See :class:`ToolEvalEvaluator`."""
         return {'benchmark': 'agents', 'subset': self.subset.name, 'version': VERSION, **settings_of(self._scores)}
+
+    def total(self, scores: Sequence[SampleScore]) -> Aggregate:
+        """See :class:`ToolEvalEvaluator`; where no task has an answer, no waste: OpenCompass's table wants a number."""
+        total = super().total(scores)
+        nothing = {metric: 0.0 for metric in WASTE if total.metrics.get(metric, 0) is None}
+        return replace(total, metrics={**total.metrics, **nothing})
 
     def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
         """See :class:`ToolEvalEvaluator`."""

@@ -215,7 +215,7 @@ def score_predictions(tasks: Sequence[Task], predictions: Sequence[str]) -> list
 def _score(task: Task, prediction: str) -> AgentScore:
     reason = getattr(prediction, 'reason', None)
     if reason:
-        values: Values = {FINISH_RATE: 0.0, **_all_wrong(task), **_rates(Waste())}
+        values: Values = {FINISH_RATE: 0.0, **_all_wrong(task), **dict.fromkeys(WASTE)}
         return AgentScore(task.id, values, str(reason), gold=_gold_of(task))
     try:
         return score_trajectory(task, parse_trajectory(prediction))

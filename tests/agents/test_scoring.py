@@ -11,6 +11,7 @@ from opencompass_tooleval.agents.scoring import METRICS, OF_CALLS, WASTE, score_
 from opencompass_tooleval.agents.task import GoldCall, Task
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.agents.waste import Waste, count_waste
+from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.tool_set import ToolSchema
 
@@ -146,8 +147,13 @@ def test_a_task_that_needs_no_call() -> None:
 )
 def test_no_answer_counts_as_wrong(task: Task, expected: dict[str, float | None]) -> None:
     [score] = score_predictions([task], [Answer('', 'infra:timeout')])
-    assert score.values == {'finish_rate': 0, **dict.fromkeys(OF_CALLS), **expected, **dict.fromkeys(WASTE, 0)}
+    assert score.values == {'finish_rate': 0, **dict.fromkeys(OF_CALLS), **expected, **dict.fromkeys(WASTE)}
     assert (score.reason, score.to_detail()['parsed']) == ('infra:timeout', None)
+
+
+def test_tasks_that_failed_do_not_lower_the_waste() -> None:
+    scores = score_predictions([TASK, TASK], [Answer('', 'infra:timeout'), chain(LOST).to_json()])
+    assert aggregate(scores, METRICS).metrics['unknown'] == 100
 
 
 def test_predictions_are_trajectories_of_the_tasks() -> None:
