@@ -233,8 +233,8 @@ class _Search:
             return None, None
         child = _Node(len(self.steps), node.depth, node.messages, left_out=left_out)
         node.children.append(child)
-        said = spoken(answer)
-        text = bounded_text(said, MAX_TEXT)
+        thought = spoken(answer)
+        text = bounded_text(thought, MAX_TEXT)
         finish = None
         if answer.calls:
             finish = yield from self._carry_out(answer, text, child)
@@ -246,7 +246,7 @@ class _Search:
         is_give_up = finish is not None and bool(finish.stopped)
         if is_give_up:
             self.last_give_up = child
-        reason = GAVE_UP if is_give_up else _why_ignored(answer, said)
+        reason = GAVE_UP if is_give_up else _why_ignored(answer, thought)
         usage = answer.usage.to_payload() if answer.usage else None
         calls = (child.call,) if child.call else ()
         self.steps.append(Step(thought_of(answer), calls, node.place, reason=reason, usage=usage))
@@ -299,11 +299,11 @@ def _called(tool: str, api: str) -> str:
     return standard if api.endswith(f'_for_{standard}') else tool
 
 
-def _why_ignored(answer: Answer, said: Answer) -> str:
+def _why_ignored(answer: Answer, thought: Answer) -> str:
     """Why nothing came of an answer, or not of all its calls."""
     if answer.calls:
         return SEVERAL_CALLS if len(answer.calls) > 1 else ''
-    return said.reason or ''
+    return thought.reason or ''
 
 
 def _former_candidates(node: _Node) -> Iterator[str]:

@@ -266,9 +266,9 @@ class _Query:
         return answer
 
     def _needs_tool(self, task: Any, gold: GoldCall | None) -> Rounds[bool]:
-        wanted = {'Reason': 'The task says so.', 'Choice': 'Yes' if gold else 'No'}
+        gold_reply = {'Reason': 'The task says so.', 'Choice': 'Yes' if gold else 'No'}
         try:
-            return bool((yield from self._read(prompts.TOOL_CHECK, wanted, replies.read_need, {'task': task})))
+            return bool((yield from self._read(prompts.TOOL_CHECK, gold_reply, replies.read_need, {'task': task})))
         except Unreadable:
             return True
 
@@ -278,10 +278,10 @@ class _Query:
         if self.method.retrieve:
             shown = nearest(str(task)[:MAX_FIELD], left, self.method.similarity(), NEAREST)
         listed = '\n'.join(f'ID: {number}\n{tool.description}' for number, tool in shown.items())
-        wanted = next((number for number, tool in shown.items() if gold and gold.name in tool.apis), '1')
+        gold_number = next((number for number, tool in shown.items() if gold and gold.name in tool.apis), '1')
         fields = {'query': task, 'tools': listed}
         try:
-            choice = yield from self._read(_CHOOSE_TOOL, {'ID': int(wanted)}, replies.read_choice_at_end, fields)
+            choice = yield from self._read(_CHOOSE_TOOL, {'ID': int(gold_number)}, replies.read_choice_at_end, fields)
         except Unreadable:
             return None
         if not isinstance(choice, dict) or 'ID' not in choice:
@@ -327,12 +327,12 @@ class _Query:
         self, task: Any, guideline: Mapping[str, Any], log: Log, gold: GoldCall | None
     ) -> Rounds[Iterator[Any]]:
         """What is passed in each call of an API: one for an object, several for a list of them."""
-        wanted = {'Parameters': gold.arguments if gold else {}}
+        gold_reply = {'Parameters': gold.arguments if gold else {}}
         fields = {'question': task, 'api_dic': dict(guideline), 'previous_log': log}
         template = prompts.CHOOSE_PARAMETER_DEPEND if log is not None else prompts.CHOOSE_PARAMETER
         read = replies.read_parameters_depend if log is not None else replies.read_parameters
         try:
-            passed = yield from self._read(template, wanted, read, fields)
+            passed = yield from self._read(template, gold_reply, read, fields)
         except Unreadable:
             self.chain.add_reason(UNREADABLE_PARAMETERS)
             return iter(())

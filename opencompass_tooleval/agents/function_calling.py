@@ -113,26 +113,26 @@ class FunctionCalling:
             if reply.has_no_room:
                 return chain.end(stopped=NO_ROOM)
             if answer.calls:
-                wanted = answer.calls[:1] if self._parallel is False else answer.calls
-                carried_out, finish = yield from self._carry_out(wanted[: self._max_calls - made], session)
-                ignored = SEVERAL_CALLS if len(wanted) < len(answer.calls) else ''
+                counted = answer.calls[:1] if self._parallel is False else answer.calls
+                carried_out, finish = yield from self._carry_out(counted[: self._max_calls - made], session)
+                ignored = SEVERAL_CALLS if len(counted) < len(answer.calls) else ''
                 chain.add(answer, carried_out, ignored if carried_out else TOO_MANY_CALLS)
                 if finish:
                     return chain.end(finish.final_answer, finish.stopped)
-                if len(carried_out) < len(wanted):
+                if len(carried_out) < len(counted):
                     return chain.end(stopped=TOO_MANY_CALLS)
                 conversation += _told(answer, carried_out, made)
                 made += len(carried_out)
                 was_reminded = False
                 continue
-            said = spoken(answer)
-            if self._finish == BY_TEXT and not said.reason:
+            text = spoken(answer)
+            if self._finish == BY_TEXT and not text.reason:
                 chain.add(answer)
-                return chain.end(said)
-            chain.add(answer, reason=said.reason or NO_CALL)
+                return chain.end(text)
+            chain.add(answer, reason=text.reason or NO_CALL)
             if was_reminded:
                 return chain.end(stopped=NOT_FINISHED)
-            conversation += self._reminder(said, task.language)
+            conversation += self._reminder(text, task.language)
             was_reminded = True
         return chain.end(stopped=TOO_MANY_STEPS)
 
@@ -156,9 +156,9 @@ class FunctionCalling:
         systems = prompts.FUNCTION_CALLING_FINISH if self._finish == BY_TOOL else prompts.FUNCTION_CALLING
         return Message('system', systems[task.language]), Message('user', task.query)
 
-    def _reminder(self, said: Answer, language: str) -> tuple[Message, ...]:
-        texts = prompts.GO_ON_FINISH if self._finish == BY_TOOL else prompts.GO_ON
-        return Message('assistant', bounded_text(said, MAX_TEXT)), Message('user', texts[language])
+    def _reminder(self, text: Answer, language: str) -> tuple[Message, ...]:
+        reminders = prompts.GO_ON_FINISH if self._finish == BY_TOOL else prompts.GO_ON
+        return Message('assistant', bounded_text(text, MAX_TEXT)), Message('user', reminders[language])
 
     def _golds(self, task: Task) -> list[str]:
         calls = [write_answer('', [ToolCall(call.name, call.arguments)]) for call in task.oracle_calls]

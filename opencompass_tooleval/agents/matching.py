@@ -97,14 +97,14 @@ def partners_of(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall]) -> list
 
 def _same(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall]) -> list[set[int]]:
     """Of each call the places of gold calls with the same name and arguments."""
-    wanted: dict[str, dict[tuple[str, ...], dict[CallKey, set[int]]]] = {}
+    places_of: dict[str, dict[tuple[str, ...], dict[CallKey, set[int]]]] = {}
     for place, call in enumerate(gold):
         key = _key_without(call.name, call.arguments, call.open_arguments)
-        wanted.setdefault(call.name, {}).setdefault(call.open_arguments, {}).setdefault(key, set()).add(place)
+        places_of.setdefault(call.name, {}).setdefault(call.open_arguments, {}).setdefault(key, set()).add(place)
     same: list[set[int]] = []
     for made in calls:
         places: set[int] = set()
-        for open_arguments, keys in wanted.get(made.name, {}).items():
+        for open_arguments, keys in places_of.get(made.name, {}).items():
             places |= keys.get(_key_without(made.name, made.arguments, open_arguments), set())
         same.append(places)
     return same

@@ -67,10 +67,10 @@ def ask_whole(
         whole: What it is filled with.
         short: The same, shortened.
     """
-    said: Opinion | Unread = yield judge_item(judged, question, repeat, **whole)
-    if isinstance(said, Unread) and said.why == TRUNCATED and short != whole:
-        said = yield judge_item(judged, question, repeat, **short)
-    return no_opinion(said, question.name) if isinstance(said, Unread) else said
+    opinion: Opinion | Unread = yield judge_item(judged, question, repeat, **whole)
+    if isinstance(opinion, Unread) and opinion.why == TRUNCATED and short != whole:
+        opinion = yield judge_item(judged, question, repeat, **short)
+    return no_opinion(opinion, question.name) if isinstance(opinion, Unread) else opinion
 
 
 def judge_solved(answer: JudgedAnswer, repeat: int = 0) -> Judging[Opinion]:
@@ -83,11 +83,11 @@ def judge_solved(answer: JudgedAnswer, repeat: int = 0) -> Judging[Opinion]:
     rule = unasked(answer)
     if rule:
         return Opinion(UNSOLVED, rule)
-    said: Opinion | Unread = yield judge_item(answer, CHECK, repeat, query=answer.query, answer=answer.final_answer)
-    if isinstance(said, Unread):
-        return no_opinion(said, CHECK.name)
-    if said.value != UNSURE:
-        return said
+    opinion: Opinion | Unread = yield judge_item(answer, CHECK, repeat, query=answer.query, answer=answer.final_answer)
+    if isinstance(opinion, Unread):
+        return no_opinion(opinion, CHECK.name)
+    if opinion.value != UNSURE:
+        return opinion
     whole, short = ({'query': answer.query, 'answer': it.content} for it in (answer, answer.shortened))
     return (yield from ask_whole(answer, PARSE, repeat, whole, short))
 
@@ -104,8 +104,8 @@ def judge_solvable(answer: JudgedAnswer, solved: Opinion, repeat: int = 0) -> Ju
     """
     if solved.value == SOLVED or solved.by == NO_FINISH:
         return Opinion(SOLVABLE, solved.by)
-    said: Opinion | Unread = yield judge_item(answer, SOLVABLE_TASK, repeat, task=answer.task)
-    return no_opinion(said, SOLVABLE_TASK.name) if isinstance(said, Unread) else said
+    opinion: Opinion | Unread = yield judge_item(answer, SOLVABLE_TASK, repeat, task=answer.task)
+    return no_opinion(opinion, SOLVABLE_TASK.name) if isinstance(opinion, Unread) else opinion
 
 
 def judge_passed(answer: JudgedAnswer, repeat: int = 0) -> Judging[tuple[Opinion, Opinion]]:

@@ -10,6 +10,19 @@ or 1 and 1 is right.
 ``instructed`` whether it has EasyTool instructions in any case, ``options`` are those of the dialogues.
 """
 
+_WASTE = ('repeated', 'unknown', 'invalid', 'repeated_after_error')
+_AGAINST_TOOLS = ('finish_rate', 'call_recall', 'call_precision', 'call_f1', *_WASTE)
+_AGAINST_CALLS = (
+    'finish_rate',
+    'call_recall',
+    'call_precision',
+    'call_f1',
+    'call_order',
+    'arguments',
+    'all_calls_right',
+    *_WASTE,
+)
+
 SUBSETS = (
     {
         'name': 'teval',
@@ -22,19 +35,7 @@ SUBSETS = (
         'functions': 'teval',
         'tasks': 553,
         'calls': 2660,
-        'metrics': (
-            'finish_rate',
-            'call_recall',
-            'call_precision',
-            'call_f1',
-            'call_order',
-            'arguments',
-            'all_calls_right',
-            'repeated',
-            'unknown',
-            'invalid',
-            'repeated_after_error',
-        ),
+        'metrics': _AGAINST_CALLS,
         'right_or_wrong': ('finish_rate', 'all_calls_right'),
     },
     {
@@ -48,19 +49,7 @@ SUBSETS = (
         'functions': 'teval',
         'tasks': 0,
         'calls': 0,
-        'metrics': (
-            'finish_rate',
-            'call_recall',
-            'call_precision',
-            'call_f1',
-            'call_order',
-            'arguments',
-            'all_calls_right',
-            'repeated',
-            'unknown',
-            'invalid',
-            'repeated_after_error',
-        ),
+        'metrics': _AGAINST_CALLS,
         'right_or_wrong': ('finish_rate', 'all_calls_right'),
     },
     {
@@ -74,16 +63,7 @@ SUBSETS = (
         'functions': None,
         'tasks': 163,
         'calls': 0,
-        'metrics': (
-            'finish_rate',
-            'call_recall',
-            'call_precision',
-            'call_f1',
-            'repeated',
-            'unknown',
-            'invalid',
-            'repeated_after_error',
-        ),
+        'metrics': _AGAINST_TOOLS,
         'right_or_wrong': ('finish_rate',),
     },
     {
@@ -97,16 +77,7 @@ SUBSETS = (
         'functions': None,
         'tasks': 124,
         'calls': 0,
-        'metrics': (
-            'finish_rate',
-            'call_recall',
-            'call_precision',
-            'call_f1',
-            'repeated',
-            'unknown',
-            'invalid',
-            'repeated_after_error',
-        ),
+        'metrics': _AGAINST_TOOLS,
         'right_or_wrong': ('finish_rate',),
     },
     {
@@ -120,16 +91,7 @@ SUBSETS = (
         'functions': None,
         'tasks': 61,
         'calls': 0,
-        'metrics': (
-            'finish_rate',
-            'call_recall',
-            'call_precision',
-            'call_f1',
-            'repeated',
-            'unknown',
-            'invalid',
-            'repeated_after_error',
-        ),
+        'metrics': _AGAINST_TOOLS,
         'right_or_wrong': ('finish_rate',),
     },
     {
@@ -143,19 +105,7 @@ SUBSETS = (
         'functions': None,
         'tasks': 1000,
         'calls': 2381,
-        'metrics': (
-            'finish_rate',
-            'call_recall',
-            'call_precision',
-            'call_f1',
-            'call_order',
-            'arguments',
-            'all_calls_right',
-            'repeated',
-            'unknown',
-            'invalid',
-            'repeated_after_error',
-        ),
+        'metrics': _AGAINST_CALLS,
         'right_or_wrong': ('finish_rate', 'all_calls_right'),
     },
     {
@@ -169,19 +119,7 @@ SUBSETS = (
         'functions': None,
         'tasks': 1000,
         'calls': 2381,
-        'metrics': (
-            'finish_rate',
-            'call_recall',
-            'call_precision',
-            'call_f1',
-            'call_order',
-            'arguments',
-            'all_calls_right',
-            'repeated',
-            'unknown',
-            'invalid',
-            'repeated_after_error',
-        ),
+        'metrics': _AGAINST_CALLS,
         'right_or_wrong': ('finish_rate', 'all_calls_right'),
     },
 )
