@@ -88,7 +88,10 @@ def _notes(scores: Sequence[AgentScore], tasks: Sequence[Task], stored: Sequence
         yield f'{missing} of {len(known)} tasks have no run: not comparable with those of all'
     others = sum(answer.task.id not in known for answer in stored)
     if others:
-        yield f'{others} of {len(stored)} runs are of tasks that the data does not have: what they need is not known'
+        yield (
+            f'{others} of {len(stored)} runs are of tasks that the data does not have: what they need is not known; '
+            f'recall, precision and F1 are of the other {len(stored) - others}, all else, reasons too, of all runs'
+        )
     if any(map(_is_retrieved, stored)):
         yield 'calls of retrieved tools name an API without its tool: whether it is a needed one is not known'
     if stored:

@@ -14,6 +14,7 @@ from opencompass_tooleval.core.benchmark import VARIANTS, find_variant
 from opencompass_tooleval.core.intervals import RESAMPLES, SEED
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.paired import Result
+from opencompass_tooleval.core.usage_summary import spending_of
 from opencompass_tooleval.core.variants import VariantKind, compare
 from opencompass_tooleval.host.summarizer import ToolEvalSummarizer
 from opencompass_tooleval.sweep.prompt_tokens import Counter, choose_counter, count_prompts
@@ -137,7 +138,12 @@ class _Comparing:
             lacking = ' and '.join(abbr for abbr, result in zip(abbrs, (before, after), strict=True) if result is None)
             self._notes.append(f'NOTE {name}: no result of {lacking}, so nothing to compare')
             return
-        prompts = [run.prompt_tokens(model, dataset, counter) for dataset in pair]
+        prompts = [
+            self._tokens_of_tasks(result)
+            if result.get('provenance', {}).get('benchmark') == 'agents'
+            else run.prompt_tokens(model, dataset, counter)
+            for dataset, result in zip(pair, (before, after), strict=True)
+        ]
         for comparison in compare(abbrs[0], before, after, run.resamples, run.seed):
             where = f'NOTE {name} / {abbrs[0]} / {comparison.metric}'
             if comparison.interval is None:
@@ -149,6 +155,14 @@ class _Comparing:
         if first != second:
             both, either = len(first & second), len(first | second)
             self._notes.append(f'NOTE {name} / {abbrs[0]}: {both} of {either} records are in both; delta is over these')
+
+    def _tokens_of_tasks(self, result: Result) -> float | None:
+        """Mean tokens of all that an agent is asked in a task; only servers say it, as only they see its tools."""
+        self._notes.append(
+            'tokens of agents: mean per task, of all its rounds with their tools, where the server says it'
+        )
+        spending = spending_of(result.get('usage'))
+        return spending.prompt / spending.with_tokens if spending and spending.with_tokens > 0 else None
 
     def _counter(self, model: Any) -> Counter:
         counter = choose_counter([self.summarizer.tokenizer, model.get('tokenizer_path'), model.get('path')])

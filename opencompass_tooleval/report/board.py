@@ -21,8 +21,13 @@ OVERVIEW = 'overview'
 HALVES = ('_json', '_str', '_strict')
 """What columns end in that a page shows on demand: an ability's formats, and stricter readings."""
 
-_OF_AGENTS = ('pass_rate', 'success_rate', 'solved_rate', 'call_f1')
-"""What stands for a data set of agents, the first that it has: finishing alone is no success."""
+_OF_AGENTS = ('solved_rate', 'pass_rate', 'success_rate', 'call_f1')
+"""What stands for a data set of agents, the first that it has, as in the summary: finishing alone is no success."""
+
+
+def main_of_agents(metrics: Sequence[str]) -> str:
+    """The metric that stands for a data set of agents: what a judge says, else F1 of calls."""
+    return next((metric for metric in _OF_AGENTS if metric in metrics), metrics[0])
 
 
 @dataclass(frozen=True)
@@ -226,7 +231,7 @@ def _overview(
     seen = set()
     for name, columns in alone.items():
         if family_of(name) == AGENTS:
-            column = next((column for column in _OF_AGENTS if column in columns), next(iter(columns)))
+            column = main_of_agents(list(columns))
             rows.append((AGENTS, f'{title_of(name)}, {words_of_metric(column).name}', columns[column]))
             continue
         for shares in columns.values():

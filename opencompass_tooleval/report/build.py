@@ -24,7 +24,7 @@ from opencompass_tooleval.report.easytool_figures import SECTION as EASYTOOL
 from opencompass_tooleval.report.easytool_figures import easytool_published, retrieval_figure, selection_figure
 from opencompass_tooleval.report.figure import Figure, Table, as_table, shown
 from opencompass_tooleval.report.files import save_table
-from opencompass_tooleval.report.names import title_of
+from opencompass_tooleval.report.names import AGENTS, family_of, title_of
 from opencompass_tooleval.report.overview import Overview, overview
 from opencompass_tooleval.report.pages import Page, pages_of
 from opencompass_tooleval.report.provenance import missing_table, provenance_table, runs_table
@@ -128,7 +128,11 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     out.mkdir()
     samples = SampleFiles(out / 'samples')
     spent = spent_of(material, samples.write_all(material))
-    tokens = {key: cost.prompts for key, cost in spent.items() if cost.prompts is not None}
+    tokens = {
+        key: cost.prompts
+        for key, cost in spent.items()
+        if cost.prompts is not None and (cost.known or family_of(key[1]) != AGENTS)
+    }
     tables = tuple(boards(material, published_columns()))
     compared = {name: list(comparisons(find_variant(name), material)) for name in VARIANTS}
     figures = [

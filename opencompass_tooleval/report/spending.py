@@ -11,9 +11,9 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.prices import Prices
 from opencompass_tooleval.core.usage_summary import spending_of
 from opencompass_tooleval.core.words import lower_is_better
-from opencompass_tooleval.report.board import OVERVIEW, Board
+from opencompass_tooleval.report.board import OVERVIEW, Board, main_of_agents
 from opencompass_tooleval.report.figure import Figure, Number, Series
-from opencompass_tooleval.report.names import OTHERS, family_of
+from opencompass_tooleval.report.names import AGENTS, OTHERS, family_of
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.read import Material, Scored
 from opencompass_tooleval.sweep.dumped_config import read_dumped
@@ -64,7 +64,9 @@ def spending_figures(boards: Sequence[Board], spent: Mapping[Key, Spent]) -> Ite
     for board in boards:
         if board.name == OVERVIEW or family_of(board.name) == OTHERS:
             continue
-        columns = (column for column in board.columns if not lower_is_better(column))
+        columns = [column for column in board.columns if not lower_is_better(column)]
+        if family_of(board.name) == AGENTS and columns:
+            columns = [main_of_agents(columns), *columns]
         figures = (figure for column in columns if (figure := _figure(board, column, spent)))
         yield from islice(figures, 1)
 

@@ -8,8 +8,9 @@ from opencompass_tooleval.core.benchmark import find_variant
 from opencompass_tooleval.core.intervals import RESAMPLES
 from opencompass_tooleval.core.variants import Comparison, VariantKind, compare
 from opencompass_tooleval.core.words import words_of_metric
+from opencompass_tooleval.report.board import main_of_agents
 from opencompass_tooleval.report.figure import Figure, Series, Table
-from opencompass_tooleval.report.names import title_of
+from opencompass_tooleval.report.names import AGENTS, family_of, title_of
 from opencompass_tooleval.report.read import Material
 
 
@@ -51,8 +52,7 @@ def variant_figures(
     """Differences and tokens, per model; see :func:`variant_table`."""
     kind = find_variant(name)
     for number, model in enumerate(dict.fromkeys(model for model, _ in compared)):
-        # Reversed, so that the first metric of each data set is what stays.
-        firsts = {comparison.dataset: comparison for who, comparison in reversed(compared) if who == model}
+        firsts = _mains([comparison for who, comparison in compared if who == model])
         datasets = tuple(sorted(firsts))
         labels = tuple(f'{title_of(dataset)}, {words_of_metric(firsts[dataset].metric).name}' for dataset in datasets)
         deltas = tuple(firsts[dataset].delta for dataset in datasets)
@@ -69,12 +69,23 @@ def variant_figures(
             labels,
             (Series('difference', deltas, errors=errors),),
             x_title=f'points gained with {kind.title}',
-            note='The first metric of each data set; the table has all. '
+            note='The main metric of each data set; the table has all. '
             f'Bars reach over the 95% interval (paired bootstrap, {RESAMPLES} resamples).',
             choice=model,
             top=None,
         )
         yield _tokens(name, number, model, datasets, tokens)
+
+
+def _mains(compared: Sequence[Comparison]) -> dict[str, Comparison]:
+    """Data set -> the comparison by its main metric: the first, of agents what stands for them elsewhere too."""
+    by_dataset: dict[str, dict[str, Comparison]] = {}
+    for comparison in compared:
+        by_dataset.setdefault(comparison.dataset, {})[comparison.metric] = comparison
+    return {
+        name: own[main_of_agents(list(own))] if family_of(name) == AGENTS else next(iter(own.values()))
+        for name, own in by_dataset.items()
+    }
 
 
 def _tokens(
@@ -87,7 +98,9 @@ def _tokens(
         Series(kind.original, tuple(tokens[model, name] for name in both)),
         Series(kind.variant, tuple(tokens[model, name + kind.suffix] for name in both)),
     )
-    note = 'Estimated: words, signs and Chinese characters of a whole prompt.'
+    note = 'As the server says, else estimated: words, signs and Chinese characters of a whole prompt.'
+    if any(family_of(name) == AGENTS for name in both):
+        note += ' Of agents: of all rounds of a task, with their tools, where the server says it.'
     title = 'Tokens before and after'
     name = f'{variant}-tokens-{number}'
     return Figure(name, variant, title, 'bars', labels, series, '', 'mean tokens', note, choice=model, top=None)

@@ -178,6 +178,18 @@ def test_each_model_has_its_lines(run: Run) -> None:
     assert run.rows[0]['tokens_documentation'] == run.rows[0]['reduction'] == ''
 
 
+def test_tokens_of_agents_are_what_the_server_says_of_a_task(run: Run) -> None:
+    agents: dict[str, Any] = {'provenance': {'benchmark': 'agents'}}
+    for name, prompt in (('d', 300), ('d-easytool', 150)):
+        usage = {'answers': {'all': 3, 'counted': 0, 'unknown': 1}, 'prompt': {'total': prompt}}
+        run.write(name, [0.0, 1.0, 1.0], prompt='the same query', usage=usage, **agents)
+    run.summarize()
+    assert [run.rows[0][f'tokens_{which}'] for which in ('documentation', 'instructions')] == ['150.00', '75.00']
+    assert 'tokens of agents: mean per task, of all its rounds with their tools' in run.text
+    run.write('d', [0.0, 1.0, 1.0], prompt='the same query', **agents).summarize()
+    assert run.rows[0]['tokens_documentation'] == run.rows[0]['reduction'] == ''
+
+
 def test_tables_are_set_side_by_side_without_an_interval(run: Run) -> None:
     run.write('d', [0.0, 1.0]).write('d-easytool', [1.0, 1.0])
     groups = [

@@ -9,6 +9,7 @@ from typing import Any
 from opencompass_tooleval.agents.breakdown import breakdown
 from opencompass_tooleval.agents.scoring import METRICS, score_trajectory
 from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.core.variants import Comparison
 from opencompass_tooleval.core.words import SOURCES
 from opencompass_tooleval.report.agent_figures import FINISHED, WASTE, agent_figures, agent_tables
 from opencompass_tooleval.report.board import boards
@@ -17,6 +18,7 @@ from opencompass_tooleval.report.caveats import unlike
 from opencompass_tooleval.report.figure import Figure
 from opencompass_tooleval.report.read import Material, Scored, read
 from opencompass_tooleval.report.samples import index_of
+from opencompass_tooleval.report.variant_figures import variant_figures
 from opencompass_tooleval.sweep.published_columns import published_columns
 from opencompass_tooleval.sweep.work_dir import WorkDir
 from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, tree
@@ -165,6 +167,18 @@ def test_each_data_set_of_agents_is_a_table(tmp_path: Path) -> None:
     assert [table.title for table in tables] == ['Agents T-Eval ReAct', 'Agents ToolBench G1 function calling']
     assert tables[0].columns == ('finish_rate', 'call_f1', 'repeated')
     assert first.columns == ('Agents T-Eval ReAct, F1', 'Agents ToolBench G1 function calling, F1')
+
+
+def test_variants_of_agents_are_drawn_by_what_stands_for_the_data_set() -> None:
+    """Finishing, the first metric, is no success: F1 of calls is drawn, or what a judge says."""
+    metrics = ['finish_rate', 'call_f1', 'pass_rate', 'solved_rate']
+    compared = [('m', Comparison(DATASET, metric, 50.0, 60.0 + at, None)) for at, metric in enumerate(metrics)]
+    for number, shown in ((2, 'F1'), (3, 'Passed'), (4, 'Solved')):
+        differences, tokens = variant_figures('easytool', compared[:number], {})
+        assert differences.labels == (f'Agents T-Eval ReAct, {shown}',)
+        assert differences.series[0].values == (9.0 + number,) and not tokens.labels
+    known = {(name, suffix): 1.0 for name in ('m',) for suffix in (DATASET, f'{DATASET}-easytool')}
+    assert 'all rounds of a task' in list(variant_figures('easytool', compared, known))[1].note
 
 
 def test_waste_is_no_part_of_what_a_sample_scores() -> None:
