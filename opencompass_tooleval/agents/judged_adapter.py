@@ -19,7 +19,12 @@ from opencompass_tooleval.agents.judged_scores import (
 )
 from opencompass_tooleval.agents.judgements import WIN_AREA, Judgement, judgement_rows, load_judgements, with_answers
 from opencompass_tooleval.agents.judgings import JudgeSettings, collected, judgings
-from opencompass_tooleval.agents.references import load_references, references_digest
+from opencompass_tooleval.agents.references import (
+    check_compared,
+    compared_digest,
+    load_references,
+    references_digest,
+)
 from opencompass_tooleval.agents.scoring import AgentScore
 from opencompass_tooleval.agents.solved import TIMES
 from opencompass_tooleval.agents.task import Task, parse_task
@@ -114,17 +119,27 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         if file:
             ids = [task.id for task in tasks]
             judgements = self.stored(load_judgements(file), file, ids, with_answers)
+            if WIN_AREA in self.settings.kinds:
+                if self.reference:
+                    check_compared(judgements, self._compared(tasks), file)
+                else:
+                    self._about |= {'reference': None, 'reference_digest': compared_digest(judgements)}
         else:
             judgements = self._asked(tasks, runs)
         judged = judge_answers(runs, judgements, self.settings.kinds, self.mend_unjudged())
         return [with_judged(score, one) for score, one in zip(scores, judged, strict=True)]
 
     def _asked(self, tasks: Sequence[Task], runs: Sequence[JudgedAnswer]) -> list[Judgement]:
-        place, compared = ResultPlace.of(self), {}
-        if WIN_AREA in self.settings.kinds and self.reference:
-            compared = load_references(self.reference, tasks, place.dataset if place else None)
-            self._about |= {'reference': str(self.reference), 'reference_digest': references_digest(compared)}
+        compared = self._compared(tasks) if WIN_AREA in self.settings.kinds and self.reference else {}
         found = self.converse(judgings(runs, compared, self.settings), f'judge-agents-{self.subset.name}')
         judgements = collected(runs, compared, found)
         self.keep_rows(judgement_rows(judgements))
         return judgements
+
+    def _compared(self, tasks: Sequence[Task]) -> dict[str, JudgedAnswer]:
+        """What answers are compared with."""
+        assert self.reference is not None
+        place = ResultPlace.of(self)
+        compared = load_references(self.reference, tasks, place.dataset if place else None)
+        self._about |= {'reference': str(self.reference), 'reference_digest': references_digest(compared)}
+        return compared

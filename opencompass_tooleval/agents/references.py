@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from opencompass_tooleval.agents.judged_answer import JudgedAnswer, load_judged_answers, of_trajectory
+from opencompass_tooleval.agents.judgements import Judgement
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.core.errors import DataError
@@ -77,3 +78,26 @@ def _of_run(file: Path, tasks: Mapping[str, Task]) -> dict[str, JudgedAnswer]:
 def references_digest(references: Mapping[str, JudgedAnswer]) -> str:
     """Stands for all answers of a reference."""
     return answer_digest({query_id: answer.digest for query_id, answer in references.items()})
+
+
+def compared_digest(judgements: Iterable[Judgement]) -> str:
+    """The same, of what stored judgements say that they were compared with; ``''`` where none says it."""
+    compared = {judgement.id: judgement.reference for judgement in judgements if judgement.reference}
+    return answer_digest(compared) if compared else ''
+
+
+def check_compared(judgements: Iterable[Judgement], references: Mapping[str, JudgedAnswer], file: Path) -> None:
+    """Checks that stored judgements compare with these answers, as far as they say with which.
+
+    Args:
+        judgements: The judgements.
+        references: Query id -> what is to be compared with.
+        file: Of the judgements.
+
+    Raises:
+        DataError: One compares with another answer.
+    """
+    for judgement in judgements:
+        given = references.get(judgement.id)
+        if judgement.reference and (given is None or given.digest != judgement.reference):
+            raise DataError(file, 'it was compared with another reference', judgement.id)

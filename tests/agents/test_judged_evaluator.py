@@ -170,6 +170,13 @@ def test_what_one_evaluation_kept_is_a_file_of_judgements(
     again = evaluate(second, answers)
     assert [again[name] for name in second.metrics] == [result[name] for name in first.metrics]
     assert again['provenance']['judge'] == str(file)
+    assert again['provenance']['reference_digest'] == result['provenance']['reference_digest']
+    third = ToolEvalAgentJudgedEvaluator(SUBSET, judgements=str(file), judged=['win'], reference=str(reference))
+    assert evaluate(third, answers)['provenance']['reference'] == str(reference)
+    rows['1']['prediction'] = trajectory('Utrecht.').to_json()
+    reference.write_text(json.dumps(rows), encoding='utf-8')
+    with pytest.raises(DataError, match="record 'q1': it was compared with another reference"):
+        evaluate(third, answers)
     with pytest.raises(UnjudgedError, match='the judgement is of another answer'):
         evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, judgements=str(file)), [trajectory('Other.')] * 2)
 
