@@ -105,7 +105,7 @@ class FunctionCalling:
         conversation, golds = self._beginning(task), self._golds(task)
         chain = Chain(METHOD, self.settings)
         was_reminded = False
-        made = 0
+        made, room = 0, self._max_calls
         for number in range(self._max_steps):
             turn = Turn(conversation, golds[min(number, len(golds) - 1)], tools)
             reply = yield from context.ask(turn, chain.left_out)
@@ -114,7 +114,7 @@ class FunctionCalling:
                 return chain.end(stopped=NO_ROOM)
             if answer.calls:
                 counted = answer.calls[:1] if self._parallel is False else answer.calls
-                carried_out, finish = yield from self._carry_out(counted[: self._max_calls - made], session)
+                carried_out, finish = yield from self._carry_out(counted, session, room)
                 ignored = SEVERAL_CALLS if len(counted) < len(answer.calls) else ''
                 chain.add(answer, carried_out, ignored if carried_out else TOO_MANY_CALLS)
                 if finish:
@@ -123,6 +123,7 @@ class FunctionCalling:
                     return chain.end(stopped=TOO_MANY_CALLS)
                 conversation += _told(answer, carried_out, made)
                 made += len(carried_out)
+                room -= sum(bool(call.source) for call in carried_out)
                 was_reminded = False
                 continue
             text = spoken(answer)
@@ -137,9 +138,9 @@ class FunctionCalling:
         return chain.end(stopped=TOO_MANY_STEPS)
 
     def _carry_out(
-        self, calls: Sequence[ToolCall], session: Session
+        self, calls: Sequence[ToolCall], session: Session, room: int
     ) -> Rounds[tuple[list[AnsweredCall], Finish | None]]:
-        """Carries out calls up to the one that ends the task, which is returned beside them."""
+        """Carries out calls, ``room`` of tools at most, up to the one that ends the task, returned beside them."""
         carried_out: list[AnsweredCall] = []
         for call in calls:
             if self._finish == BY_TOOL and call.name.strip() == FINISH.name:
@@ -148,6 +149,9 @@ class FunctionCalling:
                 if finish.is_end:
                     return carried_out, finish
                 continue
+            if not room:
+                break
+            room -= 1
             observation = yield from session.ask(call.name, call.arguments)
             carried_out.append(answered_call(call.name, call.arguments, observation, self._max_observation))
         return carried_out, None

@@ -185,6 +185,14 @@ def test_calls_are_bounded():
     assert [(len(step.calls), step.reason) for step in trajectory.steps] == [(2, ''), (0, 'limit:calls')]
 
 
+def test_finish_is_no_call_of_a_tool():
+    loop = FunctionCalling(finish='tool', max_calls=2)
+    trajectory, _ = drive(loop, calling(('Finish', {}), PRODUCT, REST), calling(finishing('258')))
+    assert (len(trajectory.calls), trajectory.final_answer, trajectory.stopped) == (2, '258', '')
+    trajectory, _ = drive(loop, calling(PRODUCT, REST, PRODUCT, finishing('258')))
+    assert (len(trajectory.calls), trajectory.final_answer, trajectory.stopped) == (2, '', 'limit:calls')
+
+
 def test_observations_are_cut():
     loop = FunctionCalling(max_observation=2)
     trajectory, turns = drive(loop, calling(PRODUCT), Answer('258'))
