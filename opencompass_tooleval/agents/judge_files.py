@@ -14,8 +14,10 @@ from opencompass_tooleval.agents.references import load_references
 from opencompass_tooleval.agents.scoring import score_predictions
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.subset_names import named_subsets
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.environments.recordings_toolbench import is_trajectories
+from opencompass_tooleval.sweep.recorded import load_recorded
 from opencompass_tooleval.sweep.right_subset import load_answers
 
 
@@ -24,7 +26,7 @@ def load_to_judge(file: Path, subset: str | None, data: Path | None) -> tuple[li
 
     Args:
         file: A predictions file, or answers in ToolEval's format, which say their queries.
-        subset: Whose tasks the predictions are of.
+        subset: Whose tasks the predictions are of; by default those of the data set that they name.
         data: Its data file; by default where ``prepare`` puts it.
 
     Raises:
@@ -37,8 +39,7 @@ def load_to_judge(file: Path, subset: str | None, data: Path | None) -> tuple[li
     if is_trajectories(file):
         answers = list(load_judged_answers(file).values())
         return [Task(answer.id, '', answer.query, ()) for answer in answers], answers
-    if subset is None:
-        raise ValueError('predictions do not say their queries: give --subset NAME')
+    subset = subset or _subset_of(file, BENCHMARK.subsets)
     row = find_subset(subset)
     tasks = list(load_data(data or resolve_data_path(f'{row.folder}/{row.file}', MEND), subset).tasks)
     predictions = load_answers(file, subset, BENCHMARK.subsets, [task.id for task in tasks])
@@ -47,6 +48,15 @@ def load_to_judge(file: Path, subset: str | None, data: Path | None) -> tuple[li
     except ValueError as error:
         raise DataError(file, str(error)) from error
     return tasks, [of_score(task, score) for task, score in zip(tasks, scores, strict=True)]
+
+
+def _subset_of(file: Path, subsets: Sequence[str]) -> str:
+    """The subset that all predictions of a file name as their data set."""
+    questions = load_recorded(file).questions.values()
+    named = {name for question in questions for name in named_subsets(question.source or question.dataset, subsets)}
+    if len(named) != 1:
+        raise ValueError(f'{file} does not say whose tasks it is of: give --subset, one of {", ".join(subsets)}')
+    return named.pop()
 
 
 def ask_judge(

@@ -30,7 +30,9 @@ def judge_agents(
         Path | None,
         typer.Option(metavar='CONFIG', help='Config whose first model judges; by default $OC_JUDGE_MODEL and its kin.'),
     ] = None,
-    subset: Annotated[str | None, typer.Option(help='Of predictions: whose tasks they are of.')] = None,
+    subset: Annotated[
+        str | None, typer.Option(help='Of predictions: whose tasks they are of, if they do not say.')
+    ] = None,
     data: Annotated[Path | None, typer.Option(help='Its data file; by default where prepare puts it.')] = None,
     judged: Annotated[str, typer.Option(help='Some of solved,pass,win,success.')] = 'solved',
     times: Annotated[int, typer.Option(help='Judgements of each answer.')] = TIMES,

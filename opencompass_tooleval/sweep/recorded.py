@@ -107,6 +107,12 @@ def _record_id(item: Any) -> str | None:
     return next((str(item[key]) for key in _ID_KEYS if key in item), None)
 
 
+_MORE_THAN_ONCE = (
+    'it is answered more than once. Several trials (n in a config) are scored, and judged, in their run: '
+    'opencompass CONFIG -w WORK_DIR -r TIME -m eval'
+)
+
+
 def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding='utf-8')
@@ -142,7 +148,7 @@ def _by_id(recorded: RecordedAnswers, items: Iterable[tuple[str | None, Any]]) -
         if record_id is None:
             raise DataError(recorded.path, 'some answers name their record and some do not')
         if record_id in recorded.by_id:
-            raise DataError(recorded.path, 'it is answered more than once', record=record_id)
+            raise DataError(recorded.path, _MORE_THAN_ONCE, record=record_id)
         recorded.by_id[record_id] = _answer(recorded.path, record_id, item)
         recorded.questions[record_id] = question_of(item)
     return recorded

@@ -81,10 +81,19 @@ def test_predictions_of_a_run(tooleval: Command, tmp_path: Path, judge: Path, mo
     rows = [{'record_id': name, 'prediction': stored.get(name, stored['101']).to_json()} for name in ids]
     file = write_json(tmp_path / 'predictions.json', dict(enumerate(rows)))
     alone = tooleval('agents', 'judge', file, '--out', tmp_path / 'out', '--judge', judge)
-    assert alone.code == 1 and 'predictions do not say their queries: give --subset NAME' in alone.err
+    assert alone.code == 1 and 'does not say whose tasks it is of: give --subset, one of' in alone.err
     options = ('--subset', 'toolbench_g1', '--data', DATA)
     done = tooleval('agents', 'judge', file, '--out', tmp_path / 'out', '--judge', judge, *options, '--json', '-')
     assert json.loads(done.out)['metrics'] == {'solved_rate': 100.0}
+    named = write_json(
+        tmp_path / 'named.json', {i: {**row, 'source': 'agents_toolbench_g1'} for i, row in enumerate(rows)}
+    )
+    options = ('--data', DATA, '--json', '-')
+    done = tooleval('agents', 'judge', named, '--out', tmp_path / 'out', '--judge', judge, *options)
+    assert json.loads(done.out)['metrics'] == {'solved_rate': 100.0}, done.err
+    twice = write_json(tmp_path / 'twice.json', dict(enumerate([*rows, *rows])))
+    trials = tooleval('score', 'agents', 'toolbench_g1', twice, '--data', DATA)
+    assert trials.code == 1 and 'Several trials (n in a config) are scored, and judged, in their run' in trials.err
     scored = tooleval('score', 'agents', 'toolbench_g1', file, '--data', DATA, '--judgements', tmp_path / 'out')
     assert scored.code == 0 and 'judged by out' in scored.out, scored.err
 
