@@ -28,6 +28,7 @@ VERBOSE = 'TOOLEVAL_VERBOSE'
 """Where this is set in the environment, the long tables are printed too."""
 
 INFRA_SHARE_TO_TELL = 0.005
+UNANSWERED_SHARE_TO_TELL = 0.1
 _REASONS_SHOWN = 6
 
 
@@ -94,6 +95,18 @@ def _environments(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Itera
                 yield f'WARNING {dataset}: {words} {shown}: the scores do not compare with each other'
         for which, datasets in told.items() if key in _TOLD else ():
             yield f'NOTE {words} {which}: {first_of(list(datasets))}'
+
+
+def _unanswered(name: str, result: Mapping[str, Any]) -> Iterator[str]:
+    """An agent many of whose right calls may have come to nothing, since nobody recorded them."""
+    breakdown = result.get('breakdown') if result.get('provenance', {}).get('benchmark') == 'agents' else None
+    if breakdown:
+        calls, unanswered = sum(breakdown['sources'].values()), breakdown['errors'].get('unanswered', 0)
+        if unanswered > UNANSWERED_SHARE_TO_TELL * calls:
+            yield (
+                f'NOTE {name}: {unanswered} of {calls} calls were told an error since nothing answers them: '
+                'a larger bank or a simulator would'
+            )
 
 
 class ToolEvalSummarizer(DefaultSummarizer):
@@ -246,6 +259,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
                     f'WARNING {model} / {dataset}: {samples["infra"]} of {samples["all"]} samples have no answer, '
                     'through no fault of the model; they count as wrong'
                 )
+            yield from _unanswered(f'{model} / {dataset}', result)
             trials = trials_of_result(result)
             if trials and trials.all_the_same:
                 same.setdefault((model, trials.trials), []).append(dataset)

@@ -265,6 +265,17 @@ def test_what_answered_agents_is_told(
     assert [line for line in run.notes().splitlines() if line.startswith(('WARNING', 'NOTE'))] == lines
 
 
+@pytest.mark.parametrize(('unanswered', 'is_told'), [(11, True), (10, False), (0, False)])
+def test_calls_that_nothing_answers_are_told(run: Run, unanswered: int, is_told: bool) -> None:
+    breakdown = {'sources': {'exact': 60, 'error': 40}, 'errors': {'unknown_tool': 20, 'unanswered': unanswered}}
+    run.fill().write('m1', 'd1', result(provenance={'benchmark': 'agents'}, breakdown=breakdown))
+    run.summarizer().summarize(time_str=TIME)
+    told = 'NOTE m1 / d1: 11 of 100 calls were told an error since nothing answers them'
+    line = f'{told}: a larger bank or a simulator would'
+    assert (line in run.notes().splitlines()) is is_told
+    assert ('NOTE' in run.notes()) is is_told
+
+
 def test_several_runs_and_many_reasons(run: Run) -> None:
     reasons = {f'x:{i}': 10 - i for i in range(8)}
     run.fill().write(
