@@ -424,6 +424,9 @@ def test_demo_config_ranks_the_oracles(demo_run: Run) -> None:
         if (name, variant) != ('selection_5', '-fc')
     }
     called = {f'tooleval-teval-{name}_v2-fc' for name in ('instruct', 'reason_retrieve_understand_json')}
+    subsets = ('teval', 'toolbench_g1', 'toolbench_g2', 'toolbench_g3', 'ultratool_zh', 'ultratool_en')
+    loops = ('react', 'react-easytool', 'dfsdt', 'easytool')
+    agents = {f'tooleval-{name}-agent-fc' for name in subsets} | {f'tooleval-toolbench_g2-agent-{it}' for it in loops}
     assert {dataset for dataset, _ in oracle} == {  # no empty rows of v1 or of the subset
         *TABLES.values(),
         *ultratool,
@@ -432,8 +435,14 @@ def test_demo_config_ranks_the_oracles(demo_run: Run) -> None:
         *funcqa,
         *toolbench,
         *called,
+        *agents,
+        'tooleval-toolbench-agent-fc',
         'tooleval-toolbench-success',
     }
+    for dataset in agents:
+        assert (oracle[dataset, 'finish_rate'], oracle[dataset, 'call_recall']) == ('100.00', '100.00')
+    assert oracle['tooleval-toolbench_g1-agent-fc', 'solved_rate'] == '50.00'  # the replayed judge says so
+    assert float(noisy['tooleval-teval-agent-fc', 'arguments']) < 100
     for dataset in funcqa:
         for column in ('one_hop', 'one_hop_strict', 'multi_hop', 'multi_hop_strict'):
             assert oracle[dataset, column] == '100.00'
