@@ -99,14 +99,17 @@ def _environments(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Itera
 
 def _unanswered(name: str, result: Mapping[str, Any]) -> Iterator[str]:
     """An agent many of whose right calls may have come to nothing, since nobody recorded them."""
-    breakdown = result.get('breakdown') if result.get('provenance', {}).get('benchmark') == 'agents' else None
-    if breakdown:
-        calls, unanswered = sum(breakdown['sources'].values()), breakdown['errors'].get('unanswered', 0)
-        if unanswered > UNANSWERED_SHARE_TO_TELL * calls:
-            yield (
-                f'NOTE {name}: {unanswered} of {calls} calls were told an error since nothing answers them: '
-                'a larger bank or a simulator would'
-            )
+    if result.get('provenance', {}).get('benchmark') != 'agents':
+        return
+    breakdown = result.get('breakdown') or []
+    trials = breakdown if isinstance(breakdown, list) else [breakdown]
+    calls = sum(sum(trial.get('sources', {}).values()) for trial in trials)
+    unanswered = sum(trial.get('errors', {}).get('unanswered', 0) for trial in trials)
+    if unanswered > UNANSWERED_SHARE_TO_TELL * calls:
+        yield (
+            f'NOTE {name}: {unanswered} of {calls} calls were told an error since nothing answers them: '
+            'a larger bank or a simulator would'
+        )
 
 
 class ToolEvalSummarizer(DefaultSummarizer):

@@ -265,9 +265,21 @@ def test_what_answered_agents_is_told(
     assert [line for line in run.notes().splitlines() if line.startswith(('WARNING', 'NOTE'))] == lines
 
 
-@pytest.mark.parametrize(('unanswered', 'is_told'), [(11, True), (10, False), (0, False)])
-def test_calls_that_nothing_answers_are_told(run: Run, unanswered: int, is_told: bool) -> None:
-    breakdown = {'sources': {'exact': 60, 'error': 40}, 'errors': {'unknown_tool': 20, 'unanswered': unanswered}}
+def counted(unanswered: int, calls: int = 100) -> dict[str, dict[str, int]]:
+    return {'sources': {'exact': calls - 40, 'error': 40}, 'errors': {'unknown_tool': 20, 'unanswered': unanswered}}
+
+
+@pytest.mark.parametrize(
+    ('breakdown', 'is_told'),
+    [
+        pytest.param(counted(11), True, id='many'),
+        pytest.param(counted(10), False, id='few'),
+        pytest.param(counted(0), False, id='none'),
+        pytest.param([counted(5, 50), counted(6, 50)], True, id='several trials'),
+        pytest.param([counted(5, 50), counted(5, 50)], False, id='few in several trials'),
+    ],
+)
+def test_calls_that_nothing_answers_are_told(run: Run, breakdown: Any, is_told: bool) -> None:
     run.fill().write('m1', 'd1', result(provenance={'benchmark': 'agents'}, breakdown=breakdown))
     run.summarizer().summarize(time_str=TIME)
     told = 'NOTE m1 / d1: 11 of 100 calls were told an error since nothing answers them'
