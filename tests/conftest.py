@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import httpx
 import pytest
+
+from tests.forked import Fork, start_python
 
 # Before torch is imported, and for every process that a test starts: two processes with a thread per core each, on few
 # cores, wait for one another and take forty times as long.
@@ -38,32 +42,33 @@ hear_signals()
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = (
     'test_end_to_end.py',
-    'slurm/test_engines.py',
-    'slurm/test_client.py',
+    'runners/slurm/test_engines.py',
+    'runners/slurm/test_client.py',
     'test_kill.py',
     'test_kill_agents.py',
-    'host/test_local_runner.py',
-    'host/test_served_model.py',
-    'slurm/test_runner.py',
+    'test_spending.py',
+    'runners/test_local_runner.py',
+    'models/test_served_model.py',
+    'runners/slurm/test_runner.py',
     'test_packaging.py',
-    'easytool/funcqa/test_pipeline.py',
+    'benchmarks/funcqa/test_pipeline.py',
     'agents/test_hostile_loops.py',
     'agents/test_behaviours.py',
-    'easytool/test_function_calling_pipeline.py',
+    'instructions/test_function_calling_pipeline.py',
     'cli/test_sweep.py',
-    'host/test_tasks.py',
-    'host/test_local_chat_pipeline.py',
-    'host/test_dead_server.py',
-    'api/test_engine.py',
+    'tasks/test_tasks.py',
+    'models/test_local_chat_pipeline.py',
+    'models/test_dead_server.py',
+    'models/api/test_engine.py',
     'cli/test_copied_configs.py',
-    'easytool/test_variants_pipeline.py',
-    'ultratool/test_pipeline.py',
-    'easytool/restbench/test_pipeline.py',
-    'easytool/toolbench/test_pipeline.py',
-    'teval/test_differential.py',
+    'instructions/test_variants_pipeline.py',
+    'benchmarks/ultratool/test_pipeline.py',
+    'benchmarks/restbench/test_pipeline.py',
+    'benchmarks/toolbench/test_pipeline.py',
+    'benchmarks/teval/test_differential.py',
     'test_hostile_readers.py',
     'test_contract.py',
-    'host/test_trials.py',
+    'inferencers/test_trials.py',
     'report/test_figures.py',
     'report/test_browser.py',
     'report/test_browser_agents.py',
@@ -74,6 +79,7 @@ LONGEST = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the longest first; ``--no-loadscope-reorder`` keeps the order."""
+    assert all((ROOT / 'tests' / name).is_file() for name in LONGEST)
     order = {ROOT / 'tests' / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path, len(order)))
 
@@ -92,35 +98,56 @@ def load_tool(name: str) -> ModuleType:
 class ModelServer:
     """A running ``tools/serve_model.py``."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | Fork
     url: str
 
     def stats(self) -> dict[str, Any]:
         """What it was asked since the last :meth:`reset`."""
-        stats: dict[str, Any] = httpx.get(self.url.removesuffix('/v1') + '/stats').json()
+        stats: dict[str, Any] = self._send('/stats')
         return stats
 
     def reset(self, *faults: str, latency: float = 0.0) -> None:
         """Forgets what was asked, and fails like this from now on."""
-        answer = httpx.post(self.url.removesuffix('/v1') + '/reset', json={'faults': faults, 'latency': latency})
-        assert answer.status_code == 200, answer.text
+        self._send('/reset', json.dumps({'faults': faults, 'latency': latency}).encode())
+
+    def _send(self, path: str, body: bytes | None = None) -> Any:
+        # Not by httpx, whose every client reads the certificates of all authorities, twenty times a second in loops.
+        request = urllib.request.Request(
+            self.url.removesuffix('/v1') + path, body, {'Content-Type': 'application/json'}
+        )
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
 
     def stop(self) -> None:
         """Ends the process."""
         self.process.kill()
         self.process.wait()
-        if self.process.stdout:
+        if isinstance(self.process, subprocess.Popen) and self.process.stdout:
             self.process.stdout.close()
+
+
+SERVE = ROOT / 'tools' / 'serve_model.py'
 
 
 def start_server(*arguments: str | Path) -> ModelServer:
     """Starts ``tools/serve_model.py`` and returns once it takes connections."""
-    command = [sys.executable, str(ROOT / 'tools' / 'serve_model.py'), *map(str, arguments)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, SERVE, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     url = process.stdout.readline().strip()
     assert url, f'the server ended with status {process.wait()}'
     return ModelServer(process, url)
+
+
+def start_tiny_server(model: Path, *arguments: str) -> ModelServer:
+    """The same for a model, in a fork of a process that has imported torch."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder, 'url')
+        code = 'import runpy, sys; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name="__main__")'
+        process = start_python('-c', code, SERVE, model, *arguments, output=output, errors=Path(os.devnull))
+        while not (output.exists() and (url := output.read_text(encoding='utf-8')).endswith('\n')):
+            assert process.poll() is None, f'the server ended with status {process.wait()}'
+            time.sleep(0.05)
+    return ModelServer(process, url.strip())
 
 
 @pytest.fixture(scope='session')
@@ -150,6 +177,14 @@ def canned_server(canned_process: ModelServer) -> ModelServer:
 @pytest.fixture(scope='session')
 def tiny_server(tiny_model: Path) -> Iterator[ModelServer]:
     """A server that answers with :func:`tiny_model`."""
-    server = start_server(tiny_model)
+    server = start_tiny_server(tiny_model)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope='session')
+def echo_server() -> Iterator[ModelServer]:
+    """A server that answers each request with the request itself, as JSON."""
+    server = start_server('--script', f'{ROOT / "tests" / "models" / "queue_script.py"}:echo')
     yield server
     server.stop()

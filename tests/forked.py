@@ -2,8 +2,9 @@
 
 A program of its own imports for 7 s, and so does the process from which ``ToolEvalLocalRunner`` forks its tasks; few
 tests ask for either. A fork is otherwise what a program is: it has its own session, folder, environment and output, is
-killed like one, and runs its tasks in processes of their own. Real programs run in ``test_end_to_end.py``,
-``test_packaging.py``, ``test_tasks.py`` and ``test_kill.py``, and on Slurm every task is one.
+killed like one, and runs its tasks in processes of their own, those of OpenCompass's own runner too. Real programs
+run in ``test_end_to_end.py``, ``test_local_runner.py``, ``test_sweep.py`` and ``test_tasks.py``, and on Slurm, where
+every task is one.
 
 This module is also the process that is forked: ``python -m tests.forked``. A line of JSON asks, a line answers.
 """
@@ -14,6 +15,7 @@ import atexit
 import json
 import os
 import runpy
+import shlex
 import signal
 import subprocess
 import sys
@@ -28,6 +30,9 @@ from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 1500.0
+TASKS = ('openicl_infer.py', 'openicl_eval.py')
+GPUS = 'CUDA_VISIBLE_DEVICES='
+"""Scripts that OpenCompass's own runner starts, and what stands in front of them where there are no GPUs."""
 NOWHERE = Path(os.devnull)
 NOT_INHERITED = ('COMPASS_DATA_CACHE', 'TOOLEVAL_ENCODER', 'TOOLEVAL_CACHE', 'HF_HOME', 'HF_HUB_CACHE')
 """Settings that libraries read while they are imported; a run has those that its test gives it."""
@@ -140,7 +145,7 @@ def _ask(**question: Any) -> Any:
 def _serve() -> None:
     answers = os.fdopen(os.dup(1), 'w')
     os.dup2(2, 1)  # nothing that is imported may answer
-    import opencompass_tooleval.host.preload  # noqa: F401
+    import opencompass_tooleval.tasks.preload  # noqa: F401
 
     for line in sys.stdin:
         question = json.loads(line)
@@ -175,9 +180,35 @@ def _run(words: list[str], cwd: str, env: dict[str, str], output: str, errors: s
 
     numpy.random.seed()
     multiprocessing.util.spawnv_passfds = _fork_python  # type: ignore[assignment]
+    subprocess.run = partial(_run_task, subprocess.run)  # type: ignore[assignment]
     if option == '-c':
         _end_with(lambda: exec(what, {'__name__': '__main__'}))
     _end_with(lambda: runpy.run_module(what, run_name='__main__', alter_sys=True))
+
+
+def _run_task(run: Any, command: Any, **options: Any) -> Any:
+    """As :func:`subprocess.run`; a task of OpenCompass's own runner is a fork that runs the same script."""
+    words = shlex.split(command) if options.get('shell') else []
+    if len(words) != 4 or words[:2] != [GPUS, sys.executable] or not words[2].endswith(TASKS):
+        return run(command, **options)
+    sys.stdout.flush()
+    pid = os.fork()
+    if not pid:
+        _forget_threads()
+        for number in (1, 2):
+            os.dup2(options['stdout'].fileno(), number)
+        os.environ['CUDA_VISIBLE_DEVICES'] = ''
+        subprocess.run = run
+        sys.argv = words[2:]
+        _end_with(lambda: runpy.run_path(words[2], run_name='__main__'))
+    return subprocess.CompletedProcess(command, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def _forget_threads() -> None:
+    """After a fork by a thread of a pool, whose others are not here."""
+    from concurrent.futures import thread
+
+    thread._threads_queues.clear()  # type: ignore[attr-defined]
 
 
 def _fork_python(path: str, command: Sequence[str], kept: Sequence[int]) -> int:
@@ -185,11 +216,10 @@ def _fork_python(path: str, command: Sequence[str], kept: Sequence[int]) -> int:
     pid = os.fork()
     if pid:
         return pid
-    from concurrent.futures import thread
     from multiprocessing import forkserver
 
     forkserver._forkserver.__init__()  # type: ignore[misc]  # the lock is held by the one who asks
-    thread._threads_queues.clear()  # that one may be a thread of a pool, whose others are not here
+    _forget_threads()
     for name in os.listdir('/proc/self/fd'):
         if int(name) > 2 and int(name) not in kept:
             try:

@@ -15,7 +15,9 @@ def answer(messages: list[dict[str, Any]], request: dict[str, Any]) -> Any:
     time.sleep(0.1)
     number = zlib.crc32(json.dumps(messages).encode())
     if str(messages[-1]['content']).startswith('API Documentation:'):
-        return json.dumps({'error': '', 'response': f'simulated {number}'}) if number % 7 else 'I cannot say.'
+        # All can be read: what cannot is asked again each time, and the requests are counted one by one.
+        response = json.dumps({'error': '', 'response': f'simulated {number}'})
+        return response if number % 7 else f'```json\n{response}\n```'
     tools = {tool['function']['name']: tool['function']['parameters'] for tool in request['tools']}
     finish = tools.pop(FINISH, None)
     rounds = sum(message['role'] == 'assistant' for message in messages)

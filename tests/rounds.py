@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from opencompass_tooleval.core.rounds import Rounds
+from opencompass_tooleval.core.dialogue import Rounds
 
 T = TypeVar('T')
 

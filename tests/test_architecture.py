@@ -3,33 +3,74 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / 'opencompass_tooleval'
-ROOMS = ('teval', 'ultratool', 'easytool')
-BENCHMARKS = ('teval', 'ultratool', 'easytool/restbench', 'easytool/funcqa', 'easytool/toolbench')
-REWRITING = ('easytool/adapter.py', 'easytool/instruct.py', 'easytool/sources/teval.py')
-GLUE = ('easytool/generation.py', 'easytool/summarizer.py')
-"""Files of benchmarks that touch OpenCompass as ``adapter.py`` does, and register nothing.
+LAYERS = {
+    'core': 0,
+    'embedding': 1,
+    'work_dir': 2,
+    'tool_docs': 3,
+    'data_path': 3,
+    'report': 3,
+    'models': 4,
+    'judging': 5,
+    'inferencers': 6,
+    'evaluators': 6,
+    'summarizers': 6,
+    'tasks': 7,
+    'partitioner': 7,
+    'registry': 6,
+    'runners': 8,
+    'benchmarks': 9,
+    'environments': 10,
+    'instructions': 10,
+    'agents': 11,
+    'configs': 12,
+    'cli': 13,
+}
+"""Who may import whom: only what is lower. Folders, and modules beside them."""
 
-``recorded.py`` of a room, which `tooleval score` calls, may use what lies below: files of answers, encoders, paths.
-"""
-HEAVY = {'opencompass', 'mmengine', 'torch', 'datasets', 'transformers', 'sentence_transformers', 'lagent'}
+BENCHMARKS = ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench')
+FRAMEWORK = {'opencompass', 'mmengine', 'torch', 'datasets', 'lagent'}
+HEAVY = FRAMEWORK | {'transformers', 'sentence_transformers'}
 PURE_LIBRARIES = {'jsonschema', 'networkx', 'numpy'}
+GLUE_ROOMS = {'models', 'judging', 'inferencers', 'evaluators', 'summarizers', 'tasks', 'runners', 'configs'}
+GLUE_MODULES = {
+    'partitioner.py',
+    'registry.py',
+    'agents/lagent_bridge.py',
+    'instructions/generation.py',
+    'instructions/summarizer.py',
+}
+"""What may touch OpenCompass beside every ``adapter.py``."""
+DOORS = ('scoring.py', 'records.py', 'prompts.py')
 
 
 def modules(*patterns: str) -> list[Path]:
     return sorted(file for pattern in patterns for file in PACKAGE.glob(pattern))
 
 
-def imports(file: Path) -> Iterator[str]:
+@cache
+def parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding='utf-8'))
+
+
+@cache
+def imports(file: Path) -> tuple[str, ...]:
     """Full names of everything that a module imports anywhere, but for type checking."""
-    tree = ast.parse(file.read_text(encoding='utf-8'))
+    return tuple(_imports(file))
+
+
+def _imports(file: Path) -> Iterator[str]:
+    tree = parsed(file)
     typing_only = {
         id(node)
         for block in ast.walk(tree)
@@ -48,25 +89,10 @@ def imports(file: Path) -> Iterator[str]:
 
 def is_glue(file: Path) -> bool:
     """Whether a file may know OpenCompass because it is glue."""
-    return file.name.endswith('adapter.py') or str(file.relative_to(PACKAGE)) in GLUE
-
-
-BENCHMARK_LAYER = 5
-LAYERS = {
-    'core': 0,
-    'embedding': 1,
-    'api': 1,
-    'sweep': 2,
-    'slurm': 3,
-    'report': 3,
-    'host': 4,
-    **dict.fromkeys(ROOMS, BENCHMARK_LAYER),
-    'environments': 6,
-    'agents': 7,
-    'configs': 8,
-    'cli': 9,
-}
-"""Who may import whom: only what is lower. Benchmarks among each other: see `REWRITING`."""
+    place = file.relative_to(PACKAGE)
+    is_api = place.parts[:2] == ('models', 'api')  # of servers, not of OpenCompass
+    in_room = place.parts[0] in GLUE_ROOMS and not is_api
+    return in_room or file.name.endswith('adapter.py') or str(place) in GLUE_MODULES
 
 
 def tops(file: Path) -> set[str]:
@@ -85,68 +111,78 @@ def test_core_is_pure(file: Path) -> None:
     assert rooms_of(file) <= {'core'}
 
 
+def room_of(file: Path) -> str:
+    """The folder in the package that a module is in, or its own name."""
+    return file.relative_to(PACKAGE).parts[0].removesuffix('.py')
+
+
+ALL = modules('**/*.py')
+NAMES = {file: str(file.relative_to(PACKAGE)) for file in ALL}
+
+
+def test_only_glue_imports_opencompass() -> None:
+    assert [NAMES[file] for file in ALL if tops(file) & FRAMEWORK and not is_glue(file)] == []
+
+
 @pytest.mark.parametrize(
     'file',
-    [file for room in ROOMS for file in modules(f'{room}/**/*.py') if not is_glue(file)],
-    ids=lambda file: str(file.relative_to(PACKAGE)),
+    [file for file in ALL if room_of(file) != 'cli' and (file.name in DOORS or file.name.startswith('score_'))],
+    ids=lambda file: NAMES[file],
 )
-def test_benchmark_rooms_are_pure_but_for_the_adapter(file: Path) -> None:
+def test_what_scores_and_reads_records_is_pure(file: Path) -> None:
     assert not tops(file) & HEAVY
-    allowed = {'host', 'embedding', 'sweep'} if file.name == 'recorded.py' else set()
-    assert not rooms_of(file) & ({'host', 'cli', 'configs', 'embedding', 'report', 'slurm', 'sweep'} - allowed)
+    glue = {'models', 'inferencers', 'evaluators', 'summarizers', 'tasks', 'runners', 'report', 'cli'}
+    assert not rooms_of(file) & glue
 
 
-def test_only_host_adapters_and_configs_import_opencompass() -> None:
-    framework = {'opencompass', 'mmengine', 'torch', 'datasets', 'lagent'}
-    users = {file for file in modules('**/*.py') if tops(file) & framework}
-    allowed = {
-        file
-        for file in users
-        if file.parent.name in {'host', 'slurm'} or is_glue(file) or 'configs' in file.relative_to(PACKAGE).parts
-    }
-    assert users == allowed
+@pytest.mark.parametrize('benchmark', BENCHMARKS)
+def test_no_benchmark_imports_another(benchmark: str) -> None:
+    own = f'opencompass_tooleval.benchmarks.{benchmark}'
+    for file in modules(f'benchmarks/{benchmark}/**/*.py'):
+        others = [name for name in imports(file) if re.match(r'opencompass_tooleval\.benchmarks\.\w+\.', f'{name}.')]
+        shared = [name for name in others if not (PACKAGE / 'benchmarks' / name.split('.')[2]).is_dir()]
+        assert all(name == own or name.startswith(f'{own}.') or name in shared for name in others), NAMES[file]
 
 
-@pytest.mark.parametrize('room', ROOMS)
-def test_no_benchmark_imports_another(room: str) -> None:
-    """EasyTool's instruction rewriting aside: it has to know what it rewrites."""
-    for file in modules(f'{room}/**/*.py'):
-        if str(file.relative_to(PACKAGE)) not in REWRITING:
-            assert not rooms_of(file) & (set(ROOMS) - {room}), file
+def test_what_benchmarks_have_in_common_names_none() -> None:
+    named = re.compile('|'.join(BENCHMARKS), re.IGNORECASE)
+    for room in ('inferencers', 'evaluators', 'summarizers', 'tasks', 'runners'):
+        for file in modules(f'{room}/**/*.py'):
+            assert not {name for name in imports(file) if named.search(name)}, NAMES[file]
 
 
 def test_rooms_import_only_rooms_below_them() -> None:
     back = {
-        (str(file.relative_to(PACKAGE)), room)
-        for own, layer in LAYERS.items()
-        for file in modules(f'{own}/**/*.py')
-        for room in rooms_of(file) - {own}
-        if LAYERS[room] >= layer and not (own in ROOMS and room in ROOMS)
+        (NAMES[file], room)
+        for file in ALL
+        if file.parent != PACKAGE or file.name != '__init__.py'
+        for room in rooms_of(file) - {room_of(file)}
+        if LAYERS[room] >= LAYERS[room_of(file)]
     }
     assert back == set()
 
 
 def test_every_room_has_its_layer() -> None:
-    folders = {file.parent.relative_to(PACKAGE).parts[0] for file in modules('*/**/*.py')}
-    assert folders == set(LAYERS)
+    assert {room_of(file) for file in ALL if file.name != '__init__.py' or file.parent != PACKAGE} == set(LAYERS)
 
 
 def test_nothing_is_evaluated_or_unpickled() -> None:
     forbidden = {'eval', 'exec', 'compile', '__import__'}
     for file in modules('**/*.py'):
         assert not tops(file) & {'pickle', 'dill', 'marshal', 'shelve'}, file
-        for node in ast.walk(ast.parse(file.read_text(encoding='utf-8'))):
+        for node in ast.walk(parsed(file)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id not in forbidden, f'{file}:{node.lineno}'
 
 
-@pytest.mark.parametrize('room', BENCHMARKS)
-def test_tables_of_subsets_are_literals(room: str) -> None:
-    tree = ast.parse((PACKAGE / room / 'subsets.py').read_text(encoding='utf-8'))
-    for node in tree.body:
-        value = node.value if isinstance(node, (ast.Expr, ast.Assign)) else None
-        assert value is not None, ast.unparse(node)
-        ast.literal_eval(value)
+@pytest.mark.parametrize(
+    'file', modules('benchmarks/*/subsets.py', 'agents/subsets.py'), ids=lambda file: str(file.parent.name)
+)
+def test_tables_of_subsets_call_and_import_nothing(file: Path) -> None:
+    """Configs execute them when they are loaded; a row may be another with some values changed."""
+    tree = parsed(file)
+    assert all(isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign)) for node in tree.body)
+    assert not [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, (ast.Call, ast.Attribute, ast.Lambda))]
 
 
 @pytest.mark.parametrize('file', modules('configs/**/*.py'), ids=lambda file: file.name)
@@ -161,10 +197,9 @@ def test_configs_are_short_and_call_nothing_foreign(file: Path) -> None:
             assert name in allowed or name == 'append', f'{file}:{node.lineno}: {name}'
 
 
-OTHER_ROOMS = ['core', 'api', 'embedding', 'sweep', 'slurm', 'report', 'host', 'environments', 'cli', 'configs', 'demo']
-
-
-@pytest.mark.parametrize('room', [*OTHER_ROOMS, *ROOMS, *BENCHMARKS[2:]])
+@pytest.mark.parametrize(
+    'room', sorted({file.parent.relative_to(PACKAGE).parts[0] for file in modules('*/**/*.py')} | {'configs', 'demo'})
+)
 def test_every_room_has_a_readme(room: str) -> None:
     assert (PACKAGE / room / 'README.md').is_file()
 
@@ -174,16 +209,24 @@ def test_every_room_has_a_readme(room: str) -> None:
     [
         'opencompass_tooleval',
         'opencompass_tooleval.cli.main',
-        'opencompass_tooleval.teval.scoring',
+        'opencompass_tooleval.benchmarks.teval.scoring',
         'opencompass_tooleval.embedding.encoder',
-        'opencompass_tooleval.sweep.recorded',
-        'opencompass_tooleval.sweep.comparing',
-        'opencompass_tooleval.sweep.importing',
-        'opencompass_tooleval.sweep.unanswered',
-        'opencompass_tooleval.sweep.progress',
+        'opencompass_tooleval.work_dir.recorded',
+        'opencompass_tooleval.work_dir.comparing',
+        'opencompass_tooleval.work_dir.importing',
+        'opencompass_tooleval.work_dir.unanswered',
+        'opencompass_tooleval.work_dir.progress',
     ],
 )
 def test_importing_costs_no_framework(module: str) -> None:
     code = f'import sys, {module}; print(sorted({HEAVY!r} & set(sys.modules)))'
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == '[]'
+
+
+def test_no_test_compares_a_time_with_a_constant() -> None:
+    """``tests/growth.py`` compares a text with a part of it. Loops that wait may have a deadline."""
+    timed = re.compile(r'process_time|perf_counter|assert\b.*\btime\.(?:time|monotonic)\(\) - ')
+    tests = Path(__file__).parent
+    users = {file.name for file in tests.rglob('*.py') if timed.search(file.read_text(encoding='utf-8'))}
+    assert users == {'growth.py', Path(__file__).name}

@@ -6,24 +6,37 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mmengine.config import Config
+from opencompass.cli import main as opencompass_main
+from opencompass.utils import build_dataset_from_cfg
+from opencompass.utils.run import get_config_from_arg
 
 from opencompass_tooleval.agents.records import TABLE as AGENTS
-from opencompass_tooleval.easytool.restbench.records import TABLE as RESTBENCH_TABLE
-from opencompass_tooleval.easytool.toolbench.records import TABLE as TOOLBENCH_TABLE
-from opencompass_tooleval.easytool.variants import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
-from opencompass_tooleval.teval.records import SUFFIXES, TABLE, file_stem, split_stem
-from opencompass_tooleval.teval.subsets import VERSIONS
-from opencompass_tooleval.ultratool.presets import PRESETS as ULTRATOOL_PRESETS
-from opencompass_tooleval.ultratool.records import FOLDERS as ULTRATOOL_LANGUAGES
-from opencompass_tooleval.ultratool.records import TABLE as ULTRATOOL_TABLE
+from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH_TABLE
+from opencompass_tooleval.benchmarks.teval.records import SUFFIXES, TABLE, file_stem, split_stem
+from opencompass_tooleval.benchmarks.teval.subsets import VERSIONS
+from opencompass_tooleval.benchmarks.toolbench.records import TABLE as TOOLBENCH_TABLE
+from opencompass_tooleval.benchmarks.ultratool.presets import PRESETS as ULTRATOOL_PRESETS
+from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS as ULTRATOOL_LANGUAGES
+from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL_TABLE
+from opencompass_tooleval.instructions.variants import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
+from opencompass_tooleval.tasks.first_prompts import read_datasets
 from tests.forked import run_python
 
 CONFIGS = Path(__file__).resolve().parent.parent / 'opencompass_tooleval' / 'configs'
 ALL = sorted(CONFIGS.rglob('*.py'))
+GENERATED = sorted(CONFIGS.glob('datasets/*/*_gen.py'))
 TEVAL = [(language, version) for language in SUFFIXES for version in VERSIONS]
+
+
+def data_sets(variable: str) -> list[Any]:
+    """The data sets of a variable, which one file alone sets, as ``--datasets FILE/VARIABLE`` names it."""
+    files = [file for file in CONFIGS.glob('datasets/*/*_gen.py') if f'\n{variable} = ' in file.read_text()]
+    (file,) = (file for file in files if file.parent.name != 'demo')
+    return read_datasets(file, variable)
 
 
 @pytest.mark.parametrize('file', ALL, ids=lambda file: str(file.relative_to(CONFIGS)))
@@ -39,12 +52,37 @@ def test_the_top_level_link_leads_to_the_same_tree() -> None:
     assert link.resolve() == CONFIGS
 
 
+@pytest.mark.parametrize('file', GENERATED, ids=lambda file: file.stem)
+def test_a_file_holds_each_data_set_once_and_each_variable_is_named_alone(file: Path) -> None:
+    """``--datasets FILE`` takes all variables; of ``FILE/VARIABLE`` OpenCompass compares the end of the name."""
+    config = Config.fromfile(file, format_python_code=False)
+    variables = [key for key in config if key.endswith('_datasets')]
+    abbrs = [row['abbr'] for variable in variables for row in config[variable]]
+    assert abbrs and len(abbrs) == len(set(abbrs))
+    assert all(key == variable or not key.endswith(variable) for variable in variables for key in config)
+
+
+@pytest.mark.parametrize(
+    ('named', 'count'),
+    [
+        (['tooleval_teval_gen'], 16),
+        (['tooleval_teval_gen/tooleval_teval_en_v2_datasets'], 8),
+        (['tooleval_restbench_easytool_gen', 'tooleval_ultratool_gen/tooleval_ultratool_zh_datasets'], 4 + 6),
+    ],
+)
+def test_opencompass_takes_a_file_or_one_of_its_variables(
+    monkeypatch: pytest.MonkeyPatch, named: list[str], count: int
+) -> None:
+    more = ['--models', 'tooleval_oracle', '--summarizer', 'tooleval_teval']
+    monkeypatch.setattr(sys, 'argv', ['opencompass', '--config-dir', str(CONFIGS), '--datasets', *named, *more])
+    datasets = get_config_from_arg(opencompass_main.parse_args())['datasets']
+    assert len({row['abbr'] for row in datasets}) == len(datasets) == count
+
+
 @pytest.mark.parametrize(('language', 'version'), TEVAL)
 def test_teval_config_is_the_table(language: str, version: str) -> None:
     name = f'tooleval_teval_{language.lower()}_{version}'
-    config = Config.fromfile(CONFIGS / 'datasets' / 'teval' / f'{name}_gen.py', format_python_code=False)
-    assert [key for key in config if key.endswith('_datasets')] == [f'{name}_datasets']
-    rows = config[f'{name}_datasets']
+    rows = data_sets(f'{name}_datasets')
     stems = [file_stem(subset.name, version, language) for subset in TABLE]
     assert [row['abbr'] for row in rows] == [f'tooleval-teval-{stem}' for stem in stems]
     assert [row['name'] for row in rows] == stems
@@ -62,9 +100,7 @@ def test_teval_config_is_the_table(language: str, version: str) -> None:
 @pytest.mark.parametrize('built', [False, True])
 def test_ultratool_config_is_the_table(language: str, built: bool) -> None:
     name = f'tooleval_ultratool_{language}' + ('_built' if built else '')
-    config = Config.fromfile(CONFIGS / 'datasets' / 'ultratool' / f'{name}_gen.py', format_python_code=False)
-    assert [key for key in config if key.endswith('_datasets')] == [f'{name}_datasets']
-    rows = config[f'{name}_datasets']
+    rows = data_sets(f'{name}_datasets')
     subsets = [subset for subset in ULTRATOOL_TABLE if (subset.name != subset.task) == built]
     assert [row['abbr'] for row in rows] == [f'tooleval-ultratool-{subset.name}_{language}' for subset in subsets]
     for row, subset in zip(rows, subsets, strict=True):
@@ -77,12 +113,8 @@ def test_ultratool_config_is_the_table(language: str, built: bool) -> None:
 @pytest.mark.parametrize('language', ULTRATOOL_LANGUAGES)
 @pytest.mark.parametrize('preset', ULTRATOOL_PRESETS)
 def test_ultratool_preset_config_is_the_plain_one_but_for_the_preset(language: str, preset: str) -> None:
-    folder = CONFIGS / 'datasets' / 'ultratool'
     name = f'tooleval_ultratool_{language}'
-    plain = Config.fromfile(folder / f'{name}_gen.py', format_python_code=False)[f'{name}_datasets']
-    config = Config.fromfile(folder / f'{name}_{preset}_gen.py', format_python_code=False)
-    assert [key for key in config if key.endswith('_datasets')] == [f'{name}_{preset}_datasets']
-    rows = config[f'{name}_{preset}_datasets']
+    plain, rows = data_sets(f'{name}_datasets'), data_sets(f'{name}_{preset}_datasets')
     assert len(rows) == len(plain) == 6
     for row, expected in zip(rows, plain, strict=True):
         settings = {key: ULTRATOOL_PRESETS[preset][key] for key in ('max_out_len', 'temperature')}
@@ -112,12 +144,8 @@ def test_ultratool_instructed_config_is_the_plain_one_but_for_the_instructions(
 
 def check_instructed(benchmark: str, name: str, variants: tuple[str, ...], version: str = '') -> None:
     """Each row with instructions is a row without, but for abbr, type and the file, which the evaluator names too."""
-    folder = CONFIGS / 'datasets'
-    plain = Config.fromfile(folder / benchmark / f'{name}_gen.py', format_python_code=False)[f'{name}_datasets']
-    config = Config.fromfile(folder / 'easytool' / f'{name}_easytool_gen.py', format_python_code=False)
-    assert [key for key in config if key.endswith('_datasets')] == [f'{name}_easytool_datasets']
-    by_abbr = {row['abbr']: row.to_dict() for row in plain}
-    rows = [row.to_dict() for row in config[f'{name}_easytool_datasets']]
+    by_abbr = {row['abbr']: row.to_dict() for row in data_sets(f'{name}_datasets')}
+    rows = [row.to_dict() for row in data_sets(f'{name}_easytool_datasets')]
     assert len(rows) == len(variants)
     for row, variant in zip(rows, variants, strict=True):
         expected = by_abbr[row.pop('abbr').removesuffix('-easytool')]
@@ -138,9 +166,7 @@ def test_each_ultratool_task_has_a_config(language: str) -> None:
     for subset in ULTRATOOL_TABLE:
         if subset.name == subset.task:
             name = f'tooleval_ultratool_{language}_{subset.name}'
-            config = Config.fromfile(CONFIGS / 'datasets' / 'ultratool' / f'{name}_gen.py', format_python_code=False)
-            assert [key for key in config if key.endswith('_datasets')] == [f'{name}_datasets']
-            assert [row['name'] for row in config[f'{name}_datasets']] == [subset.name]
+            assert [row['name'] for row in data_sets(f'{name}_datasets')] == [subset.name]
 
 
 def test_ultratool_summarizer_is_table_2() -> None:
@@ -158,9 +184,7 @@ def test_ultratool_summarizer_is_table_2() -> None:
 def test_restbench_configs_are_the_table(variant: str) -> None:
     for subset in RESTBENCH_TABLE:
         name = f'tooleval_restbench_{subset.name}{variant}'
-        config = Config.fromfile(CONFIGS / 'datasets' / 'easytool' / f'{name}_gen.py', format_python_code=False)
-        assert [key for key in config if key.endswith('_datasets')] == [f'{name}_datasets']
-        (row,) = config[f'{name}_datasets']
+        (row,) = data_sets(f'{name}_datasets')
         assert row['abbr'] == name.replace('_', '-')
         assert (row['name'], row['gold'], row['n'], row['k']) == (subset.name, 'official', 1, 1)
         assert row.get('instructions') == (subset.instructions if variant else None)
@@ -172,21 +196,19 @@ def test_restbench_configs_are_the_table(variant: str) -> None:
 @pytest.mark.parametrize(
     ('called', 'written', 'original'),
     [
-        ('restbench_tmdb_fc_gen', 'restbench_rows', 'tooleval_restbench_rows'),
-        ('restbench_spotify_fc_gen', 'restbench_rows', 'tooleval_restbench_rows'),
-        ('toolbench_calls_fc_gen', 'toolbench_rows', 'tooleval_toolbench_rows'),
-        ('funcqa_fc_gen', 'funcqa_rows', 'tooleval_funcqa_rows'),
+        ('restbench_tmdb_fc', 'restbench_rows', 'tooleval_restbench_rows'),
+        ('restbench_spotify_fc', 'restbench_rows', 'tooleval_restbench_rows'),
+        ('toolbench_calls_fc', 'toolbench_rows', 'tooleval_toolbench_rows'),
+        ('funcqa_fc', 'funcqa_rows', 'tooleval_funcqa_rows'),
     ],
 )
 def test_a_data_set_with_native_calls_has_its_partner(called: str, written: str, original: str) -> None:
     folder = CONFIGS / 'datasets' / 'easytool'
-    config = Config.fromfile(folder / f'tooleval_{called}.py', format_python_code=False)
-    name = f'tooleval_{called.removesuffix("_gen")}_datasets'
-    assert [key for key in config if key.endswith('_datasets')] == [name]
+    found = data_sets(f'tooleval_{called}_datasets')
     rows = Config.fromfile(folder / f'tooleval_{written}.py', format_python_code=False)[original]
     by_abbr = {row['abbr']: row for row in rows}
-    assert config[name]
-    for row in config[name]:
+    assert found
+    for row in found:
         partner = by_abbr[row['abbr'].removesuffix('-fc')]
         same = ('type', 'path', 'name', 'n', 'k', 'reader_cfg')
         assert [row[key] for key in same] == [partner[key] for key in same]
@@ -229,10 +251,8 @@ def test_easytool_summarizer_has_a_column_for_each_that_changes() -> None:
 def test_toolbench_configs_are_the_table(variant: str) -> None:
     for kind in ('selection',) if variant == '_easytool_ids' else ('selection', 'calls'):
         name = f'tooleval_toolbench_{kind}{variant}'
-        config = Config.fromfile(CONFIGS / 'datasets' / 'easytool' / f'{name}_gen.py', format_python_code=False)
-        assert [key for key in config if key.endswith('_datasets')] == [f'{name}_datasets']
         subsets = [subset for subset in TOOLBENCH_TABLE if subset.kind == kind]
-        for row, subset in zip(config[f'{name}_datasets'], subsets, strict=True):
+        for row, subset in zip(data_sets(f'{name}_datasets'), subsets, strict=True):
             assert row['abbr'] == f'tooleval-toolbench-{subset.name}{variant.replace("_", "-")}'
             assert (row['name'], row['n'], row['k']) == (subset.name, 1, 1)
             assert row.get('instructions') == (subset.instructions if variant else None)
@@ -264,7 +284,8 @@ def test_agents_summarizer_has_every_metric() -> None:
     for subset in AGENTS:
         own = [metric for name, metric in rows if name == f'tooleval-{subset.name}-agent-fc']
         measured = [metric for metric in own if metric in subset.metrics]
-        assert sorted(measured) == sorted(subset.metrics) and measured[0] == 'call_f1'
+        main = 'call_f1' if subset.format == 'toolbench' else 'all_calls_right'
+        assert sorted(measured) == sorted(subset.metrics) and measured[0] == main
     groups = {(group['name'], group['metric']) for group in config['summarizer']['summary_groups']}
     assert groups == {row for row in rows if row[0].startswith('tooleval-toolbench-agent')}
     for group in config['summarizer']['summary_groups']:
@@ -287,7 +308,7 @@ from opencompass.datasets import TEvalDataset
 import opencompass.models, opencompass.openicl, opencompass.partitioners, opencompass.runners
 import opencompass.summarizers, opencompass.tasks
 from importlib import import_module
-from opencompass_tooleval.host.registry import MODULES, REGISTERED, snapshot
+from opencompass_tooleval.registry import MODULES, REGISTERED, snapshot
 before = snapshot()
 for registry, names in REGISTERED.items():
     assert not set(names) & set(before[registry]), (registry, names)
@@ -309,7 +330,7 @@ def test_configs_are_found_from_a_foreign_directory(how: str, tmp_path: Path) ->
     (tmp_path / 'mine.py').write_text(
         'from mmengine.config import read_base\n'
         'with read_base():\n'
-        '    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v2_gen import (\n'
+        '    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_gen import (\n'
         '        tooleval_teval_en_v2_datasets,\n'
         '    )\n'
         '    from opencompass_tooleval.configs.summarizers.tooleval_teval import summarizer\n'
@@ -325,9 +346,35 @@ def test_configs_are_found_from_a_foreign_directory(how: str, tmp_path: Path) ->
             'import subprocess\n'
             "folder = subprocess.run(['tooleval', 'config-dir'], capture_output=True, text=True).stdout.strip()\n"
             'from opencompass.utils.run import match_cfg_file\n'
-            "print(len(match_cfg_file(folder + '/datasets', ['tooleval_teval_en_v2_gen'])) * 8)\n"
+            "print(len(match_cfg_file(folder + '/datasets', ['tooleval_teval_gen'])) * 8)\n"
         ),
     }[how]
     environment = {**os.environ, 'PATH': f'{Path(sys.executable).parent}{os.pathsep}{os.environ["PATH"]}'}
     done = run_python('-c', code, cwd=tmp_path, env=environment)
     assert done.stdout.strip().splitlines()[-1:] == ['8'], done.stdout + done.stderr
+
+
+SWEEPS = [file for file in ALL if file.stem.startswith('eval_') and file.stem != 'eval_demo']
+"""The ready sweeps, without the one whose records are few."""
+
+
+@pytest.mark.parametrize('sweep', SWEEPS, ids=lambda file: file.stem)
+def test_one_variable_limits_the_records_of_a_ready_sweep(sweep: Path, tmp_path: Path) -> None:
+    text = sweep.read_text(encoding='utf-8')
+    assert text.count('\nlimit = 0  #') == 1
+    copy = tmp_path / 'mine.py'
+    for limit, wanted in ((0, None), (10, '[:10]')):
+        copy.write_text(text.replace('\nlimit = 0', f'\nlimit = {limit}'), encoding='utf-8')
+        rows = Config.fromfile(copy, format_python_code=False)['datasets']
+        assert rows and {row['reader_cfg'].get('test_range') for row in rows} == {wanted}
+
+
+def test_every_data_set_says_how_many_records_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a part of them is known as one; of the demo, one data set of each class and method."""
+    monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
+    config = Config.fromfile(CONFIGS / 'eval_demo.py', format_python_code=False)
+    chosen = {(row['type'], row.get('method'), row['abbr'].rpartition('-')[2]): row for row in config['datasets']}
+    for row in chosen.values():
+        row['reader_cfg']['test_range'] = '[:1]'
+        rows = build_dataset_from_cfg(row).test
+        assert len(rows) == 1 and rows['of'][0] > 1, row['abbr']

@@ -1,7 +1,7 @@
 """The whole ``opencompass`` command, started in folders outside this repository.
 
-The runs without a config file, of the wrappers, with a kill and with faults have OpenCompass's own runner and tasks,
-which are programs that import for themselves; the first of them starts with the command itself. All runs that the
+The runs without a config file, of the wrappers, with a kill and with faults have OpenCompass's own runner and tasks.
+Those of the first, which starts with the command itself, are programs that import for themselves. All runs that the
 selected tests need are started together, two at a time, and each test waits for its own.
 """
 
@@ -17,14 +17,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from opencompass_tooleval.teval.records import TABLE, Step, load_samples
-from tests.conftest import ROOT, ModelServer, start_server
+from opencompass_tooleval.benchmarks.teval.records import TABLE, Step, load_samples
+from tests.conftest import ROOT, ModelServer, start_server, start_tiny_server
 from tests.forked import Fork, start_opencompass
 
 DEMO = ROOT / 'opencompass_tooleval' / 'demo' / 'teval'
@@ -42,17 +43,17 @@ from opencompass.models import HuggingFacewithChatTemplate
 from opencompass.partitioners import NaivePartitioner
 from opencompass.runners import LocalRunner
 from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
-from opencompass_tooleval.host.api_model import ToolEvalOpenAI
-from opencompass_tooleval.host.fixed_models import OracleModel
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from opencompass_tooleval.models.fixed_models import OracleModel
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v1_gen import tooleval_teval_en_v1_datasets
-    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
+    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_v1_gen import tooleval_teval_en_v1_datasets
+    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_gen import tooleval_teval_en_v2_datasets
     from opencompass_tooleval.configs.summarizers.tooleval_teval import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
 by_name = {d['name']: d for d in [*tooleval_teval_en_v1_datasets, *tooleval_teval_en_v2_datasets]}
-tiny = dict(max_out_len=512, max_seq_len=8192, run_cfg=dict(num_gpus=0))
+tiny = dict(max_out_len=32, max_seq_len=8192, run_cfg=dict(num_gpus=0))
 api = dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='none', temperature=0, backoff=0.01, retry=1,
            max_workers=4, query_per_second=1000, **tiny)
 """
@@ -205,7 +206,7 @@ WRAPPER_RANGE = '[:12]'
 
 def run_wrappers(bench: Bench) -> Run:
     """The tiny model in this process at two batch sizes, and behind a server."""
-    server = start_server(bench.tiny_model)
+    server = start_tiny_server(bench.tiny_model)
     chat = f'dict(type=HuggingFacewithChatTemplate, path={str(bench.tiny_model)!r}, **tiny, '
     models = (
         f"[{chat} abbr='batch-1', batch_size=1), {chat} abbr='batch-8', batch_size=8),"
@@ -224,8 +225,9 @@ def run_command_line(bench: Bench) -> Run:
     told = subprocess.run([BIN / 'tooleval', 'config-dir'], capture_output=True, text=True, check=True, cwd=cache)
     run = bench.new('command_line', COMPASS_DATA_CACHE=str(cache), TOOLEVAL_ENCODER='offline')
     run.program = True
-    arguments = '--datasets tooleval_teval_en_v2_gen --summarizer tooleval_teval --hf-num-gpus 0 --max-num-workers 2'
-    model = ('--hf-path', bench.tiny_model, '--batch-size', '8', '-w', 'out')
+    datasets = '--datasets tooleval_teval_gen/tooleval_teval_en_v2_datasets'
+    arguments = f'{datasets} --summarizer tooleval_teval --hf-num-gpus 0 --max-num-workers 2'
+    model = ('--hf-path', bench.tiny_model, '--batch-size', '8', '--max-out-len', '32', '-w', 'out')
     command = ('--config-dir', told.stdout.strip(), *arguments.split(), *model)
     assert run.go(*command, '-m', 'infer').status == 0, run.said[-3000:]
     return run.go(*command, '-m', 'eval', '-r', '--debug')  # else a program, which imports, scores each data set
@@ -250,7 +252,7 @@ def run_killed(bench: Bench) -> Run:
 
     ``story.json`` tells what the first call left behind, and what each call asked.
     """
-    server = start_server(bench.tiny_model, '--fault', f'slow@{KILLED_AT}=3600')
+    server = start_tiny_server(bench.tiny_model, '--fault', f'slow@{KILLED_AT}=3600')
     run = bench.new('killed', server)
     try:
         model = f'[dict(api, openai_api_base={server.url!r})]'
@@ -287,19 +289,16 @@ def kill_worker(cwd: Path, process: subprocess.Popen[bytes] | Fork, server: Mode
         assert time.monotonic() < deadline, 'the answers never came'
         time.sleep(0.05)
     assert server.stats()['in_flight'] == 1
-    (worker,) = inference_workers(cwd)
+    (worker,) = children(process.pid)
     os.kill(worker, signal.SIGKILL)
 
 
-def inference_workers(cwd: Path) -> Iterator[int]:
-    """Process ids of OpenCompass's inference workers that were started in ``cwd``, without the shells around them."""
-    for entry in Path('/proc').iterdir():
-        try:
-            command = (entry / 'cmdline').read_bytes().decode().split('\0') if entry.name.isdecimal() else []
-        except OSError:
-            continue
-        if len(command) > 2 and command[1].endswith('openicl_infer.py') and command[2].startswith(f'{cwd}/'):
-            yield int(entry.name)
+def children(parent: int) -> Iterator[int]:
+    """Ids of the processes that a process has started."""
+    for stat in Path('/proc').glob('[0-9]*/stat'):
+        with suppress(OSError):  # it has ended meanwhile
+            if int(stat.read_text().rpartition(')')[2].split()[1]) == parent:
+                yield int(stat.parent.name)
 
 
 FAULTY_STEMS = ('review_str_v2', 'plan_str_v2', 'retrieve_str_v2')
@@ -397,6 +396,7 @@ TABLES = {'EN': 'tooleval-teval_v2', 'ZH': 'tooleval-teval_v2_zh'}
 def test_demo_config_ranks_the_oracles(demo_run: Run) -> None:
     assert demo_run.status == 0, demo_run.said[-3000:]
     assert not demo_run.missing()
+    assert max(map(len, demo_run.said.splitlines())) < 1_000  # a terminal shows it
     oracle, noisy = demo_run.table('oracle'), demo_run.table('oracle-noise-0.3')
     for table in TABLES.values():
         assert oracle[table, 'overall'] == '100.00'

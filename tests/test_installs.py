@@ -23,7 +23,7 @@ DEMO = ROOT / 'opencompass_tooleval' / 'configs' / 'eval_demo.py'
 MODELS_CONFIG = """
 from mmengine.config import read_base
 from opencompass.models import HuggingFacewithChatTemplate
-from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
 with read_base():
     from opencompass_tooleval.configs.datasets.demo.tooleval_ultratool_demo_gen import tooleval_ultratool_en_datasets

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -21,7 +19,7 @@ from tests.forked import Fork, start_opencompass
 IN_FLIGHT = 4
 CONFIG = """
 from mmengine.config import read_base
-from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
 with read_base():
     from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
@@ -60,14 +58,6 @@ class Sweep:
         output = self.folder / 'said.txt'
         return start_opencompass(*arguments, cwd=self.folder, env=self.environment, output=output)
 
-    def start_program(self) -> subprocess.Popen[bytes]:
-        """As users start it: with a fork server that imports for itself."""
-        command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out']
-        with (self.folder / 'said.txt').open('ab') as said:
-            return subprocess.Popen(
-                command, cwd=self.folder, env=self.environment, stdout=said, stderr=said, start_new_session=True
-            )
-
     def finish(self, *more: str) -> bytes:
         """Runs to the end; returns the table."""
         status = self.start(*more).wait(1500)
@@ -90,6 +80,9 @@ class Sweep:
 
     def requests(self) -> int:
         return int(self.server.stats()['requests'])
+
+    def locks(self) -> list[Path]:
+        return [file.relative_to(self.folder) for file in self.folder.glob('out/*/**/.*.lock')]
 
     def results(self) -> int:
         return len(list(self.folder.glob('out/*/results/api/*.json')))
@@ -122,7 +115,10 @@ def baseline(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> B
 
 
 def check(sweep: Sweep, baseline: Baseline) -> None:
+    locks = sweep.locks()
     assert sweep.finish('-r') == baseline.table
+    said = (sweep.folder / 'said.txt').read_text(errors='replace')
+    assert not sweep.locks() and all(f'{lock}' in said.partition('removed the lock files')[2] for lock in locks)
     # What was in flight is asked again, and what had come in the moment before and was on its way to the disk.
     assert baseline.requests <= sweep.requests() <= baseline.requests + 2 * IN_FLIGHT
 
@@ -163,7 +159,7 @@ def test_a_task_does_not_outlive_its_runner(server: ModelServer, tmp_path: Path)
     """It would go on asking, and writing into a log that the next run cuts."""
     server.reset(latency=1.0)
     sweep = Sweep(tmp_path / 'sweep', server, debug=False)
-    runner = sweep.start_program()
+    runner = sweep.start()
     while sweep.requests() < IN_FLIGHT and runner.poll() is None:
         time.sleep(0.1)
     try:

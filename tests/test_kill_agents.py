@@ -20,13 +20,13 @@ from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.environments.observation import SIMULATED
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.environments.simulator_store import SimulatorStore
-from opencompass_tooleval.sweep.journal import MODEL, Journal
+from opencompass_tooleval.work_dir.journal import MODEL, Journal
 from tests.conftest import ModelServer, start_server
 from tests.test_kill import IN_FLIGHT, Sweep
 
 CONFIG = """
 from mmengine.config import read_base
-from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
 with read_base():
     from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
@@ -77,9 +77,13 @@ class AgentSweep(Sweep):
 
 
 def trajectories(sweep: AgentSweep) -> dict[str, bytes]:
-    """The predictions, but for how long answers took."""
-    files = {abbr: sweep.predictions(abbr) for abbr in DATASETS}
-    return {abbr: re.sub(rb'seconds\\*": [0-9.e-]+', b'', file.read_bytes()) for abbr, file in files.items() if file}
+    """The predictions, but for how long answers took, and what the simulator cost, whose answers may be kept."""
+    texts = {}
+    for abbr in DATASETS:
+        if file := sweep.predictions(abbr):
+            rows = [{**row, 'others': None} for row in json.loads(file.read_bytes()).values()]
+            texts[abbr] = re.sub(rb'seconds\\*": [0-9.e-]+', b'', json.dumps(rows).encode())
+    return texts
 
 
 def settled(sweep: AgentSweep) -> tuple[int, int]:

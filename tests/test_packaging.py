@@ -1,7 +1,9 @@
 """The wheel: what is in it, what it says of itself, and that it works where it is installed."""
 
+import ast
 import email
 import os
+import re
 import shutil
 import site
 import subprocess
@@ -39,7 +41,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from a copy: setuptools leaves files behind where it builds, and takes old ones in."""
     source, output = tmp_path_factory.mktemp('source'), tmp_path_factory.mktemp('wheel')
     shutil.copytree(PACKAGE, source / PACKAGE.name, ignore=shutil.ignore_patterns('__pycache__'))
-    for name in ('setup.py', 'pyproject.toml', 'MANIFEST.in', 'LICENSE', 'README.md'):
+    for name in ('setup.py', 'pyproject.toml', 'MANIFEST.in', 'LICENSE', 'NOTICE', 'README.md'):
         shutil.copy(ROOT / name, source)
     pip = (sys.executable, '-m', 'pip', '--disable-pip-version-check', '--quiet')
     run(*pip, 'wheel', '--no-deps', '--no-index', '--no-build-isolation', '-w', output, source, cwd=output)
@@ -89,10 +91,28 @@ def test_metadata(wheel: Path, metadata: Message) -> None:
     assert metadata['Version'] == opencompass_tooleval.__version__
     assert 'Apache-2.0' in (metadata['License'], metadata['License-Expression'])
     assert set(metadata['Requires-Python'].split(',')) == {'>=3.10', '<3.13'}
-    assert set(metadata.get_all('Provides-Extra', [])) == {'offline', 'agent', 'api', 'report', 'dev'}
+    assert set(metadata.get_all('Provides-Extra', [])) == {'offline', 'agent', 'report', 'dev'}
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith('entry_points.txt'))
         assert 'tooleval = opencompass_tooleval.cli.main:main' in archive.read(name).decode()
+
+
+def test_the_wheel_says_whose_prompts_it_ships(wheel: Path) -> None:
+    """Every module that quotes published prompts is in NOTICE, which names what there is and goes with the wheel."""
+    notice = (ROOT / 'NOTICE').read_text('utf-8')
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith('/NOTICE'))
+        assert archive.read(name).decode() == notice
+    named = set(re.findall(r'[\w/]+\.py', notice))
+    assert all((ROOT / file).is_file() or (PACKAGE / file).is_file() for file in named)
+    for file in PACKAGE.rglob('*prompts.py'):
+        head = ast.get_docstring(ast.parse(file.read_text('utf-8'))) or ''
+        quotes = re.search(
+            r'byte for byte|word for word|published (evaluation|runs) sent|Table 2|as they are sent', head
+        )
+        quotes = quotes or 'they define the benchmark' in ' '.join(head.split())
+        inside = {str(file.relative_to(ROOT)), str(file.relative_to(PACKAGE))}
+        assert bool(quotes) == bool(inside & named), file
 
 
 def test_import_costs_nothing() -> None:
@@ -122,6 +142,7 @@ def test_installed_wheel_works_elsewhere(wheel_python: Path, tmp_path: Path) -> 
     assert 'Usage' in run(wheel_python.parent / 'tooleval', '--help', cwd=tmp_path)
 
 
+@pytest.mark.long
 def test_installed_wheel_runs_in_opencompass_workers(wheel_python: Path, tmp_path: Path) -> None:
     """From a foreign directory, with a config that knows the package by name only; workers are own processes."""
     (tmp_path / 'mine.py').write_text(

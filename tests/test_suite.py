@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pytest import mark
+
 from tests.conftest import ROOT
+
+pytestmark = mark.long
 
 
 def ignore_signals() -> None:
@@ -22,7 +26,7 @@ def pytest(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_signals_are_heard_in_the_background() -> None:
-    done = pytest('tests/sweep/test_interrupts.py', '-n', '1')
+    done = pytest('tests/work_dir/test_interrupts.py', '-n', '1')
     assert done.returncode == 0, done.stdout
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
+from opencompass_tooleval.benchmarks.teval.protocol import Protocol
+from opencompass_tooleval.benchmarks.teval.records import TABLE, Sample, Subset, file_stem, load_samples
+from opencompass_tooleval.benchmarks.teval.scoring import score_answers
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.core.similarity import ExactSimilarity
-from opencompass_tooleval.sweep.recorded import load_recorded
-from opencompass_tooleval.teval.prompts import gold_answer
-from opencompass_tooleval.teval.protocol import Protocol
-from opencompass_tooleval.teval.records import TABLE, Sample, Subset, file_stem, load_samples
-from opencompass_tooleval.teval.scoring import score_answers
+from opencompass_tooleval.work_dir.recorded import load_recorded
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = 17_432

@@ -17,8 +17,8 @@ FuncQA, one ratio: EasyTool's method on all questions at 50 ms per call, 16 in f
 
 Runner, one ratio: a sweep of 16 tasks on this machine against OpenCompass's LocalRunner (see benchmark_runner.py).
 
-Pipe, ratios: questions to a server with long-tailed latencies against the best that can be (minutes; see
-benchmark_pipe.py).
+Pipe, ratios: 64 to 1,024 requests in flight to a server with long-tailed latencies, against an ideal queue and a bare
+client (a quarter of an hour; see benchmark_pipe.py).
 
 Agents, ratios: 553 tasks that call tools, environment included, on such a server against the best that can be (minutes;
 see benchmark_agents.py).
@@ -50,26 +50,24 @@ from typing import Any
 os.environ.setdefault('OPENAI_API_KEY', 'none')
 os.environ.setdefault('TQDM_DISABLE', '1')
 
+from opencompass_tooleval.agents.funcqa import FuncQADialogues
+from opencompass_tooleval.benchmarks.funcqa.records import TABLE as FUNCQA
+from opencompass_tooleval.benchmarks.funcqa.records import Record as FuncQARecord
+from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_funcqa
+from opencompass_tooleval.benchmarks.funcqa.scoring import score_predictions
+from opencompass_tooleval.benchmarks.teval import score_plan
+from opencompass_tooleval.benchmarks.teval.answers import postprocess_v1
+from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
+from opencompass_tooleval.benchmarks.teval.protocol import Protocol
+from opencompass_tooleval.benchmarks.teval.records import MEND, Sample, load_samples
+from opencompass_tooleval.benchmarks.teval.scoring import read_answer, score_answers
+from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool_scoring
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol as UltraToolProtocol
+from opencompass_tooleval.benchmarks.ultratool.records import find_subset, guess_language, load_recorded_rows
 from opencompass_tooleval.core.damage import damage
-from opencompass_tooleval.easytool.funcqa.dialogue import Options as FuncQAOptions
-from opencompass_tooleval.easytool.funcqa.easytool_method import easytool
-from opencompass_tooleval.easytool.funcqa.records import TABLE as FUNCQA
-from opencompass_tooleval.easytool.funcqa.records import Record as FuncQARecord
-from opencompass_tooleval.easytool.funcqa.records import load_records as load_funcqa
-from opencompass_tooleval.easytool.funcqa.scoring import score_predictions
-from opencompass_tooleval.easytool.shapes import load_instructions
+from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.embedding.encoder import EncoderSimilarity
 from opencompass_tooleval.embedding.locate import locate_encoder
-from opencompass_tooleval.host.data_path import candidate_paths, resolve_data_path
-from opencompass_tooleval.teval import score_plan
-from opencompass_tooleval.teval.answers import postprocess_v1
-from opencompass_tooleval.teval.prompts import gold_answer
-from opencompass_tooleval.teval.protocol import Protocol
-from opencompass_tooleval.teval.records import MEND, Sample, load_samples
-from opencompass_tooleval.teval.scoring import read_answer, score_answers
-from opencompass_tooleval.ultratool import scoring as ultratool_scoring
-from opencompass_tooleval.ultratool.protocol import Protocol as UltraToolProtocol
-from opencompass_tooleval.ultratool.records import find_subset, guess_language, load_recorded_rows
 
 TOOLS = Path(__file__).resolve().parent
 SUBSET = 'plan_json'
@@ -163,10 +161,10 @@ def benchmark_inference(data: Path, requests: int) -> dict[str, float]:
     from opencompass.openicl.icl_prompt_template import PromptTemplate
     from opencompass.openicl.icl_retriever import ZeroRetriever
 
-    from opencompass_tooleval.host.api_model import ToolEvalOpenAI
-    from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
-    from opencompass_tooleval.host.inferencer import ToolEvalGenInferencer
-    from opencompass_tooleval.teval.adapter import ToolEvalTEvalDataset
+    from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
+    from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
+    from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
+    from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
     name, limit = 'review_str_v1', f'[:{requests}]'
     with server('--canned', 'Answer: A') as url, tempfile.TemporaryDirectory() as folder:
@@ -233,11 +231,11 @@ def answer(messages):
 """
 
 
-def funcqa_answers(records: Sequence[FuncQARecord], options: FuncQAOptions) -> dict[str, str]:
+def funcqa_answers(records: Sequence[FuncQARecord], method: FuncQADialogues) -> dict[str, str]:
     """Everything that a perfect model is asked, and what it says."""
     answers = {}
     for record in records:
-        dialogue = easytool(record, options)
+        dialogue = method.begin(record)
         turn = next(dialogue)
         with suppress(StopIteration):
             while True:
@@ -250,16 +248,16 @@ def benchmark_funcqa(data: Path, instructions: Path) -> dict[str, float]:
     """Seconds of EasyTool's method on both subsets: one question at a time, and through our inferencer."""
     from opencompass.openicl.icl_retriever import ZeroRetriever
 
-    from opencompass_tooleval.easytool.funcqa.adapter import FuncQADialogues, ToolEvalFuncQADataset
-    from opencompass_tooleval.host.api_model import ToolEvalOpenAI
-    from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
-    from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
-    from opencompass_tooleval.host.rounds_runner import RoundsRunner
+    from opencompass_tooleval.benchmarks.funcqa.adapter import ToolEvalFuncQADataset
+    from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalRoundsGenInferencer
+    from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
+    from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+    from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
     dialogues = {'type': FuncQADialogues, 'method': 'easytool', 'instructions': str(instructions)}
-    options = FuncQAOptions(load_instructions(instructions))
+    method = FuncQADialogues('easytool', str(instructions))
     records = {row.name: load_funcqa(data / row.file, row.name) for row in FUNCQA}
-    answers = funcqa_answers([record for some in records.values() for record in some], options)
+    answers = funcqa_answers([record for some in records.values() for record in some], method)
     reader = {'input_columns': ['messages'], 'output_column': 'record'}
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, 'script.py')
@@ -274,7 +272,7 @@ def benchmark_funcqa(data: Path, instructions: Path) -> dict[str, float]:
             def one_at_a_time() -> None:
                 for name, some in records.items():
                     for record in some:
-                        RoundsRunner(model, None, 512, 1, name).run({record.id: easytool(record, options)})
+                        RoundsRunner(model, None, 512, 1, name).run({record.id: method.begin(record)})
 
             def ours() -> None:
                 for name, some in records.items():
@@ -373,14 +371,14 @@ def measure_pipe(arguments: argparse.Namespace) -> dict[str, Any]:
     """Measures and prints questions to a server."""
     from benchmark_pipe import measure
 
-    return measure()
+    return measure(arguments.seeds, arguments.inspect)
 
 
 def measure_agents(arguments: argparse.Namespace) -> dict[str, Any]:
     """Measures and prints agents on such a server."""
     from benchmark_agents import measure
 
-    return measure()
+    return measure(arguments.seeds)
 
 
 def measure_slurm(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -438,6 +436,10 @@ def main() -> None:
     parser.add_argument('--scale', type=float, default=1.0, help='sweep, report: share of the published records')
     parser.add_argument('--every', type=int, default=10, help='sweep: the built-in gets every so many-th record')
     parser.add_argument('--full', action='store_true', help='sweep: the built-in gets them all (half an hour)')
+    parser.add_argument('--seeds', type=int, default=3, help='pipe, agents: sets of questions; the median counts')
+    parser.add_argument(
+        '--inspect', metavar='PYTHON', help='pipe: an interpreter that has inspect_ai, to time it beside'
+    )
     parser.add_argument('--json', type=Path, help='write the seconds and ratios there')
     arguments = parser.parse_args()
     content: dict[str, Any] = {}

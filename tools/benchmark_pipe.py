@@ -1,13 +1,17 @@
-"""Times questions to a server against the best that can be, and against batches; part of ``benchmark.py``.
+"""Times requests to a server against an ideal queue, a bare client and another harness; part of ``benchmark.py``.
 
-A server with lognormal latencies is asked 2,000 single questions, and 200 dialogues of 4 to 8 rounds, 64 in flight, by
-the inferencers that data sets have: the journal is written, and the predictions. The best that can be is a queue that
-costs nothing: each question leaves as soon as one of 64 slots is free, and is answered after the very same time.
-Lockstep is the same model asked by ``generate``, in batches of four times as many questions as are in flight.
+A server with lognormal latencies is asked 6,000 single questions with 64, 256, 512 and 1,024 in flight, and dialogues
+of 4 to 8 rounds with 256, by the inferencers that data sets have: the journal is written, and the predictions. All ways
+of one row ask the same questions in the same order:
+
+* the ideal queue costs nothing: each question leaves as soon as a place is free, and takes the very same time;
+* the bare client is a loop over ``aiohttp`` that sends the same bodies and only reads the replies;
+* inspect_ai, where ``--inspect`` names an interpreter that has it, evaluates a task of these questions.
 """
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import json
 import statistics
@@ -22,26 +26,31 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import aiohttp
 from datasets import Dataset
 from latency_server import latency_of
 from opencompass.datasets.base import BaseDataset
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
+from opencompass_tooleval.core.dialogue import Rounds, Turn
 from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.rounds import Rounds, Turn
-from opencompass_tooleval.host.api_model import ToolEvalOpenAI
-from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
-from opencompass_tooleval.host.inferencer import ToolEvalGenInferencer
-from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
+from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
 TOOLS = Path(__file__).resolve().parent
 SEEDS = 3
-IN_FLIGHT = 64
-BATCH = 4 * IN_FLIGHT
-SINGLE = 2000
-DIALOGUES = 200
+WIDTHS = (64, 256, 512, 1024)
+SINGLE = 6000
+DIALOGUE_WIDTH = 256
+DIALOGUES = 1000
 ROUNDS = (4, 8)
-GOAL = 1.15
+GOALS = {'single': 1.10, 'dialogues': 1.15}
+GOAL_PROCESSOR = 1.2
+"""Milliseconds per call, journal and predictions included."""
+MOST_PER_SECOND = 500
+"""Up to so many calls per second the goal for single questions holds."""
 
 Questions = list[list[str]]
 """What each dialogue asks, round by round."""
@@ -67,18 +76,6 @@ class Talk:
         return answer
 
 
-class InBatches:
-    """A model that is asked by ``generate`` only, as all were."""
-
-    def __init__(self, model: ToolEvalOpenAI) -> None:
-        self._model = model
-
-    def __getattr__(self, name: str) -> Any:
-        if name == 'answer':
-            raise AttributeError(name)
-        return getattr(self._model, name)
-
-
 @contextmanager
 def server() -> Iterator[str]:
     """The server in a process of its own; yields its base URL."""
@@ -92,14 +89,14 @@ def server() -> Iterator[str]:
 
 
 def questions_of(kind: str, seed: int) -> Questions:
-    """Single questions, or those of dialogues."""
+    """Single questions, or those of dialogues. They are in prefix order, in which a data set is asked."""
     if kind == 'single':
-        return [[f'{seed}/{number:04}'] for number in range(SINGLE)]
+        return [[f'{seed}/{number:05}'] for number in range(SINGLE)]
     rng = Random(seed)
     return [[f'{seed}/{n:04}, round {r}' for r in range(rng.randint(*ROUNDS))] for n in range(DIALOGUES)]
 
 
-def ideal_seconds(questions: Questions, slots: int = IN_FLIGHT) -> float:
+def ideal_seconds(questions: Questions, slots: int) -> float:
     """How long it takes if a free slot takes the next question at once: dialogues that wait, in order of arrival."""
     waiting = deque((dialogue, 0) for dialogue in range(len(questions)))
     running: list[tuple[float, int, int]] = []
@@ -129,7 +126,7 @@ def ask(model: Any, questions: Questions) -> dict[str, float]:
     reader = {'input_columns': ['messages'], 'output_column': 'record'}
     retriever = ZeroRetriever(RowsDataset(reader_cfg=reader, abbr='pipe', rows=rows))
     with tempfile.TemporaryDirectory() as folder:
-        common = {'model': model, 'max_out_len': 512, 'batch_size': BATCH, 'output_json_filepath': folder}
+        common = {'model': model, 'max_out_len': 512, 'batch_size': 1, 'output_json_filepath': folder}
         is_single = all(len(texts) == 1 for texts in questions)
         inferencer: ToolEvalGenInferencer = (
             ToolEvalGenInferencer(**common)
@@ -143,20 +140,54 @@ def ask(model: Any, questions: Questions) -> dict[str, float]:
     return seconds
 
 
-def measure_seed(model: ToolEvalOpenAI, kind: str, seed: int) -> dict[str, float]:
-    """Seconds of one set of questions: the best that can be, ours, and in batches."""
+async def _ask_bare(url: str, questions: Questions, width: int) -> None:
+    waiting = deque(texts[0] for texts in questions)
+
+    async def work(session: aiohttp.ClientSession) -> None:
+        while waiting:
+            question = waiting.popleft()
+            message = {'role': 'user', 'content': question}
+            body = {'model': 'pipe', 'messages': [message], 'max_tokens': 512, 'temperature': 0.0}
+            async with session.post(f'{url}/chat/completions', json=body) as response:
+                reply = await response.json()
+            assert reply['choices'][0]['message']['content'] == f'answer to {question}'
+
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        await asyncio.gather(*(work(session) for _ in range(width)))
+
+
+def ask_bare(url: str, questions: Questions, width: int) -> dict[str, float]:
+    """Seconds of a loop that sends the same questions, and keeps nothing."""
+    started, busy = time.perf_counter(), time.process_time()
+    asyncio.run(_ask_bare(url, questions, width))
+    return {'wall': time.perf_counter() - started, 'processor': time.process_time() - busy}
+
+
+def ask_inspect(interpreter: str, url: str, questions: Questions, width: int) -> dict[str, float]:
+    """Seconds of inspect_ai, in a process of its own; importing it is not counted."""
+    given = json.dumps({'url': url, 'questions': [texts[0] for texts in questions], 'width': width})
+    command = [interpreter, str(TOOLS / 'benchmark_inspect.py')]
+    done = subprocess.run(command, input=given, stdout=subprocess.PIPE, text=True, check=True)
+    seconds: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return seconds
+
+
+def measure_seed(url: str, kind: str, width: int, seed: int, inspect: str | None) -> dict[str, float]:
+    """Seconds of one set of questions, asked in each way."""
     questions = questions_of(kind, seed)
-    ideal, ours, lockstep = ideal_seconds(questions), ask(model, questions), ask(InBatches(model), questions)
     calls = sum(map(len, questions))
-    return {
-        'calls': calls,
-        'ideal': ideal,
-        'ours': ours['wall'],
-        'lockstep': lockstep['wall'],
-        'ours / ideal': ours['wall'] / ideal,
-        'lockstep / ideal': lockstep['wall'] / ideal,
-        'processor seconds per call': ours['processor'] / calls,
-    }
+    model = ToolEvalOpenAI('pipe', key='none', openai_api_base=url, max_workers=width, max_seq_len=100_000)
+    ideal, ours = ideal_seconds(questions, width), ask(model, questions)
+    row = {'calls': calls, 'ideal': ideal, 'ours': ours['wall'], 'ours / ideal': ours['wall'] / ideal}
+    row['ours, ms of processor per call'] = 1000 * ours['processor'] / calls
+    if kind == 'single':
+        others = {'bare': ask_bare(url, questions, width)}
+        if inspect:
+            others['inspect_ai'] = ask_inspect(inspect, url, questions, width)
+        for name, seconds in others.items():
+            row[name] = seconds['wall']
+            row[f'{name}, ms of processor per call'] = 1000 * seconds['processor'] / calls
+    return row
 
 
 def median_of(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -164,25 +195,27 @@ def median_of(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
 
 
-def measure() -> dict[str, Any]:
-    """Measures and prints."""
+def report(title: str, runs: Sequence[Mapping[str, float]], goal: float) -> dict[str, Any]:
+    """Prints the median of some runs, and returns both."""
+    median = median_of(runs)
+    figures = ', '.join(f'{name} {value:.2f}' for name, value in median.items() if name != 'calls')
+    print(f'{title}, {median["calls"]:.0f} calls, median of {len(runs)} seeds: {figures} (goal <= {goal})', flush=True)
+    return {'runs': list(runs), 'median': median}
+
+
+def measure(seeds: int = SEEDS, inspect: str | None = None) -> dict[str, Any]:
+    """Measures and prints.
+
+    Args:
+        seeds: Sets of questions.
+        inspect: Interpreter that has inspect_ai; None leaves it out.
+    """
     figures: dict[str, Any] = {}
+    widths = [('single', width) for width in WIDTHS] + [('dialogues', DIALOGUE_WIDTH)]
     with server() as url:
-        model = ToolEvalOpenAI(
-            'pipe', key='none', openai_api_base=url, max_workers=IN_FLIGHT, query_per_second=10_000, max_seq_len=100_000
-        )
-        for kind in ('single', 'dialogues'):
-            runs = [measure_seed(model, kind, seed) for seed in range(SEEDS)]
-            median = median_of(runs)
-            busy = 1000 * median['processor seconds per call']
-            print(
-                f'Pipe, {kind}, {median["calls"]:.0f} calls, {IN_FLIGHT} in flight, median of {SEEDS} seeds: '
-                f'{median["ours"]:.1f} s ({busy:.1f} ms of processor per call), at best {median["ideal"]:.1f} s, '
-                f'in batches of {BATCH} {median["lockstep"]:.1f} s'
-            )
-            for run in runs:
-                print('  ' + ', '.join(f'{name} {value:.3f}' for name, value in run.items()))
-            print(f'Pipe, {kind}: ours / best: {median["ours / ideal"]:.3f} (goal <= {GOAL})')
-            print(f'Pipe, {kind}: in batches / best: {median["lockstep / ideal"]:.3f}')
-            figures[kind] = {'runs': runs, 'median': median}
+        for kind, width in widths:
+            runs = [measure_seed(url, kind, width, seed, inspect) for seed in range(seeds)]
+            title = f'Pipe, {kind}, {width} in flight'
+            figures[f'{kind} {width}'] = report(title, runs, GOALS[kind])
+    print(f'Pipe: goals hold up to {MOST_PER_SECOND} calls a second; {GOAL_PROCESSOR} ms of processor per call')
     return {'pipe': figures}

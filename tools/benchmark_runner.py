@@ -17,9 +17,9 @@ from mmengine.config import Config
 from opencompass.partitioners import NaivePartitioner
 from opencompass.runners import LocalRunner
 
-from opencompass_tooleval.host.eval_task import ToolEvalEvalTask
-from opencompass_tooleval.host.infer_task import ToolEvalInferTask
-from opencompass_tooleval.host.local_runner import ToolEvalLocalRunner
+from opencompass_tooleval.runners.local_runner import ToolEvalLocalRunner
+from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
+from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 
 CONFIG = Path(__file__).resolve().parent.parent / 'opencompass_tooleval' / 'configs' / 'eval_demo.py'
 DATASETS = 8

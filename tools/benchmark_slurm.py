@@ -23,8 +23,8 @@ from opencompass.partitioners import NaivePartitioner
 from opencompass.runners import SlurmRunner, SlurmSequentialRunner
 from opencompass.tasks.base import BaseTask
 
-from opencompass_tooleval.host.infer_task import ToolEvalInferTask
-from opencompass_tooleval.slurm.runner import SlurmArrayRunner
+from opencompass_tooleval.runners.slurm.runner import SlurmArrayRunner
+from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 
 TOOLS = Path(__file__).resolve().parent
 CONFIG = TOOLS.parent / 'opencompass_tooleval' / 'configs' / 'eval_demo.py'

@@ -3,7 +3,7 @@
 Part of ``benchmark.py``. Everything runs in processes of its own, as a sweep does, so that times hold the start of
 Python and the imports, and peaks of memory are those of one task:
 
-* ours: ``python -m opencompass_tooleval.host.task_process eval`` on a config of the eight data sets, after a real
+* ours: ``python -m opencompass_tooleval.tasks.task_process eval`` on a config of the eight data sets, after a real
   inference by ``ReplayModel``; cold is an empty cache of embeddings, the second model finds the first one's there;
 * built-in: OpenCompass's ``OpenICLEvalTask`` with its ``TEvalEvaluator`` on the same records and answers
   (``benchmark_builtin.py``), all eight in one process too. It is slow, so by default it gets every tenth record, and
@@ -25,8 +25,8 @@ from typing import Any
 
 from synthetic_sweep import Cost, config_text, evaluate, make_records, run
 
+from opencompass_tooleval.benchmarks.teval.records import TABLE
 from opencompass_tooleval.embedding.locate import locate_encoder
-from opencompass_tooleval.teval.records import TABLE
 
 TOOLS = Path(__file__).resolve().parent
 NOISE = ('--noise', str(1 / 3))
@@ -36,7 +36,7 @@ MEMORY_GOAL = 2048
 
 BUILT_IN = """
 from mmengine.config import read_base
-from opencompass_tooleval.host.fixed_models import ReplayModel
+from opencompass_tooleval.models.fixed_models import ReplayModel
 
 with read_base():
     from opencompass.configs.datasets.teval.teval_en_gen_1ac254 import teval_datasets
@@ -62,14 +62,14 @@ from mmengine.config import Config
 lap('OpenCompass: import')
 built_in = Config.fromfile(sys.argv[1])
 lap('OpenCompass: its own config of eight data sets')
-import opencompass_tooleval.host.eval_task, opencompass_tooleval.teval.adapter
+import opencompass_tooleval.tasks.eval_task, opencompass_tooleval.benchmarks.teval.adapter
 lap('ours: import what T-Eval needs')
 ours = Config.fromfile(sys.argv[2])
 lap('ours: config of eight data sets')
-opencompass_tooleval.host.eval_task.ToolEvalEvalTask(ours)
+opencompass_tooleval.tasks.eval_task.ToolEvalEvalTask(ours)
 lap('ours: the task')
 import importlib
-from opencompass_tooleval.host import registry
+from opencompass_tooleval import registry
 for module in registry.MODULES:
     importlib.import_module(f'opencompass_tooleval.{module}')
 lap('ours, not counted: import everything else')

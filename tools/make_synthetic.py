@@ -28,9 +28,9 @@ from typing import Any
 
 from synthetic_words import LANGUAGES, TOOLS, Language
 
+from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
+from opencompass_tooleval.benchmarks.teval.records import FINISH, PARTS, TABLE, Subset, file_stem, load_samples
 from opencompass_tooleval.core.damage import damage
-from opencompass_tooleval.teval.prompts import gold_answer
-from opencompass_tooleval.teval.records import FINISH, PARTS, TABLE, Subset, file_stem, load_samples
 
 VERSION = 'v1'
 QUERIES = 553

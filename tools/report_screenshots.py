@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The pictures in docs/: `python tools/report_screenshots.py REPORT_DIR`, of the demo's report. Needs Chromium."""
+"""The pictures in docs/: `python tools/report_screenshots.py REPORT_DIR`, of `make real`'s report. Needs Chromium."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ sys.path.insert(0, str(ROOT))
 
 from tests.report.browser import Browser  # noqa: E402
 
-INSTRUCT = 'model=oracle-noise-0.3&other=oracle&dataset=tooleval-teval-instruct_v2&differ=1'
-AGENT = 'model=oracle-noise-0.3&dataset=tooleval-teval-agent-fc'
-DIALOGUE = 'model=oracle-noise-0.3&dataset=tooleval-funcqa-multi_hop-easytool&reason=lost'
+INSTRUCT = 'model=smollm2-llamacpp&other=smollm2-transformers&dataset=tooleval-teval-instruct_v2-fc'
+AGENT = 'model=smollm2-llamacpp&dataset=tooleval-teval-agent-fc'
+AGENTS = 'model=gemma3-llamacpp&other=smollm2-transformers&dataset=tooleval-toolbench_g2-agent-fc'
+DIALOGUE = 'model=smollm2-llamacpp&dataset=tooleval-funcqa-one_hop-easytool&reason=lost'
 PICTURES = {
     'report-overview': ('index.html', '', 1280, False),
     'report-benchmark': ('ultratool.html', '', 1280, False),
     'report-easytool': ('easytool.html', '', 1280, True),
     'report-samples': ('samples.html', INSTRUCT, 1280, False),
-    'report-sample': ('samples.html', f'{INSTRUCT}&sample=3', 1280, False),
+    'report-sample': ('samples.html', f'{INSTRUCT}&sample=0', 1280, False),
     'report-agent': ('samples.html', f'{AGENT}&sample=0', 1280, False),
-    'report-agents': ('samples.html', f'{AGENT}&other=oracle&sample=0', 1280, False),
+    'report-agents': ('samples.html', f'{AGENTS}&sample=0', 1280, False),
     'report-dialogue': ('samples.html', f'{DIALOGUE}&sample=1', 390, True),
 }
 """Name -> page, fragment of its address, width in pixels, and whether it is dark."""
@@ -32,7 +33,7 @@ PICTURES = {
 def main() -> None:
     """Writes every picture."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('report', type=Path, help='folder of the demo sweep’s report')
+    parser.add_argument('report', type=Path, help='folder of the report of `make real`')
     parser.add_argument('names', nargs='*', help='pictures to make; all by default')
     arguments = parser.parse_args()
     report, wanted = arguments.report, arguments.names or list(PICTURES)

@@ -6,9 +6,9 @@
 
 A script is a function of a Python file that takes the messages ([{"role": ..., "content": ...}, ...]) and returns the
 answer's text; one with a second parameter gets the whole request there, with its "tools", and may return an object with
-"content" and "calls" ([{"name": ..., "arguments": {...}}, ...]; arguments that are text are sent as they are). It runs
-once per request, in several threads at once. An exception in it is a 400, so that no test passes
-by it.
+"content", "calls" ([{"name": ..., "arguments": {...}}, ...]; arguments that are text are sent as they are) and "usage"
+(in place of words, which are counted as tokens otherwise; null sends none). It runs once per request, in several
+threads at once. An exception in it is a 400, so that no test passes by it.
 
 The first line of output is the base URL to put into a config (``openai_api_base``). Decoding is greedy, whatever the
 request says, and what it says of ``max_tokens`` is kept to.
@@ -42,7 +42,8 @@ that fits is the one that happens:
     calls    content null and a tool call
     refusal  content null and the answer as a refusal
 
-GET /stats tells what was asked; POST /reset {"faults": [...], "latency": s} forgets it and changes the faults.
+GET /stats tells what was asked, and the tokens that whole replies report; POST /reset {"faults": [...], "latency": s}
+forgets it and changes the faults.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ import json
 import socket
 import sys
 import traceback
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from inspect import signature
@@ -92,6 +94,7 @@ SHAPES = ('drip', 'stream', 'streamcut', 'reasoning', 'refusal')
 """Of an answer that there is."""
 BOMB_BYTES = 64 << 20
 DEFAULT_MAX_TOKENS = 512
+USAGE = 'usage'
 
 
 @dataclass(frozen=True)
@@ -137,13 +140,22 @@ class State:
     faults: list[Fault] = field(default_factory=list)
     latency: float = 0.0
     asked: list[dict[str, Any]] = field(default_factory=list)
+    tokens: Counter[str] = field(default_factory=Counter)
     in_flight: int = 0
     most_in_flight: int = 0
 
     def reset(self, faults: list[str], latency: float) -> None:
         """Forgets what was asked and fails as told from now on."""
         self.faults, self.latency = [parse_fault(fault) for fault in faults], latency
-        self.asked, self.most_in_flight = [], self.in_flight
+        self.asked, self.tokens, self.most_in_flight = [], Counter(), self.in_flight
+
+    def count(self, response: Response) -> None:
+        """Adds up the usage that a whole reply reports."""
+        usage = json.loads(response.body).get('usage') if isinstance(response, JSONResponse) else None
+        if usage:
+            details = usage.get('prompt_tokens_details') or {}
+            self.tokens.update({name: usage[f'{name}_tokens'] for name in ('prompt', 'completion')})
+            self.tokens.update({'cached': details.get('cached_tokens', 0), 'replies': 1})
 
     def stats(self) -> dict[str, Any]:
         """What ``GET /stats`` says: ``asked`` holds a digest of each conversation, in order of arrival."""
@@ -152,6 +164,7 @@ class State:
             'in_flight': self.in_flight,
             'most_in_flight': self.most_in_flight,
             'asked': self.asked,
+            'tokens': self.tokens,
         }
 
 
@@ -189,6 +202,7 @@ def scripted(place: str) -> Answerer:
             return {'content': str(answered)}, 'stop'
         calls = [_tool_call(number, call) for number, call in enumerate(answered.get('calls', ()))]
         message = {'content': answered.get('content'), **({'tool_calls': calls} if calls else {})}
+        message |= {USAGE: answered[USAGE]} if USAGE in answered else {}
         return message, 'tool_calls' if calls else 'stop'
 
     return answer
@@ -236,7 +250,9 @@ def _completion(model: str, text: str, finish_reason: str) -> dict[str, Any]:
 
 
 def _with_tokens(model: str, message: dict[str, Any], finish_reason: str, asked: str = '') -> dict[str, Any]:
-    """A completion whose tokens are words."""
+    """A completion whose tokens are words, unless the message says them."""
+    message = dict(message)
+    reported = {USAGE: message.pop(USAGE)} if USAGE in message else {}
     prompt, completion = len(asked.split()), len(json.dumps(message).split())
     return {
         'id': 'chatcmpl-0',
@@ -249,6 +265,7 @@ def _with_tokens(model: str, message: dict[str, Any], finish_reason: str, asked:
             'completion_tokens': completion,
             'total_tokens': prompt + completion,
         },
+        **reported,
     }
 
 
@@ -365,7 +382,9 @@ def make_app(answer: Answerer, state: State, name: str = 'tiny', key: str | None
         state.in_flight += 1
         state.most_in_flight = max(state.most_in_flight, state.in_flight)
         try:
-            return await respond(request)
+            response = await respond(request)
+            state.count(response)
+            return response
         finally:
             state.in_flight -= 1
 

@@ -17,18 +17,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from opencompass_tooleval.teval.records import TABLE
+from opencompass_tooleval.benchmarks.teval.records import TABLE
 
 TOOLS = Path(__file__).resolve().parent
 RUN = 'ours'
-TASK = 'opencompass_tooleval.host.task_process'
+TASK = 'opencompass_tooleval.tasks.task_process'
 
 CONFIG = """
 from mmengine.config import read_base
-from opencompass_tooleval.host.fixed_models import ReplayModel
+from opencompass_tooleval.models.fixed_models import ReplayModel
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v1_gen import tooleval_teval_en_v1_datasets
+    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_v1_gen import tooleval_teval_en_v1_datasets
 
 models = [
     dict(type=ReplayModel, abbr=name, path='{folder}/predictions/' + name + '/{{dataset}}.jsonl', batch_size=256)

@@ -1,4 +1,4 @@
 """Agents from beginning to end: a loop asks a model, an environment answers its calls, and the trajectory is scored."""
 
-VERSION = '1'
+VERSION = '2'
 """Raised when tasks, prompts, loops, scoring or aggregation change."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, cast
 
 from datasets import Dataset
-from opencompass.datasets.base import BaseDataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
@@ -21,23 +20,24 @@ from opencompass_tooleval.agents.records import MEND, data_file, find_subset, lo
 from opencompass_tooleval.agents.scoring import WASTE, AgentScore, score_predictions
 from opencompass_tooleval.agents.task import parse_task
 from opencompass_tooleval.agents.tools import find_tools
+from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.core.aggregate import Aggregate
+from opencompass_tooleval.core.dialogue import Rounds
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.rounds import Rounds
 from opencompass_tooleval.core.tool_calls import ToolCall, calls_text
-from opencompass_tooleval.easytool.files import shown_files
-from opencompass_tooleval.easytool.variant_kind import SUFFIX
+from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.environments.simulator_store import open_simulator
-from opencompass_tooleval.host.conversation import ASKED_WITH
-from opencompass_tooleval.host.data_path import resolve_data_path
-from opencompass_tooleval.host.evaluator import SHOWN, ToolEvalEvaluator
+from opencompass_tooleval.evaluators.evaluator import SHOWN, ToolEvalEvaluator, as_dataset
+from opencompass_tooleval.models.conversation import ASKED_WITH
+from opencompass_tooleval.models.gpus import ToolEvalDataset
+from opencompass_tooleval.work_dir.data_files import shown_files
 
 
 @LOAD_DATASET.register_module()
-class ToolEvalAgentDataset(BaseDataset):
+class ToolEvalAgentDataset(ToolEvalDataset):
     """The tasks of one subset."""
 
     @staticmethod
@@ -61,7 +61,7 @@ class ToolEvalAgentDataset(BaseDataset):
             load_instructed(data.tasks, instructions, name, file) if instructions else (data.tasks, None)
         )
         shown = json.dumps(shown_files('data', file, instructed))
-        return Dataset.from_list(
+        return as_dataset(
             [
                 {
                     'record_id': task.id,
@@ -90,6 +90,8 @@ class AgentDialogues:
         simulator: Who answers what nothing else does, as
             :func:`~opencompass_tooleval.environments.simulator_store.open_simulator` takes it: ``model``, and if wanted
             ``system`` and ``kept``; None for nobody.
+        argument_checks: As :class:`~opencompass_tooleval.environments.environment.Environment`: ``json``, as published,
+            by default with a simulator of StableToolBench's, else ``schema``.
         options: The loop's own.
 
     Attributes:
@@ -98,7 +100,7 @@ class AgentDialogues:
     Raises:
         DataError: There is no such bank.
         TypeError: The loop takes no such option.
-        ValueError: There is no such loop or no such tools.
+        ValueError: There is no such loop, no such tools or no such checks.
     """
 
     def __init__(
@@ -108,6 +110,7 @@ class AgentDialogues:
         functions: str | None = None,
         recordings_of: str = '',
         simulator: Mapping[str, Any] | None = None,
+        argument_checks: str | None = None,
         **options: Any,
     ) -> None:
         self._loop = make_loop(loop, **options)
@@ -115,11 +118,14 @@ class AgentDialogues:
         opened = open_bank(bank) if bank else None
         simulates = open_simulator(**simulator) if simulator else None
         self.models = {SIMULATOR: simulator['model']} if simulator else {}
-        self._environment = Environment(opened, tools.functions, tools.errors, recordings_of, simulates)
+        self._environment = Environment(
+            opened, tools.functions, tools.errors, recordings_of, simulates, argument_checks
+        )
         self._settings: dict[str, Any] = {
             'bank': opened.digest if opened else None,
             'functions': functions,
             'recordings_of': recordings_of,
+            'argument_checks': self._environment.argument_checks,
             **(simulates.settings if simulates else {'simulator': None}),
         }
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from opencompass_tooleval.agents.scoring import FINISH_RATE, AgentScore
+from opencompass_tooleval.agents.scoring import FINISH_RATE, OF_REPAIRED, AgentScore
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Trajectory
 from opencompass_tooleval.agents.waste import UNKNOWN_TOOLS, error_of
+from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.usage import read_usage, total_usage
 from opencompass_tooleval.core.usage_summary import numbers_of
@@ -29,7 +31,7 @@ def breakdown(scores: Sequence[AgentScore]) -> dict[str, Any]:
         of them, 0-1; ``simulated_by`` (simulator -> calls); ``tools`` (tool -> source -> calls, those that were called
         most first; unknown ones are left out); ``errors`` (kind -> calls, recorded ones too); ``stopped`` (why ->
         tasks); ``ends`` (:data:`FINISHED` or the reason -> steps that were taken -> tasks); ``left_out`` (observations,
-        and tasks that lack some).
+        and tasks that lack some); where gold calls are at fault ``repaired`` (:func:`repaired`).
     """
     done = [score.trajectory for score in scores if score.trajectory]
     calls = [call for trajectory in done for call in trajectory.calls]
@@ -52,7 +54,27 @@ def breakdown(scores: Sequence[AgentScore]) -> dict[str, Any]:
         'stopped': dict(Counter(trajectory.stopped for trajectory in done if trajectory.stopped).most_common()),
         'ends': _ends(scores),
         'left_out': {'observations': sum(left_out), 'tasks': len(left_out)},
+        **({'repaired': beside} if (beside := repaired(scores)) else {}),
     }
+
+
+def repaired(scores: Sequence[AgentScore]) -> dict[str, Any]:
+    """What stands beside the official metrics where gold calls are such that no call by the documentation equals them.
+
+    Returns:
+        ``calls`` (such gold calls), ``tasks`` (that have some), and the metrics of
+        :data:`~opencompass_tooleval.agents.scoring.OF_REPAIRED` over all tasks, 0-100, with these gold calls repaired;
+        nothing where there are none.
+    """
+    faulty = [score.repaired for score in scores if score.repaired]
+    if not faulty:
+        return {}
+    read = [
+        replace(score, values={**score.values, **score.repaired.values}) if score.repaired else score
+        for score in scores
+    ]
+    total = aggregate(read, OF_REPAIRED)
+    return {'calls': sum(one.calls for one in faulty), 'tasks': len(faulty), **total.metrics}
 
 
 def _ends(scores: Iterable[AgentScore]) -> dict[str, dict[str, int]]:
@@ -90,7 +112,7 @@ def _spent(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
     usages = [total_usage(read_usage(step.usage) for step in trajectory.steps) for trajectory in trajectories]
     spent = {}
     for name in ('seconds', 'prompt', 'completion'):
-        known = [value for usage in usages if usage and (value := getattr(usage, name)) is not None]
+        known = [getattr(usage, name) for usage in usages if usage and usage.is_whole(name)]
         if known:
             spent[name] = numbers_of(known)
     return spent

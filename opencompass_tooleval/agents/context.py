@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from opencompass_tooleval.core.answer import Answer, as_answer
+from opencompass_tooleval.core.dialogue import Rounds, Turn
 from opencompass_tooleval.core.messages import TOOL, Message
 from opencompass_tooleval.core.result import TRUNCATED
-from opencompass_tooleval.core.rounds import Rounds, Turn
 
 LEFT_OUT = '(left out: the conversation is too long)'
 """Stands for an observation that is left out."""

@@ -20,7 +20,7 @@ from opencompass_tooleval.agents import context
 from opencompass_tooleval.agents import toolbench_prompts as prompts
 from opencompass_tooleval.agents.finish import FINISH, Finish, finish_call, read_finish
 from opencompass_tooleval.agents.prompts import GOLD_ANSWER
-from opencompass_tooleval.agents.steps import MAX_TEXT, answered_call, repeated_arguments, thought_of
+from opencompass_tooleval.agents.steps import MAX_TEXT, answered_call, as_written, repeated_arguments, thought_of
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.toolbench_names import RENAMED_TOOLS, standard_name
 from opencompass_tooleval.agents.trajectory import (
@@ -32,11 +32,10 @@ from opencompass_tooleval.agents.trajectory import (
     Step,
     Trajectory,
 )
-from opencompass_tooleval.core.answer import Answer, spoken
+from opencompass_tooleval.core.answer import Answer, clean, spoken
+from opencompass_tooleval.core.dialogue import Rounds, Turn
 from opencompass_tooleval.core.function_calling import SEVERAL_CALLS
-from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.core.tool_calls import ToolCall, write_answer
 from opencompass_tooleval.core.tool_messages import tool_messages
 from opencompass_tooleval.core.tool_set import ToolSet
@@ -44,8 +43,11 @@ from opencompass_tooleval.environments.environment import Session
 from opencompass_tooleval.environments.observation import UNKNOWN_TOOL
 
 MAX_MODEL_CALLS = 200
-MAX_DEPTH = 12
 CHILDREN = 2
+
+TOOLBENCH, STABLETOOLBENCH = 'toolbench', 'stabletoolbench'
+DEPTHS = {TOOLBENCH: 12, STABLETOOLBENCH: 50}
+"""Whose runner is followed -> its limit of depth."""
 
 _BACK_AFTER_GIVE_UP = 2
 _ACTION_VALUE = 0.0
@@ -60,7 +62,8 @@ class _Node:
         place: Of its step; -1 for the beginning.
         depth: Thoughts, actions and inputs on the way.
         messages: The conversation so far.
-        call: What was called, and what came of it; None where the answer was a thought alone.
+        calls: What was called, and what came of it; empty where the answer was a thought alone.
+        written: What the first call passed, as the model wrote it.
         left_out: Observations that are left out of the conversation, since it is too long.
         children: What was done from here.
     """
@@ -68,7 +71,8 @@ class _Node:
     place: int
     depth: int
     messages: tuple[Message, ...]
-    call: AnsweredCall | None = None
+    calls: tuple[AnsweredCall, ...] = ()
+    written: str = ''
     left_out: int = 0
     children: list[_Node] = field(default_factory=list)
 
@@ -81,13 +85,16 @@ class DepthFirstSearch:
     """ToolBench's depth-first search without ranking (``DFS_woFilter_w2``).
 
     Args:
-        max_model_calls: Answers of the model per task at most.
+        max_model_calls: Answers of the model per task at most; the last of them is thrown away, as published.
         children: Nodes that follow a node at most.
-        max_depth: Thoughts, actions and inputs on the way to a node at most; from a deeper one nothing is asked.
+        max_depth: Thoughts, actions and inputs on the way to a node at most; from a deeper one nothing is asked. By
+            default that of the runner.
         max_observation: Characters of an observation that the model sees.
+        runner: Whose runner is followed. ``toolbench``: a depth of 12, and of several calls in one answer the first
+            counts. ``stabletoolbench``: a depth of 50, and all are carried out, two more on the way each.
 
     Raises:
-        ValueError: A bound is no positive number.
+        ValueError: There is no such runner, or a bound is no positive number.
     """
 
     name = 'dfsdt'
@@ -97,15 +104,20 @@ class DepthFirstSearch:
         *,
         max_model_calls: int = MAX_MODEL_CALLS,
         children: int = CHILDREN,
-        max_depth: int = MAX_DEPTH,
+        max_depth: int | None = None,
         max_observation: int = prompts.MAX_OBSERVATION,
+        runner: str = TOOLBENCH,
     ) -> None:
+        if runner not in DEPTHS:
+            raise ValueError(f'runner is {runner!r}; it is one of {", ".join(DEPTHS)}')
+        max_depth = DEPTHS[runner] if max_depth is None else max_depth
         if min(max_model_calls, children, max_depth, max_observation) < 1:
             raise ValueError('max_model_calls, children, max_depth and max_observation are 1 at least')
         self._max_model_calls = max_model_calls
         self._children = children
         self._max_depth = max_depth
         self._max_observation = min(max_observation, MAX_TEXT)
+        self._runner = runner
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -115,6 +127,7 @@ class DepthFirstSearch:
             'children': self._children,
             'max_depth': self._max_depth,
             'max_observation': self._max_observation,
+            'runner': self._runner,
             'prompts': 'published',
         }
 
@@ -125,32 +138,30 @@ class DepthFirstSearch:
             task: The task.
             session: What answers its calls.
         """
-        search = _Search(task, session, self._max_observation)
-        asked = 0
+        search = _Search(task, session, self._max_observation, self._max_model_calls, self._runner)
         waiting = [_Node(-1, 0, first_messages(task))]
         while waiting:
             node = waiting[-1]
             if len(node.children) == self._children:
                 waiting.pop()
                 continue
-            if asked == self._max_model_calls:
-                return self._end(search, stopped=TOO_MANY_CALLS)
-            asked += 1
             child, finish = yield from search.follow(node)
+            if search.is_over:
+                return self._end(search, search.last_give_up, stopped=TOO_MANY_CALLS)
             if child is None:
                 waiting.pop()
-            elif finish is not None and not finish.stopped:
-                return self._end(search, child, finish.final_answer)
-            elif finish is not None:
+            elif finish is not None and finish.stopped == GAVE_UP:
                 # The child is one of those that it goes back from.
                 del waiting[len(waiting) - (_BACK_AFTER_GIVE_UP - 1) :]
+            elif finish is not None:
+                return self._end(search, child, finish.final_answer, finish.stopped)
             elif child.depth < self._max_depth:
                 waiting.append(child)
         return self._end(search, search.last_give_up, stopped=search.why_unanswered)
 
     def _end(self, search: _Search, node: _Node | None = None, final_answer: str = '', stopped: str = '') -> Trajectory:
         """The trajectory; it ends in ``node``, or in the last that there is."""
-        place = node.place if node else len(search.steps) - 1
+        place = node.place if node else search.last_place
         path: list[int] = []
         while place >= 0:
             path.append(place)
@@ -172,14 +183,20 @@ class ToolBenchReAct(DepthFirstSearch):
     Args:
         max_depth: As :class:`DepthFirstSearch`.
         max_observation: As there.
+        runner: As there.
     """
 
     name = 'toolbench_react'
 
-    def __init__(self, *, max_depth: int = MAX_DEPTH, max_observation: int = prompts.MAX_OBSERVATION) -> None:
-        super().__init__(
-            max_model_calls=max(max_depth, 1), children=1, max_depth=max_depth, max_observation=max_observation
-        )
+    def __init__(
+        self,
+        *,
+        max_depth: int | None = None,
+        max_observation: int = prompts.MAX_OBSERVATION,
+        runner: str = TOOLBENCH,
+    ) -> None:
+        super().__init__(children=1, max_depth=max_depth, max_observation=max_observation, runner=runner)
+        self._max_model_calls = self._max_depth + 1  # each answer is one deep at least: the bound is that of depth
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -187,6 +204,7 @@ class ToolBenchReAct(DepthFirstSearch):
         return {
             'max_depth': self._max_depth,
             'max_observation': self._max_observation,
+            'runner': self._runner,
             'prompts': 'published',
         }
 
@@ -198,18 +216,25 @@ class _Search:
         steps: All of it, in order.
         left_out: Observations left out of one conversation at most.
         last_give_up: Where the model gave up last.
+        last_place: The last step that counts; -1 for none.
         had_no_room: Whether a conversation was too long with no observation left.
+        is_over: Whether the last answer that the model may give came.
     """
 
-    def __init__(self, task: Task, session: Session, max_observation: int) -> None:
+    def __init__(self, task: Task, session: Session, max_observation: int, max_model_calls: int, runner: str) -> None:
         self.steps: list[Step] = []
         self.left_out = 0
         self.last_give_up: _Node | None = None
+        self.last_place = -1
         self.had_no_room = False
+        self.is_over = False
         self._session = session
         self._max_observation = max_observation
-        # One call an answer, as ToolBench's model makes.
-        self._tools = ToolSet((*task.tools, FINISH), parallel=False)
+        self._asks_left = max_model_calls
+        self._takes_all = runner == STABLETOOLBENCH
+        self._names = [*(tool.name for tool in task.tools), FINISH.name]
+        # ToolBench's model makes one call an answer; StableToolBench leaves it to the server.
+        self._tools = ToolSet((*task.tools, FINISH), parallel=None if self._takes_all else False)
         calls = [ToolCall(call.name, call.arguments) for call in task.oracle_calls]
         self._golds = [write_answer('', [call]) for call in (*calls, finish_call(GOLD_ANSWER))]
 
@@ -228,44 +253,71 @@ class _Search:
         gold = self._golds[min(node.calls_before, len(self._golds) - 1)]
         answer, left_out = reply = yield from context.ask(Turn(messages, gold, self._tools), node.left_out)
         self.left_out = max(self.left_out, left_out)
+        self._asks_left -= 1
+        self.is_over = not self._asks_left
         if reply.has_no_room:
             self.had_no_room = True
             return None, None
+        usage = answer.usage.to_payload() if answer.usage else None
+        text = as_written(clean(answer))
+        if self.is_over:
+            self.steps.append(Step(text, (), node.place, reason=TOO_MANY_CALLS, usage=usage))
+            return None, None
         child = _Node(len(self.steps), node.depth, node.messages, left_out=left_out)
         node.children.append(child)
-        thought = spoken(answer)
-        text = bounded_text(thought, MAX_TEXT)
         finish = None
         if answer.calls:
             finish = yield from self._carry_out(answer, text, child)
-            child.depth += 2
         else:
             child.messages += (Message('assistant', text),)
         # An answer without anything is a thought as well, or else the same node would be asked for ever.
-        child.depth += bool(text) or not answer.calls
-        is_give_up = finish is not None and bool(finish.stopped)
+        child.depth += 2 * len(child.calls) + (bool(text) or answer.has_content or not answer.calls)
+        is_give_up = finish is not None and finish.stopped == GAVE_UP
         if is_give_up:
             self.last_give_up = child
-        reason = GAVE_UP if is_give_up else _why_ignored(answer, thought)
-        usage = answer.usage.to_payload() if answer.usage else None
-        calls = (child.call,) if child.call else ()
-        self.steps.append(Step(thought_of(answer), calls, node.place, reason=reason, usage=usage))
+        reason = finish.stopped if finish and finish.stopped else self._why_ignored(answer)
+        self.steps.append(Step(text or thought_of(answer), child.calls, node.place, reason=reason, usage=usage))
+        self.last_place = child.place
         return child, finish
 
     def _carry_out(self, answer: Answer, text: str, child: _Node) -> Rounds[Finish | None]:
-        """Carries out the first call of an answer; returns the ``Finish`` that is an end."""
-        call = answer.calls[0]
-        if call.name.strip() == FINISH.name:
-            finish = read_finish(call.arguments)
-            child.call = finish.call
-        else:
+        """Carries out the calls of an answer that count; returns the ``Finish`` that is an end.
+
+        What follows an answer to the user is not carried out; as published, what follows a give-up is, and takes it
+        back.
+        """
+        counted = answer.calls if self._takes_all else answer.calls[:1]
+        finish = None
+        for call in counted:
             finish = None
-            observation = yield from self._session.ask(call.name, call.arguments)
-            child.call = answered_call(call.name, call.arguments, observation, self._max_observation)
-        name = prompts.INVALID_NAME if child.call.fault == UNKNOWN_TOOL else call.name
-        shown = Answer(text, calls=(ToolCall(name, repeated_arguments(call.arguments), call.id),))
-        child.messages += tool_messages(shown, [child.call.observation], child.calls_before)
+            called = next((name for name in self._names if name.endswith(call.name)), call.name)
+            if called == FINISH.name:
+                finish = read_finish(call.arguments, call.name, call.written)
+                answered = finish.call
+            else:
+                observation = yield from self._session.ask(called, call.arguments)
+                answered = answered_call(call.name, call.arguments, observation, self._max_observation)
+            child.calls += (answered,)
+            if finish and finish.is_end and finish.stopped != GAVE_UP:
+                break
+        child.written = as_written(counted[0].arguments_text)
+        carried_out = counted[: len(child.calls)]
+        shown = Answer(text, calls=tuple(map(_as_repeated, carried_out, child.calls)))
+        observations = [call.observation for call in child.calls]
+        child.messages += tool_messages(shown, observations, child.calls_before)
         return finish if finish and finish.is_end else None
+
+    def _why_ignored(self, answer: Answer) -> str:
+        """Why nothing came of an answer, or not of all its calls."""
+        if answer.calls:
+            return SEVERAL_CALLS if len(answer.calls) > 1 and not self._takes_all else ''
+        return spoken(answer).reason or ''
+
+
+def _as_repeated(call: ToolCall, answered: AnsweredCall) -> ToolCall:
+    """A call as the conversation goes on with it."""
+    name = prompts.INVALID_NAME if answered.fault == UNKNOWN_TOOL else call.name
+    return ToolCall(name, repeated_arguments(call.arguments), call.id)
 
 
 def first_messages(task: Task) -> tuple[Message, ...]:
@@ -286,11 +338,13 @@ def _tool_lines(task: Task) -> Iterator[str]:
         shown = document if isinstance(document, dict) else {}
         name = shown.get('tool_name')
         if isinstance(name, str):
-            described.setdefault(_called(name, api.name), bounded_text(shown.get('tool_description'), MAX_TEXT))
+            description = shown.get('tool_description')
+            described[_called(name, api.name)] = as_written(description) if isinstance(description, str) else ''
         else:
             described.setdefault(api.name, api.description)
     for name, description in described.items():
-        yield f'{name}: {description[: prompts.MAX_TOOL_DESCRIPTION]}'
+        line = description[: prompts.MAX_TOOL_DESCRIPTION].replace('\n', '').strip()
+        yield f'{name}: {line or prompts.NO_DESCRIPTION}'
 
 
 def _called(tool: str, api: str) -> str:
@@ -299,42 +353,31 @@ def _called(tool: str, api: str) -> str:
     return standard if api.endswith(f'_for_{standard}') else tool
 
 
-def _why_ignored(answer: Answer, thought: Answer) -> str:
-    """Why nothing came of an answer, or not of all its calls."""
-    if answer.calls:
-        return SEVERAL_CALLS if len(answer.calls) > 1 else ''
-    return thought.reason or ''
-
-
 def _former_candidates(node: _Node) -> Iterator[str]:
     """What was done from a node, as the diversity prompt shows it; nothing if nothing was called."""
-    candidates = [call for call in map(_first_call, node.children) if call]
+    candidates = [child for child in map(_first_with_call, node.children) if child.calls]
     if not candidates:
         return
     rows = [
         {
-            'name': call.name,
-            'arguments': _as_text(call.arguments),
-            'function_output': call.observation,
+            'name': child.calls[0].name,
+            'arguments': child.written,
+            'function_output': child.calls[0].observation,
             'mento-carlo-action-value': _ACTION_VALUE,
         }
-        for call in candidates
+        for child in candidates
     ]
     former = f'{json.dumps(rows, indent=2)}\n'
-    if node.call:
-        former += prompts.FORMER_OBSERVATION.format(node.call.observation)
+    if node.calls and node.calls[-1].observation:
+        former += prompts.FORMER_OBSERVATION.format(node.calls[-1].observation)
     yield former
 
 
-def _first_call(node: _Node) -> AnsweredCall | None:
-    """The call of a node; of a thought alone the first one that follows it."""
-    while node.call is None and node.children:
+def _first_with_call(node: _Node) -> _Node:
+    """The node itself; of a thought alone the first that follows it with a call, or the last thought."""
+    while not node.calls and node.children:
         node = node.children[0]
-    return node.call
-
-
-def _as_text(arguments: Any) -> str:
-    return arguments if isinstance(arguments, str) else json.dumps(arguments, indent=2, ensure_ascii=False)
+    return node
 
 
 def _diversity_message(former: str) -> Message:

@@ -1,8 +1,14 @@
-"""EasyTool's own method over ToolBench's tools, as its published runs have it (EasyTool, Section 5.1).
+"""EasyTool's own method as its published runs have it: :class:`Query`, and over ToolBench's tools (Section 5.1).
+
+FuncQA's runs (Section 5.3) leave some of the requests out and read some replies otherwise: what differs is in
+:mod:`~opencompass_tooleval.agents.funcqa_easytool`.
 
 A question is decomposed, and its tasks are put in order. Per task: is a tool needed at all? Then up to five times a
 tool is chosen, APIs of it, and the parameters of each; they are called, an answer is made of the results, and the model
-checks it. At the end the answers are summarized. What stops the published run ends ours under a reason.
+checks it. At the end the answers that were accepted are summarized, and the summary is checked, which decides nothing.
+What stops the published run ends ours under a reason.
+
+A try without a tool, an API or parameters that can be read has an empty result, and an answer is made of that too.
 
 Of the published run this differs in one thing: a task that needs no tool is answered directly, as was meant; there the
 published code calls a function without its model's name, and raises.
@@ -11,15 +17,15 @@ published code calls a function without its model's name, and raises.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.agents import easytool_prompts as prompts
 from opencompass_tooleval.agents.easytool_tools import ShownTool, nearest, tools_of, tools_of_instructions
-from opencompass_tooleval.agents.prompts import GOLD_ANSWER
-from opencompass_tooleval.agents.steps import MAX_TEXT, Chain, answered_call
+from opencompass_tooleval.agents.steps import MAX_TEXT, Chain, answered_call, as_written
 from opencompass_tooleval.agents.task import GoldCall, Task
 from opencompass_tooleval.agents.trajectory import (
     NO_ROOM,
@@ -29,58 +35,74 @@ from opencompass_tooleval.agents.trajectory import (
     Trajectory,
 )
 from opencompass_tooleval.core.answer import Answer, as_answer, strip_reasoning
+from opencompass_tooleval.core.dialogue import Rounds, Turn
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import TRUNCATED
-from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.core.similarity import Similarity
-from opencompass_tooleval.easytool import method_replies as replies
-from opencompass_tooleval.easytool.method import (
-    MAX_FIELD,
-    MAX_REQUESTS,
-    MAX_TRIES,
-    NO_TOOL,
-    UNREADABLE_PARAMETERS,
-    MethodStopped,
-    ask_until_read,
-    filled,
-    plan,
-)
-from opencompass_tooleval.easytool.method_prompts import ANSWER_CHECK, ANSWER_SUMMARIZE, SYSTEM, TASK_TOPOLOGY
-from opencompass_tooleval.easytool.method_replies import READINGS, Reader, Unreadable
-from opencompass_tooleval.easytool.shapes import load_instructions
-from opencompass_tooleval.easytool.toolbench.prompts import PUBLISHED_SELECTION
+from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
+from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.environments.environment import Session
-from opencompass_tooleval.host.data_path import resolve_data_path
+from opencompass_tooleval.instructions import method_replies as replies
+from opencompass_tooleval.instructions.method_replies import READINGS, Reader, Unreadable
+from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
+from opencompass_tooleval.work_dir.data_files import command_to_generate
 
 NAME = 'easytool'
 UNKNOWN_TOOL_NUMBER = 'tool:unknown_name'
 UNREADABLE_REPLY = 'parse:not_a_literal'
+NO_TASKS = 'plan:no_tasks'
+NO_ORDER = 'plan:no_order'
+NO_TOOL = 'parse:no_tool'
+UNREADABLE_PARAMETERS = 'args:unreadable'
+
+MAX_TRIES = 5
+MAX_REQUESTS = 12
+
+MAX_FIELD = 50_000
+"""Characters of whatever is put into a prompt; the published runs have no bound, and no real answer comes near it."""
+
 MAX_RESULT = 1_000
 """Characters of the results of a try that the model is shown, as published."""
 
 NEAREST = 5
 """Tools that are retrieved, as published."""
 
-Log = list[dict[str, Any]] | None
-"""Task and answer of each that a task depends on; None where it depends on none."""
+UNKNOWN_DEPENDENCY = 'plan:unknown_dependency'
 
-_CHOOSE_TOOL = PUBLISHED_SELECTION
+Log = Any
+"""What a task is shown of the others: a list or dict of tasks and answers; None for nothing."""
+
+NOTHING = NO_TASK = -1
+"""A choice of a tool, and a dependency, that count as none in the published code."""
+
 _PURPOSES = {
     prompts.TASK_DECOMPOSE: 'task_decompose',
-    TASK_TOPOLOGY: 'task_topology',
+    prompts.TASK_TOPOLOGY: 'task_topology',
     prompts.TOOL_CHECK: 'tool_check',
-    _CHOOSE_TOOL: 'choose_tool',
+    prompts.CHOOSE_TOOL: 'choose_tool',
     prompts.CHOOSE_API: 'choose_API',
     prompts.CHOOSE_PARAMETER: 'choose_parameter',
     prompts.CHOOSE_PARAMETER_DEPEND: 'choose_parameter_depend',
     prompts.ANSWER_GENERATION: 'answer_generation',
     prompts.ANSWER_GENERATION_DEPEND: 'answer_generation_depend',
     prompts.ANSWER_GENERATION_DIRECT: 'answer_generation_direct',
-    ANSWER_CHECK: 'answer_check',
-    ANSWER_SUMMARIZE: 'answer_summarize',
+    prompts.ANSWER_CHECK: 'answer_check',
+    prompts.ANSWER_SUMMARIZE: 'answer_summarize',
 }
 """Prompt -> what EasyTool's code calls it: the purpose of a step."""
+
+
+class MethodStopped(Exception):
+    """The published run stops here.
+
+    Attributes:
+        reason: Why, as ``area:code``.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class EasyTool:
@@ -95,9 +117,9 @@ class EasyTool:
         similarity: Gives it instead, when it is needed.
         max_tries: Choices of a tool per task at most (the paper's R).
         max_requests: How often the model is asked at most, until a reply can be read.
-        max_calls: APIs chosen and called per query at most; the published run has no bound.
+        max_calls: Calls per query at most; the published run has no bound.
         max_steps: Answers of the model per query at most; the published run has no bound.
-        reading: How replies are read, one of :data:`~opencompass_tooleval.easytool.method_replies.READINGS`.
+        reading: How replies are read, one of :data:`~opencompass_tooleval.instructions.method_replies.READINGS`.
 
     Raises:
         ValueError: There is no such reading, a bound is no positive number, or there is a corpus and no retrieval.
@@ -168,12 +190,12 @@ class EasyTool:
             more = [tool for tool in _corpus(self.corpus) if tool.name not in own]
             session.offer({api: {} for tool in more for api in tool.apis})
             tools += more
-        return (yield from _Query(self, task, session, tools).run())
+        return (yield from Query(self, task, session, {str(n): tool for n, tool in enumerate(tools, start=1)}).run())
 
 
 @lru_cache(maxsize=4)
 def _corpus(path: str) -> list[ShownTool]:
-    file = resolve_data_path(path, f'tooleval easytool generate --source toolbench --input DATA --out {path}')
+    file = resolve_data_path(path, command_to_generate('toolbench', Path('DATA'), candidate_paths(path)[0]))
     return tools_of_instructions(load_instructions(file))
 
 
@@ -186,19 +208,37 @@ def _shared_similarity(encoder: str | None) -> Similarity:
     return shared_encoder(locate_encoder(choose_encoder(encoder, 'EN')), default_cache())
 
 
-class _Query:
-    """What has been done for one query."""
+class Query:
+    """What has been done for one query.
 
-    def __init__(self, method: EasyTool, task: Task, session: Session, tools: Sequence[ShownTool]) -> None:
+    Attributes:
+        tasks: ``task``, ``answer``, ``done`` (whether the answer is accepted) and ``tries`` of each task, in order.
+        checked: What the model says of its summary; None if it was not asked.
+
+    Args:
+        method: The options.
+        task: The query.
+        session: What answers its calls.
+        tools: The tools by the text of their number.
+    """
+
+    prompts: Any = prompts
+    max_result = MAX_RESULT
+    kept: Callable[[str], str] = staticmethod(as_written)
+    """How much of a task's answer is kept."""
+
+    def __init__(self, method: EasyTool, task: Task, session: Session, tools: Mapping[str, ShownTool]) -> None:
         self.method = method
         self.task = task
         self.session = session
-        self.tools = {str(number): tool for number, tool in enumerate(tools, start=1)}
-        self.apis = {name: tool.apis[name] for tool in tools for name in tool.apis}
+        self.tools = tools
         self.chain = Chain(NAME, method.settings)
         self.called = 0
+        self.tasks: list[dict[str, Any]] = []
+        self.checked: str | None = None
 
     def run(self) -> Rounds[Trajectory]:
+        """Asks and calls to the end."""
         try:
             answer = bounded_text((yield from self._answer()), MAX_TEXT)
         except MethodStopped as stop:
@@ -206,64 +246,115 @@ class _Query:
         return self.chain.end(answer, '' if answer else NOT_FINISHED)
 
     def _answer(self) -> Rounds[Answer]:
-        golds = self.task.oracle_calls
-        query = self.task.query
-        steps = [f'Use {call.name}.' for call in golds] or [query]
-        tasks = yield from plan(self._read, prompts.TASK_DECOMPOSE, query, {}, steps)
-        answers: dict[str, dict[str, Any]] = {}
-        for place, row in enumerate(tasks):
-            log = None if -1 in row['dep'] else [answers[key] for key in map(str, row['dep']) if key in answers]
+        golds, query = self.task.oracle_calls, self.task.query
+        rows = yield from self._plan()
+        answers: dict[Any, Any] = {row['id']: {'task': row['task'], 'answer': ''} for row in rows}
+        for place, row in enumerate(rows):
             gold = golds[min(place, len(golds) - 1)] if golds else None
-            answer = yield from self._carry_out(row['task'], log, gold)
-            answers[str(row['id'])] = {'task': row['task'], 'answer': answer}
-        answered = [row for row in answers.values() if row['answer']]
-        return (yield from self._ask(ANSWER_SUMMARIZE, GOLD_ANSWER, {'question': query, 'answer_task': answered}))
+            answers[row['id']]['answer'] = yield from self._carry_out(row, answers, gold)
+        accepted = [{'task': task['task'], 'answer': task['answer']} for task in self.tasks if task['done']]
+        fields = {'question': query, 'answer_task': accepted}
+        summary = yield from self._ask(prompts.ANSWER_SUMMARIZE, self.task.gold_answer, fields)
+        with suppress(MethodStopped):  # it decides nothing
+            self.checked = yield from self._check(query, summary)
+        return summary
 
     def _ask(self, template: str, gold: str, fields: Mapping[str, Any]) -> Rounds[Answer]:
-        """Asks once; the answer, without a reasoning model's thoughts, is a step."""
+        """Asks once; the answer, without a reasoning model's thoughts, is a step.
+
+        Fields are shown as Python's ``str`` has them.
+        """
         if len(self.chain.steps) >= self.method.max_steps:
             raise MethodStopped(TOO_MANY_STEPS)
-        system = prompts.TOOL_CHECK_SYSTEM if template == prompts.TOOL_CHECK else SYSTEM
-        messages = Message('system', system), Message('user', filled(template, fields))
+        system = prompts.TOOL_CHECK_SYSTEM if template == prompts.TOOL_CHECK else prompts.SYSTEM
+        filled = template.format(**{name: str(value)[:MAX_FIELD] for name, value in fields.items()})
+        messages = Message('system', system), Message('user', filled)
         answer = as_answer((yield Turn(messages, gold, may_be_too_long=True)))
         if answer.reason == TRUNCATED:
             raise MethodStopped(NO_ROOM)
-        self.chain.add(answer, purpose=_PURPOSES[template])
+        self.chain.add(answer, purpose=_PURPOSES.get(template, ''))
         return strip_reasoning(answer)
 
     def _read(self, template: str, gold: Any, read: Reader, fields: Mapping[str, Any]) -> Rounds[Any]:
-        """Asks until a reply can be read; raises :class:`Unreadable` if none can."""
-
-        def read_step(reply: str, reading: str) -> Any:
+        """Asks until a reply can be read; raises :class:`Unreadable`, with the last reply, if none can."""
+        written = json.dumps(gold)
+        gold_reply = repr(gold) if 'null' in written else written  # null is no Python literal
+        reply: str = ''
+        for _ in range(self.method.max_requests):
+            reply = yield from self._ask(template, gold_reply, fields)
             try:
-                return read(reply, reading)
+                return read(reply, self.method.reading)
             except Unreadable:
                 self.chain.add_reason(UNREADABLE_REPLY)
-                raise
+        raise Unreadable(reply)
 
-        limits = self.method.max_requests, self.method.reading
-        return (yield from ask_until_read(self._ask, template, gold, read_step, fields, *limits))
+    def _plan(self) -> Rounds[list[dict[str, Any]]]:
+        """Decomposes the query and puts its tasks in order; each has ``task``, ``id`` and ``dep``, a list of ids."""
+        query = self.task.query
+        steps = [f'Use {call.name}.' for call in self.task.oracle_calls] or [query]
+        fields = {'question': query, **self._listed()}
+        try:
+            tasks = yield from self._read(self.prompts.TASK_DECOMPOSE, {'Tasks': steps}, replies.read_tasks, fields)
+        except Unreadable:
+            raise MethodStopped(NO_TASKS) from None
+        if not isinstance(tasks, (list, tuple, str)):
+            raise MethodStopped(NO_TASKS)
+        numbered = [{'task': task, 'id': number} for number, task in enumerate(tasks, start=1)]
+        gold = [{'task': step, 'id': number, 'dep': [number - 1 or -1]} for number, step in enumerate(steps, start=1)]
+        fields = {'question': query, 'task_ls': numbered}
+        try:
+            order = yield from self._read(prompts.TASK_TOPOLOGY, gold, replies.read_topology, fields)
+        except Unreadable:
+            raise MethodStopped(NO_ORDER) from None
+        if not all({'task', 'id'} <= set(task) and _is_key(task['id']) for task in order):
+            raise MethodStopped(NO_ORDER)
+        return order  # type: ignore[no-any-return]
 
-    def _carry_out(self, task: Any, log: Log, gold: GoldCall | None) -> Rounds[str]:
-        """Tries a task until the model is content with its answer; returns the last answer, or ``''``."""
+    def _listed(self) -> dict[str, Any]:
+        """What the request to decompose says of the tools."""
+        return {}
+
+    def _log(self, row: Mapping[str, Any], answers: Mapping[Any, Any]) -> Log:
+        """What a task sees of those it depends on; the first of them says whether there are any."""
+        depends = row['dep']
+        if depends[:1] == [NO_TASK]:
+            return None
+        if not depends or not all(number in answers for number in depends):
+            raise MethodStopped(UNKNOWN_DEPENDENCY)
+        return [answers[number] for number in depends]
+
+    def _carry_out(self, row: Mapping[str, Any], answers: Mapping[Any, Any], gold: GoldCall | None) -> Rounds[str]:
+        """Tries a task until its answer is accepted; returns the last answer."""
+        task = row['task']
+        done = {'task': task, 'answer': '', 'done': False, 'tries': 0}
+        self.tasks.append(done)
         if not (yield from self._needs_tool(task, gold)):
-            direct = yield from self._ask(prompts.ANSWER_GENERATION_DIRECT, GOLD_ANSWER, {'task': task})
-            return bounded_text(direct, MAX_TEXT)
-        answer = ''
-        left = dict(self.tools)
-        for _ in range(self.method.max_tries):
-            if not left:
+            direct = yield from self._ask(prompts.ANSWER_GENERATION_DIRECT, self.task.gold_answer, {'task': task})
+            done |= {'answer': self.kept(direct), 'done': True}
+            return str(done['answer'])
+        log = self._log(row, answers)
+        shown = self._shown(task)
+        for number_of_tries in range(1, self.method.max_tries + 1):
+            self._begin_try()
+            done['tries'] = number_of_tries
+            number = yield from self._choose_tool(task, shown, gold)
+            results = (yield from self._call_apis(task, self.tools[number], log, gold)) if number in self.tools else []
+            result = '\n\n'.join(results)[: self.max_result]
+            answer = yield from self._generate(task, result, log)
+            done |= {'answer': answer, 'done': (yield from self._is_done(task, result, answer))}
+            if done['done']:
                 break
-            tool = yield from self._choose_tool(task, left, gold)
-            if tool is None:
-                continue
-            results = yield from self._call_apis(task, tool, log, gold)
-            if not results:
-                continue
-            answer = yield from self._generate(task, '\n\n'.join(results)[:MAX_RESULT], log)
-            if (yield from self._is_content(task, answer)):
-                break
-        return answer
+            shown.pop(number, None)
+        return str(done['answer'])
+
+    def _begin_try(self) -> None:
+        """Stops the method where there are too many tries."""
+
+    def _shown(self, task: Any) -> dict[str, ShownTool]:
+        """The tools that are shown for a task; those that were tried are left out later."""
+        if self.method.retrieve:
+            return nearest(str(task)[:MAX_FIELD], self.tools, self.method.similarity(), NEAREST)
+        return dict(self.tools)
 
     def _needs_tool(self, task: Any, gold: GoldCall | None) -> Rounds[bool]:
         gold_reply = {'Reason': 'The task says so.', 'Choice': 'Yes' if gold else 'No'}
@@ -272,32 +363,38 @@ class _Query:
         except Unreadable:
             return True
 
-    def _choose_tool(self, task: Any, left: dict[str, ShownTool], gold: GoldCall | None) -> Rounds[ShownTool | None]:
-        """The tool that is chosen, which is no longer left; None where no reply can be read."""
-        shown: Mapping[str, ShownTool] = left
-        if self.method.retrieve:
-            shown = nearest(str(task)[:MAX_FIELD], left, self.method.similarity(), NEAREST)
-        listed = '\n'.join(f'ID: {number}\n{tool.description}' for number, tool in shown.items())
+    def _choose_tool(self, task: Any, shown: Mapping[str, ShownTool], gold: GoldCall | None) -> Rounds[str]:
+        """The number of the tool that is chosen, shown or not; ``''`` where no reply can be read."""
         gold_number = next((number for number, tool in shown.items() if gold and gold.name in tool.apis), '1')
-        fields = {'query': task, 'tools': listed}
+        gold_id = int(gold_number) if gold_number.isdecimal() else gold_number
+        template, read, fields = self._selection(task, shown)
         try:
-            choice = yield from self._read(_CHOOSE_TOOL, {'ID': int(gold_number)}, replies.read_choice_at_end, fields)
+            choice = yield from self._read(template, {'ID': gold_id}, read, fields)
         except Unreadable:
-            return None
+            return ''
+        if choice == NOTHING:
+            return ''
         if not isinstance(choice, dict) or 'ID' not in choice:
             raise MethodStopped(NO_TOOL)
-        number = str(choice['ID'])
+        return self._number(choice['ID'])
+
+    def _selection(self, task: Any, shown: Mapping[str, ShownTool]) -> tuple[str, Reader, dict[str, Any]]:
+        """The request for a tool: the prompt, how its reply is read, and its fields."""
+        listed = '\n'.join(f'ID: {number}\n{tool.description}' for number, tool in shown.items())
+        return prompts.CHOOSE_TOOL, replies.read_choice_at_end, {'query': task, 'tools': listed}
+
+    def _number(self, chosen: Any) -> str:
+        """The number of a tool, as text, from the ID that was chosen."""
+        number = bounded_text(str(chosen), MAX_NAME_CHARS)
         if number not in self.tools:
             self.chain.add_reason(UNKNOWN_TOOL_NUMBER)
-            raise MethodStopped(UNKNOWN_TOOL_NUMBER)
-        left.pop(number, None)
-        return self.tools[number]
+        return number
 
     def _call_apis(self, task: Any, tool: ShownTool, log: Log, gold: GoldCall | None) -> Rounds[list[str]]:
-        """What the calls of a tool's APIs return."""
+        """What the calls of a tool's APIs return; they are made once the parameters of all of them are chosen."""
         fields = {
             'API_instruction': tool.description,
-            'input_execute_rapidapi_api_note': '',
+            'input_execute_rapidapi_api_note': prompts.CHOOSE_API_NOTE,
             'API_list': list(tool.apis),
             'question': task,
         }
@@ -305,54 +402,60 @@ class _Query:
             names = yield from self._read(prompts.CHOOSE_API, [gold.name] if gold else [], replies.read_names, fields)
         except Unreadable:
             return []
-        results: list[str] = []
+        chosen: list[tuple[str, Any, int]] = []
         for name in names:
-            self._count_call()
-            guideline = tool.apis.get(name) or self.apis.get(name)
-            if guideline is None:
-                results.append((yield from self._call(name, {})))  # there is nothing to choose its parameters by
-                continue
-            for place, passed in enumerate((yield from self._parameters(task, guideline, log, gold))):
-                if place:
-                    self._count_call()
-                results.append((yield from self._call(name, passed)))
+            if isinstance(name, str) and name in tool.apis:
+                try:
+                    passed = yield from self._parameters(task, tool.apis[name], log, gold)
+                except Unreadable:
+                    passed = None
+                if not isinstance(passed, (dict, list)):
+                    self.chain.add_reason(UNREADABLE_PARAMETERS)
+                chosen.append((name, passed, len(self.chain.steps) - 1))
+        results: list[str] = []
+        for name, passed, place in chosen:
+            for arguments in passed if isinstance(passed, list) else [passed] if isinstance(passed, dict) else []:
+                results.append((yield from self._call(name, arguments, place)))
         return results
 
-    def _count_call(self) -> None:
+    def _parameters(self, task: Any, guideline: Any, log: Log, gold: GoldCall | None) -> Rounds[Any]:
+        """What is passed: an object for one call of an API, a list of them for several; anything else is no call."""
+        gold_reply = {'Parameters': gold.arguments if gold else {}}
+        fields = {'question': task, 'api_dic': guideline, 'previous_log': log}
+        if log is None:
+            template, read = self.prompts.CHOOSE_PARAMETER, replies.read_parameters
+        else:
+            template, read = self.prompts.CHOOSE_PARAMETER_DEPEND, replies.read_parameters_depend
+        return (yield from self._read(template, gold_reply, read, fields))
+
+    def _call(self, name: str, arguments: Any, place: int) -> Rounds[str]:
+        """Calls an API; the call belongs to the step that chose its parameters."""
+        if not isinstance(arguments, dict) and (arguments is None or arguments not in ('', [], ())):
+            raise MethodStopped(UNREADABLE_PARAMETERS)
         self.called += 1
         if self.called > self.method.max_calls:
             raise MethodStopped(TOO_MANY_CALLS)
-
-    def _parameters(
-        self, task: Any, guideline: Mapping[str, Any], log: Log, gold: GoldCall | None
-    ) -> Rounds[Iterator[Any]]:
-        """What is passed in each call of an API: one for an object, several for a list of them."""
-        gold_reply = {'Parameters': gold.arguments if gold else {}}
-        fields = {'question': task, 'api_dic': dict(guideline), 'previous_log': log}
-        template = prompts.CHOOSE_PARAMETER_DEPEND if log is not None else prompts.CHOOSE_PARAMETER
-        read = replies.read_parameters_depend if log is not None else replies.read_parameters
-        try:
-            passed = yield from self._read(template, gold_reply, read, fields)
-        except Unreadable:
-            self.chain.add_reason(UNREADABLE_PARAMETERS)
-            return iter(())
-        if not isinstance(passed, (dict, list)):
-            self.chain.add_reason(UNREADABLE_PARAMETERS)
-            return iter(())
-        return iter(passed if isinstance(passed, list) else [passed])
-
-    def _call(self, name: str, arguments: Any) -> Rounds[str]:
-        observation = yield from self.session.ask(name, arguments)
-        call = answered_call(name, arguments, observation, MAX_RESULT)
-        self.chain.add_call(call)
+        observation = yield from self.session.ask(name, arguments or {})
+        self.chain.add_call(answered_call(name, arguments or {}, observation, MAX_RESULT), place)
         return observation.text[: MAX_RESULT + 1]
 
     def _generate(self, task: Any, result: str, log: Log) -> Rounds[str]:
-        template = prompts.ANSWER_GENERATION_DEPEND if log is not None else prompts.ANSWER_GENERATION
+        template = self.prompts.ANSWER_GENERATION if log is None else self.prompts.ANSWER_GENERATION_DEPEND
         fields = {'question': task, 'call_result': result, 'previous_log': log}
-        return bounded_text((yield from self._ask(template, GOLD_ANSWER, fields)), MAX_TEXT)
+        return self.kept((yield from self._ask(template, self.task.gold_answer, fields)))
 
-    def _is_content(self, task: Any, answer: str) -> Rounds[bool]:
+    def _is_done(self, task: Any, result: str, answer: str) -> Rounds[bool]:
+        """Whether an answer is accepted."""
+        return 'yes' in (yield from self._check(task, answer)).lower()
+
+    def _check(self, task: Any, answer: str) -> Rounds[str]:
         gold = json.dumps({'Reason': 'It says what was called.', 'Choice': 'Yes'})
-        reply = yield from self._ask(ANSWER_CHECK, gold, {'question': task, 'answer': answer})
-        return 'yes' in reply.lower()
+        return (yield from self._ask(prompts.ANSWER_CHECK, gold, {'question': task, 'answer': answer}))
+
+
+def _is_key(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

@@ -1,10 +1,49 @@
-"""What EasyTool's published ToolBench runs send beside what FuncQA's do, byte for byte: the prompts of its code.
+"""What EasyTool's published ToolBench runs send, byte for byte: the prompts of its code.
 
-Each is a template of :meth:`str.format`; what is filled in is Python's ``str`` of lists and dicts. The misspellings are
+FuncQA's runs send :data:`SYSTEM`, :data:`TASK_TOPOLOGY`, :data:`ANSWER_SUMMARIZE` and :data:`ANSWER_CHECK` too. Each is a template of :meth:`str.format`; what is filled in is Python's ``str`` of lists and dicts. The misspellings are
 the published ones. The runs with retrieval send the same.
 """
 
 from __future__ import annotations
+
+from opencompass_tooleval.benchmarks.toolbench.prompts import PUBLISHED_SELECTION
+
+CHOOSE_TOOL = PUBLISHED_SELECTION
+SYSTEM = 'You are a helpful assistant.'
+
+TASK_TOPOLOGY = (
+    "Given a complex user's question, I have decompose this question into some simple subtasksI think there exists a logical connections and order amontg the tasks. Thus you need to help me output this logical connections and order.\n"
+    'You must ONLY output in a parsible JSON format with the following format:\n'
+    "'''\n"
+    '[{{"task": task, "id", task_id, "dep": [dependency_task_id1, dependency_task_id2, ...]}}]\n'
+    "'''\n"
+    'The "dep" field denotes the id of the previous task which generates a new resource upon which the current task depends. If there are no dependencies, set "dep" to -1.\n'
+    '\n'
+    "This is user's question: {question}\n"
+    'These are subtasks of this question:\n'
+    '{task_ls}\n'
+    'Output: '
+)
+"""``question``, ``task_ls`` (a list of ``task`` and ``id``)."""
+
+ANSWER_SUMMARIZE = (
+    "We break down a complex user's problems into simple subtasks and provide answers to each simple subtask. You need to organize these answers to each subtask and form a self-consistent final answer to the user's question\n"
+    "This is the user's question: {question}\n"
+    'These are subtasks and their answers: {answer_task}\n'
+    'Final answer:'
+)
+"""``question``, ``answer_task`` (a list of ``task`` and ``answer``)."""
+
+ANSWER_CHECK = (
+    "Please check whether the response can reasonably and accurately answer the question.If can, please output 'YES'; If not, please output 'NO'\n"
+    'You need to give reasons first and then decide whether the response can reasonably and accurately answer the question. You must only output in a parsible JSON format. Two example outputs look like:\n'
+    'Example 1: {{"Reason": "The reason why you think the response can reasonably and accurately answer the question", "Choice": "Yes"}}\n'
+    'Example 2: {{"Reason": "The reason why you think the response cannot reasonably and accurately answer the question", "Choice": "No"}}\n'
+    "This is the user's question: {question}\n"
+    'This is the response: {answer}\n'
+    'Output: '
+)
+"""``question``, ``answer``."""
 
 TOOL_CHECK_SYSTEM = "You are a helpful language model which can use external APIs to solve user's question."
 
@@ -51,8 +90,17 @@ CHOOSE_API = (
     'Question: {question}\n'
     'Output:'
 )
-"""``API_instruction`` (the tool's description), ``API_list`` (names), ``question``; what its second line is filled with is
-in no published text."""
+"""``API_instruction`` (the tool's description), ``input_execute_rapidapi_api_note`` (:data:`CHOOSE_API_NOTE`),
+``API_list`` (names), ``question``."""
+
+CHOOSE_API_NOTE = (
+    'This is an API Tool instruction. Given a question, you should choose APIs from the API list you want to use for this question in this instruction.\n'
+    'you must only output in a parsible Python List Format. An example output looks like:\n'
+    '```\n'
+    '["api1", "api2", ...]\n'
+    '```'
+)
+"""The second line of :data:`CHOOSE_API`, in the published code beside the prompt."""
 
 CHOOSE_PARAMETER = (
     "This is an API tool documentation. Given a user's question, you need to output parameters according to the API tool documentation to successfully call the API to solve the user's question.\n"

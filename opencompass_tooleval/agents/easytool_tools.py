@@ -9,9 +9,9 @@ from typing import Any
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.toolbench_names import standard_name
 from opencompass_tooleval.core.similarity import Similarity
-from opencompass_tooleval.easytool.instruction import ToolInstruction
-from opencompass_tooleval.easytool.shapes import to_entry
 from opencompass_tooleval.environments.recordings_cache import function_name
+from opencompass_tooleval.tool_docs.instruction import ToolInstruction
+from opencompass_tooleval.tool_docs.instruction_formats import to_entry
 
 _OF_TOOL = ('tool_name', 'tool_description')
 

@@ -1,20 +1,36 @@
 """Faults of the data that agents' tasks are read from. Each is read in the one way that is written here.
 
 * ``unfit_gold``: a gold call that its tool's documentation does not allow (an argument missing or unknown); it stays
+  gold. T-Eval; in UltraTool, where some are unknown, these are left out.
+* ``gold_type``: a gold call with a value of another type than documented, such as an integer for a text; it stays
   gold. T-Eval, UltraTool.
+* ``gold_value``: a gold call with a value that the documented choices or pattern rule out; it stays gold. UltraTool.
 * ``no_gold``: nothing has to be called; the task stays. UltraTool.
 * ``renamed_tool``: the published runs know a tool by another name; the task has it under theirs. ToolBench.
 * ``shared_name``: several APIs of a task come to one function name; the first is offered, as ToolBench's agents saw
   but one. ToolBench.
+
+No call that keeps to the documentation equals such gold of the first three kinds as stays. Official scores are over it
+all the same. :attr:`~opencompass_tooleval.agents.task.GoldCall.repaired` is beside it: what is missing, or fits in no
+form, may have any value; what is unknown is left out; what says the same in the documented type or choice is put so.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
 
-UNFIT_GOLD, NO_GOLD, RENAMED_TOOL, SHARED_NAME = 'unfit_gold', 'no_gold', 'renamed_tool', 'shared_name'
+from opencompass_tooleval.agents.task import GoldCall
+from opencompass_tooleval.core.function_calling import keeps_to
+from opencompass_tooleval.core.json_object import load_json
 
-KINDS = (UNFIT_GOLD, NO_GOLD, RENAMED_TOOL, SHARED_NAME)
+UNFIT_GOLD, GOLD_TYPE, GOLD_VALUE, NO_GOLD = 'unfit_gold', 'gold_type', 'gold_value', 'no_gold'
+RENAMED_TOOL, SHARED_NAME = 'renamed_tool', 'shared_name'
+
+KINDS = (UNFIT_GOLD, GOLD_TYPE, GOLD_VALUE, NO_GOLD, RENAMED_TOOL, SHARED_NAME)
 
 
 @dataclass(frozen=True)
@@ -30,3 +46,68 @@ class Erratum:
     where: str
     what: str
     kind: str
+
+
+def check_gold(call: GoldCall, schema: Mapping[str, Any] | None) -> tuple[GoldCall, list[str]]:
+    """Holds a gold call against its tool's documentation.
+
+    Args:
+        call: The call; its arguments are an object.
+        schema: JSON Schema of the tool's arguments; None where there is no such tool.
+
+    Returns:
+        The call, with its repaired form where no call by the schema equals it; and why none does, as :data:`KINDS`.
+    """
+    if schema is None:
+        return call, [UNFIT_GOLD]
+    properties, required = schema.get('properties') or {}, set(schema.get('required') or ())
+    kinds = [] if required <= call.arguments.keys() <= properties.keys() else [UNFIT_GOLD]
+    wrong = {
+        name: value
+        for name, value in call.arguments.items()
+        if name in properties and name not in call.open_arguments and not _fits(value, properties[name])
+    }
+    if wrong:
+        are_typed = all(_fits(value, _only_type(properties[name])) for name, value in wrong.items())
+        kinds.append(GOLD_VALUE if are_typed else GOLD_TYPE)
+    if not kinds:
+        return call, kinds
+    arguments = {name: value for name, value in call.arguments.items() if name in properties and name not in wrong}
+    open_arguments = list(call.open_arguments)
+    for name in [*wrong, *sorted(required - call.arguments.keys())]:
+        forms = [form for form in _forms(wrong.get(name), properties.get(name, {})) if _fits(form, properties[name])]
+        if forms:
+            arguments[name] = forms[0]
+        elif name in required or wrong[name] is not None:  # an optional null is no argument
+            arguments[name] = wrong.get(name)
+            open_arguments.append(name)
+    return replace(call, repaired=GoldCall(call.name, arguments, tuple(open_arguments))), kinds
+
+
+def _only_type(schema: Any) -> dict[str, Any]:
+    return {'type': schema['type']} if 'type' in schema else {}
+
+
+def _forms(value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Other forms of a value that say the same: ``101`` and ``'101'``, ``'light'`` where ``'Light'`` is a choice."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield str(value)
+    if isinstance(value, str):
+        choices = schema.get('enum')
+        yield from (
+            choice
+            for choice in (choices if isinstance(choices, list) else ())
+            if isinstance(choice, str) and choice.casefold() == value.strip().casefold()
+        )
+        with suppress(ValueError):
+            yield load_json(value, bounded=True)
+
+
+def _fits(value: Any, schema: Any) -> bool:
+    """Whether a value keeps to a schema; one that no validator takes rules nothing out."""
+    from jsonschema.exceptions import UnknownType  # slow to import, for those who read gold calls only
+
+    try:
+        return not isinstance(schema, Mapping) or keeps_to(value, schema)
+    except (UnknownType, re.error, TypeError, AttributeError):
+        return True

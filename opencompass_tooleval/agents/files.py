@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from opencompass_tooleval.agents.errata import KINDS
+from opencompass_tooleval.agents.metrics import METRICS
 from opencompass_tooleval.agents.records import TABLE, Subset, data_file, find_subset, load_data
 from opencompass_tooleval.agents.subsets import LOOPS
 from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
 from opencompass_tooleval.core.errata import errata_in_words
 from opencompass_tooleval.environments.bank import Bank
+from opencompass_tooleval.environments.recordings_teval import is_teval, read_teval
 
 
 def config_names(format_: str) -> dict[str, str]:
@@ -24,10 +26,18 @@ def config_names(format_: str) -> dict[str, str]:
     return names
 
 
-def _read(name: str, files: Sequence[Path]) -> Content:
-    data = load_data(files[0], name)
+def _read(name: str, files: Sequence[Any]) -> Content:
+    tasks, *recordings = files
+    data = load_data(tasks, name)
     counts = {'tasks': len(data.tasks), **({'gold calls': data.calls} if find_subset(name).calls else {})}
+    for file in filter(None, recordings):
+        counts['recorded calls'] = sum(1 for _ in read_teval(file, file.name))
     return Content(counts, [errata_in_words(data.errata, KINDS)])
+
+
+def _recordings(subset: Subset) -> tuple[str, ...]:
+    """The published file that a bank for T-Eval's tasks is made of: plans record no call."""
+    return (f'{subset.folder}/{subset.file.replace("plan_json", "review_str")}',) if subset.format == 'teval' else ()
 
 
 def _read_bank(files: Sequence[Path]) -> Content:
@@ -42,6 +52,7 @@ def _files(subset: Subset) -> DataFiles:
         (f'{subset.folder}/{subset.file}',),
         partial(_read, subset.name),
         {what: count for what, count in published.items() if count},
+        optional=_recordings(subset),
         exact=False,
         needed=False,
         parts=len(Path(subset.file).parts),
@@ -63,7 +74,7 @@ def configured(
         raise ValueError(f'{subset} has the loops {", ".join(loops)}, not {method!r}')
     settings = {'version': version} if version else {}
     data = row.name if row.format == 'teval' else row.format
-    config = f'agents/tooleval_{data}_agent_{loops[loop]}_gen'
+    config = f'agents/tooleval_{row.format}_agent_gen:tooleval_{data}_agent_{loops[loop]}_datasets'
     return ConfiguredDataset([config], subset, Path(data_file(subset, version)), settings=settings)
 
 
@@ -75,6 +86,11 @@ _BUILD = {
 """Bank -> what it is made of, as a command says it."""
 
 
+def _has_recordings(folder: Path) -> bool:
+    """Whether a folder has a file of T-Eval other than plans, which record no call."""
+    return any(is_teval(file) and not file.name.startswith('plan') for file in folder.glob('*.json'))
+
+
 def _hints(cache: Path) -> Iterator[str]:
     """How the banks are made that the tasks at hand lack."""
     for bank, source in _BUILD.items():
@@ -82,8 +98,12 @@ def _hints(cache: Path) -> Iterator[str]:
         here = any((cache / subset.folder / subset.file).is_file() for subset in tasks)
         if here and not (cache / bank).is_file():
             source = str(cache / source) if source.startswith('data/') else source
-            yield f'no {cache / bank}; make it with:'
-            yield f'  tooleval agents bank build --from {source} --out {cache / bank}'
+            recordings = [Path(place).name for subset in tasks for place in _recordings(subset)]
+            if recordings and not _has_recordings(Path(source)):
+                yield f'no {cache / bank}, and nothing in {source} that it can be made of: {recordings[0]} is missing'
+            else:
+                yield f'no {cache / bank}; make it with:'
+                yield f'  tooleval agents bank build --from {source} --out {cache / bank}'
 
 
 BENCHMARK = Benchmark(
@@ -99,6 +119,7 @@ BENCHMARK = Benchmark(
             if bank
         ),
     ),
+    metrics=METRICS,
     score='opencompass_tooleval.agents.recorded:score',
     configured='opencompass_tooleval.agents.files:configured',
     origin='\n  '.join(

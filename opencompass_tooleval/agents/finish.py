@@ -9,8 +9,7 @@ from typing import Any
 from opencompass_tooleval.agents.steps import MAX_TEXT, bounded_value
 from opencompass_tooleval.agents.trajectory import GAVE_UP, AnsweredCall
 from opencompass_tooleval.core.jsonable import bounded_text
-from opencompass_tooleval.core.reading import parse_enclosed
-from opencompass_tooleval.core.tool_calls import ToolCall
+from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS, ToolCall
 from opencompass_tooleval.core.tool_set import ToolSchema
 
 GIVE_ANSWER = 'give_answer'
@@ -37,17 +36,21 @@ FINISH = ToolSchema(
 )
 """As published with ToolBench."""
 
+UNREADABLE = 'finish:unreadable'
+"""A call of ``Finish`` that stops the published run."""
+
+_RETURN_TYPE, _FINAL_ANSWER = 'return_type', 'final_answer'
+
 
 @dataclass(frozen=True)
 class Finish:
     """What a call of ``Finish`` says.
 
     Attributes:
-        call: The call, for the step; its source is ``''``. Its observation is that of ToolBench's server where it ends
-            something, and an error where it does not.
-        is_end: Whether it answers or gives up.
-        final_answer: What the user is told.
-        stopped: ``finish:gave_up``, or ``''``.
+        call: The call, for the step; its source is ``''``. Its observation is that of ToolBench's runner.
+        is_end: Whether it answers, gives up, or cannot be carried out.
+        final_answer: What the user is told; may be empty.
+        stopped: ``finish:gave_up``, :data:`UNREADABLE`, or ``''``.
     """
 
     call: AnsweredCall
@@ -55,30 +58,76 @@ class Finish:
     final_answer: str = ''
     stopped: str = ''
 
+    @property
+    def is_answer(self) -> bool:
+        """Whether it gives an answer."""
+        return self.is_end and not self.stopped
 
-def read_finish(arguments: Any) -> Finish:
-    """Reads the arguments of ``Finish``, whatever they are: an object, or its text.
 
-    Without ``return_type``, with another value, or with an answer to give and none given, it ends nothing.
+def read_finish(arguments: Any, name: str = FINISH.name, written: str | None = None) -> Finish:
+    """Reads the arguments of ``Finish`` as ToolBench's runner does: an object, or its text.
+
+    Text is read as JSON in which control characters may stand as they are; what is none is searched for
+    ``"return_type": "`` and ``"final_answer": "``, so that an answer with bare quotes, or one that is cut at the limit
+    of tokens, counts. An empty answer counts too; without ``return_type``, with another value, or with an answer to
+    give and none given, it ends nothing. JSON that is no object stops the published run, and so does the end of the
+    name alone: both end it here without an answer.
+
+    Args:
+        arguments: What was passed.
+        name: The name that the model gave.
+        written: The arguments as the model wrote them, where that is known: then this is read.
     """
-    passed = parse_enclosed(arguments, '{', '}').value if isinstance(arguments, str) else arguments
-    passed = passed if isinstance(passed, dict) else {}
-    return_type, final_answer = passed.get('return_type'), bounded_text(passed.get('final_answer'), MAX_TEXT)
-    if return_type == GIVE_UP:
-        return Finish(_call(arguments, response='chose to give up and restart'), True, stopped=GAVE_UP)
-    if return_type == GIVE_ANSWER and final_answer:
-        return Finish(_call(arguments, response='successfully giving the final answer.'), True, final_answer)
-    if return_type is None:
-        return Finish(_call(arguments, error='must have "return_type"'), False)
-    if return_type == GIVE_ANSWER:
-        return Finish(_call(arguments, error='must have "final_answer"'), False)
-    return Finish(_call(arguments, error='"return_type" is not a valid choice'), False)
+    passed = _passed(arguments if written is None else written)
+    if not isinstance(passed, dict) or name != FINISH.name:
+        call = AnsweredCall(bounded_text(name, MAX_NAME_CHARS), bounded_value(arguments), '')
+        return Finish(call, True, stopped=UNREADABLE)
+    if _RETURN_TYPE not in passed:
+        return Finish(_call(arguments, '{error:"must have "return_type""}'), False)
+    if passed[_RETURN_TYPE] == GIVE_UP:
+        return Finish(_call(arguments, '{"response":"chose to give up and restart"}'), True, stopped=GAVE_UP)
+    if passed[_RETURN_TYPE] != GIVE_ANSWER:
+        return Finish(_call(arguments, '{error:""return_type" is not a valid choice"}'), False)
+    if _FINAL_ANSWER not in passed:
+        return Finish(_call(arguments, '{error:"must have "final_answer""}'), False)
+    final_answer = bounded_text(passed[_FINAL_ANSWER], MAX_TEXT)
+    return Finish(_call(arguments, '{"response":"successfully giving the final answer."}'), True, final_answer)
 
 
-def _call(arguments: Any, error: str = '', response: str = '') -> AnsweredCall:
-    # Of its own the server writes {"response":"..."}, as the published runs have it; its errors are in none of them.
-    text = json.dumps({'error': error} if error else {'response': response}, separators=(',', ':'))
-    return AnsweredCall(FINISH.name, bounded_value(arguments), text, whole_chars=len(text))
+def _passed(arguments: Any) -> Any:
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return json.loads(arguments, strict=False)
+    except (ValueError, RecursionError):
+        return _searched(arguments)
+
+
+def _searched(text: str) -> dict[str, str]:
+    """What a text that is no JSON holds of ``Finish``; the published search wants one blank behind each colon."""
+    found = {}
+    _, is_there, behind = text.partition(f'"{_RETURN_TYPE}": "')
+    if is_there:
+        known = (value for value in (GIVE_ANSWER, GIVE_UP) if f'"{_RETURN_TYPE}": "{value}"' in text)
+        found[_RETURN_TYPE] = next(known, behind)
+    _, is_there, behind = text.partition(f'"{_FINAL_ANSWER}": "')
+    if is_there:
+        closed = behind.rstrip(' \t\r\n,}]')
+        found[_FINAL_ANSWER] = closed[:-1] if closed.endswith('"') else behind  # else it is cut
+    return found
+
+
+def told_user(final_answer: str) -> str:
+    """The text for the user in a final answer of ToolBench's files: the answer that ``Finish`` was passed, or itself.
+
+    Files of methods without ``Finish`` have the answer itself, which may be JSON.
+    """
+    finish = read_finish(final_answer)
+    return finish.final_answer if finish.is_answer else final_answer
+
+
+def _call(arguments: Any, observation: str) -> AnsweredCall:
+    return AnsweredCall(FINISH.name, bounded_value(arguments), observation, whole_chars=len(observation))
 
 
 def finish_call(final_answer: str) -> ToolCall:

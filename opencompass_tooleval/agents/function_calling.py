@@ -28,10 +28,10 @@ from opencompass_tooleval.agents.trajectory import (
     Trajectory,
 )
 from opencompass_tooleval.core.answer import Answer, spoken
+from opencompass_tooleval.core.dialogue import Rounds, Turn
 from opencompass_tooleval.core.function_calling import METHOD, NO_CALL, SEVERAL_CALLS
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.core.tool_calls import ToolCall, write_answer
 from opencompass_tooleval.core.tool_messages import tool_messages
 from opencompass_tooleval.core.tool_set import ToolSet
@@ -46,7 +46,7 @@ class FunctionCalling:
     """Function calling.
 
     The oracle model makes one of :attr:`~opencompass_tooleval.agents.task.Task.oracle_calls` per answer, and then ends
-    with :data:`~opencompass_tooleval.agents.prompts.GOLD_ANSWER`, a sentence of ours.
+    with :attr:`~opencompass_tooleval.agents.task.Task.gold_answer`.
 
     Args:
         max_steps: Answers of the model per task at most.
@@ -60,6 +60,15 @@ class FunctionCalling:
     Raises:
         ValueError: There is no such end, or a bound is no positive number.
     """
+
+    systems = prompts.FUNCTION_CALLING
+    """System prompt by language, where an answer without a call is the end."""
+
+    reminds = True
+    """Whether an answer that neither calls nor says anything is followed by a reminder; else it is the end."""
+
+    splits_answers = True
+    """Whether of an answer with more calls than are left those that fit are carried out; else none."""
 
     def __init__(
         self,
@@ -114,6 +123,8 @@ class FunctionCalling:
                 return chain.end(stopped=NO_ROOM)
             if answer.calls:
                 counted = answer.calls[:1] if self._parallel is False else answer.calls
+                if len(counted) > room and not self.splits_answers:
+                    room = 0
                 carried_out, finish = yield from self._carry_out(counted, session, room)
                 ignored = SEVERAL_CALLS if len(counted) < len(answer.calls) else ''
                 chain.add(answer, carried_out, ignored if carried_out else TOO_MANY_CALLS)
@@ -121,14 +132,14 @@ class FunctionCalling:
                     return chain.end(finish.final_answer, finish.stopped)
                 if len(carried_out) < len(counted):
                     return chain.end(stopped=TOO_MANY_CALLS)
-                conversation += _told(answer, carried_out, made)
+                conversation += self._told(answer, carried_out, made)
                 made += len(carried_out)
                 room -= sum(bool(call.source) for call in carried_out)
                 was_reminded = False
                 continue
             text = spoken(answer)
-            if self._finish == BY_TEXT and not text.reason:
-                chain.add(answer)
+            if self._finish == BY_TEXT and not (text.reason and self.reminds):
+                chain.add(answer, reason=text.reason or '')
                 return chain.end(text)
             chain.add(answer, reason=text.reason or NO_CALL)
             if was_reminded:
@@ -144,7 +155,7 @@ class FunctionCalling:
         carried_out: list[AnsweredCall] = []
         for call in calls:
             if self._finish == BY_TOOL and call.name.strip() == FINISH.name:
-                finish = read_finish(call.arguments)
+                finish = read_finish(call.arguments, written=call.written)
                 carried_out.append(finish.call)
                 if finish.is_end:
                     return carried_out, finish
@@ -157,8 +168,15 @@ class FunctionCalling:
         return carried_out, None
 
     def _beginning(self, task: Task) -> tuple[Message, ...]:
-        systems = prompts.FUNCTION_CALLING_FINISH if self._finish == BY_TOOL else prompts.FUNCTION_CALLING
+        systems = prompts.FUNCTION_CALLING_FINISH if self._finish == BY_TOOL else self.systems
         return Message('system', systems[task.language]), Message('user', task.query)
+
+    def _told(self, answer: Answer, carried_out: list[AnsweredCall], earlier: int) -> tuple[Message, ...]:
+        """The answer with the calls that were carried out, and what each was told, as the conversation goes on."""
+        pairs = zip(answer.calls, carried_out, strict=False)
+        calls = tuple(ToolCall(call.name, repeated_arguments(call.arguments), call.id) for call, _ in pairs)
+        shown = Answer(bounded_text(spoken(answer), MAX_TEXT), calls=calls)
+        return tool_messages(shown, [call.observation for call in carried_out], earlier)
 
     def _reminder(self, text: Answer, language: str) -> tuple[Message, ...]:
         reminders = prompts.GO_ON_FINISH if self._finish == BY_TOOL else prompts.GO_ON
@@ -167,13 +185,5 @@ class FunctionCalling:
     def _golds(self, task: Task) -> list[str]:
         calls = [write_answer('', [ToolCall(call.name, call.arguments)]) for call in task.oracle_calls]
         if self._finish == BY_TOOL:
-            return [*calls, write_answer('', [finish_call(prompts.GOLD_ANSWER)])]
-        return [*calls, write_answer(prompts.GOLD_ANSWER)]
-
-
-def _told(answer: Answer, carried_out: list[AnsweredCall], earlier: int) -> tuple[Message, ...]:
-    """The answer with the calls that were carried out, and what each was told, as the conversation goes on."""
-    pairs = zip(answer.calls, carried_out, strict=False)
-    calls = tuple(ToolCall(call.name, repeated_arguments(call.arguments), call.id) for call, _ in pairs)
-    shown = Answer(bounded_text(spoken(answer), MAX_TEXT), calls=calls)
-    return tool_messages(shown, [call.observation for call in carried_out], earlier)
+            return [*calls, write_answer('', [finish_call(task.gold_answer)])]
+        return [*calls, write_answer(task.gold_answer)]

@@ -15,9 +15,10 @@ from typing import Any
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.toolbench_names import json_type, standard_parameter
 from opencompass_tooleval.core.tool_set import ToolSchema
-from opencompass_tooleval.easytool.instruct import Catalogue, Found, guideline
-from opencompass_tooleval.easytool.shapes import load_instructions
-from opencompass_tooleval.host.data_path import resolve_data_path
+from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
+from opencompass_tooleval.instructions.instruct import Catalogue, Found, guideline
+from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
+from opencompass_tooleval.work_dir.data_files import command_to_generate
 
 _GROUPS = ('required_parameters', 'optional_parameters')
 
@@ -115,7 +116,7 @@ def load_instructed(tasks: Sequence[Task], instructions: str, name: str, data: P
             makes them.
     """
     source = name.partition('_')[0]
-    mend = f'tooleval easytool generate --source {source} --input {data} --model MODEL --out {instructions}'
+    mend = command_to_generate(source, data, candidate_paths(instructions)[0])
     file = resolve_data_path(instructions, mend)
     catalogue = Catalogue(load_instructions(file), file, mend)
     instructed = [instruct_task(task, catalogue) for task in tasks]

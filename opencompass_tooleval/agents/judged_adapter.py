@@ -15,9 +15,10 @@ from opencompass_tooleval.agents.judged_scores import (
     JudgedAgentScore,
     breakdown,
     judge_answers,
+    metrics_of,
     with_judged,
 )
-from opencompass_tooleval.agents.judgements import WIN_AREA, Judgement, judgement_rows, load_judgements, with_answers
+from opencompass_tooleval.agents.judgements import WIN_AREA, Opinions, digests_of, load_judgements, to_row
 from opencompass_tooleval.agents.judgings import JudgeSettings, collected, judgings
 from opencompass_tooleval.agents.references import (
     check_compared,
@@ -28,13 +29,14 @@ from opencompass_tooleval.agents.references import (
 from opencompass_tooleval.agents.scoring import AgentScore
 from opencompass_tooleval.agents.solved import TIMES
 from opencompass_tooleval.agents.task import Task, parse_task
-from opencompass_tooleval.agents.tooleval_prompts import prompt_hash
+from opencompass_tooleval.agents.toolbench_judge_prompts import prompt_hash
 from opencompass_tooleval.agents.win import RANDOM, ROUNDS
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.trials import RightOrWrong
-from opencompass_tooleval.host.judged_evaluator import JudgedEvaluator
-from opencompass_tooleval.sweep.result_place import ResultPlace
+from opencompass_tooleval.core.trials import BinaryMetrics
+from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
+from opencompass_tooleval.judging.judgement import Judgement
+from opencompass_tooleval.work_dir.result_place import ResultPlace
 
 
 @ICL_EVALUATORS.register_module()
@@ -48,11 +50,11 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         judged: What is judged: some of ``solved``, ``pass``, ``win`` and ``success``.
         times: Judgements of each answer, for ``solved`` and ``pass``.
         reference: For ``win``, what answers are compared with: another model's folder of predictions, a predictions
-            file, or published answers in ToolEval's format.
+            file, or published answers in ToolBench's format.
         rounds: Comparisons of each answer with the reference.
         orders: In which order the judge sees two answers: ``random``, as published, or ``both``.
         seed: Of what is drawn.
-        function_calls: Whether the judge calls a function natively, as ToolEval's does, in place of replying in JSON.
+        function_calls: Whether the judge calls a function natively, as ToolBench's does, in place of replying in JSON.
 
     Raises:
         ValueError: There is no judge, or for ``win`` nothing to compare with; or a setting cannot be.
@@ -83,13 +85,13 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
     @property
     def metrics(self) -> Sequence[str]:
         """See :class:`ToolEvalEvaluator`; those of the judge stand behind the others."""
-        return (*self.subset.metrics, *(METRICS[kind] for kind in self.settings.kinds))
+        return (*self.subset.metrics, *metrics_of(self.settings.kinds))
 
     @property
-    def right_or_wrong(self) -> RightOrWrong:
+    def binary_metrics(self) -> BinaryMetrics:
         """See :class:`ToolEvalEvaluator`; the solved rate of one answer may lie between."""
-        rule = super().right_or_wrong
-        return RightOrWrong((*rule.metrics, *(METRICS[kind] for kind in self.settings.whole)), rule.success)
+        rule = super().binary_metrics
+        return BinaryMetrics((*rule.metrics, *(METRICS[kind] for kind in self.settings.whole)), rule.success)
 
     def check_model(self, model: str) -> None:
         """See :meth:`ToolEvalEvaluator.check_model`.
@@ -115,25 +117,21 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         scores = cast(list[AgentScore], super().score_samples(references, answers))
         tasks = [parse_task(reference) for reference in references]
         runs = [of_score(task, score) for task, score in zip(tasks, scores, strict=True)]
-        file = self.judgement_file()
-        if file:
-            ids = [task.id for task in tasks]
-            judgements = self.stored(load_judgements(file), file, ids, with_answers)
-            if WIN_AREA in self.settings.kinds:
-                if self.reference:
-                    check_compared(judgements, self._compared(tasks), file)
-                else:
-                    self._about |= {'reference': None, 'reference_digest': compared_digest(judgements)}
-        else:
+        judgements = self.stored(load_judgements, [task.id for task in tasks], digests_of)
+        if judgements is None:
             judgements = self._asked(tasks, runs)
+        elif WIN_AREA in self.settings.kinds and self.reference:
+            check_compared(judgements, self._compared(tasks), self.judgement_file())
+        elif WIN_AREA in self.settings.kinds:
+            self._about |= {'reference': None, 'reference_digest': compared_digest(judgements)}
         judged = judge_answers(runs, judgements, self.settings.kinds, self.mend_unjudged())
         return [with_judged(score, one) for score, one in zip(scores, judged, strict=True)]
 
-    def _asked(self, tasks: Sequence[Task], runs: Sequence[JudgedAnswer]) -> list[Judgement]:
+    def _asked(self, tasks: Sequence[Task], runs: Sequence[JudgedAnswer]) -> list[Judgement[Opinions]]:
         compared = self._compared(tasks) if WIN_AREA in self.settings.kinds and self.reference else {}
-        found = self.converse(judgings(runs, compared, self.settings), f'judge-agents-{self.subset.name}')
+        found = self.converse(judgings(runs, compared, self.settings), f'agents-{self.subset.name}')
         judgements = collected(runs, compared, found)
-        self.keep_rows(judgement_rows(judgements))
+        self.keep_rows(map(to_row, judgements))
         return judgements
 
     def _compared(self, tasks: Sequence[Task]) -> dict[str, JudgedAnswer]:

@@ -13,24 +13,29 @@ from typing import Any
 from opencompass_tooleval.agents import solved, win
 from opencompass_tooleval.agents.judged_answer import JudgedAnswer
 from opencompass_tooleval.agents.judgements import (
-    NO,
     SOLVABLE_AREA,
     SOLVED_AREA,
     SUCCESS_AREA,
     WIN_AREA,
-    YES,
-    Judgement,
-    matched,
+    Opinions,
+    match_answer,
 )
 from opencompass_tooleval.agents.judgings import PASS
-from opencompass_tooleval.agents.opinion import Opinion
 from opencompass_tooleval.agents.scoring import AgentScore
-from opencompass_tooleval.agents.tooleval_prompts import SOLVABLE, UNSOLVED, UNSURE
+from opencompass_tooleval.agents.toolbench_judge_prompts import SOLVABLE, UNSOLVED, UNSURE
+from opencompass_tooleval.benchmarks.toolbench.success import NO, YES
 from opencompass_tooleval.core.result import OK
-from opencompass_tooleval.core.verdicts import NO_JUDGEMENT, Unjudged, check_unjudged
+from opencompass_tooleval.judging.judgement import (
+    NO_JUDGEMENT,
+    Judgement,
+    Opinion,
+    Unjudged,
+    by_record,
+    check_unjudged,
+)
 
 METRICS = {SOLVED_AREA: 'solved_rate', PASS: 'pass_rate', WIN_AREA: 'win_rate', SUCCESS_AREA: 'success_rate'}
-"""Of each kind of judgement."""
+"""Of each kind of judgement the one that says whether an answer is right."""
 
 UNJUDGED = 'judge:unjudged'
 NOT_SOLVED, NOT_PASSED, NOT_BETTER, NOT_SUCCESSFUL = 'judge:unsolved', 'judge:failed', 'judge:not_better', 'judge:no'
@@ -42,6 +47,11 @@ _AREAS = {
     WIN_AREA: (WIN_AREA,),
     SUCCESS_AREA: (SUCCESS_AREA,),
 }
+
+
+def metrics_of(kinds: Sequence[str]) -> tuple[str, ...]:
+    """All metrics of kinds of judgements, in their order; beside the win rate it has what ties make of it."""
+    return tuple(metric for kind in kinds for metric in (win.POINTS if kind == WIN_AREA else (METRICS[kind],)))
 
 
 @dataclass(frozen=True)
@@ -75,7 +85,7 @@ class Judged:
         return {area: [opinion.to_row() for opinion in opinions] for area, opinions in self.opinions.items()}
 
 
-def judge_answer(answer: JudgedAnswer, judgements: Sequence[Judgement], kinds: Sequence[str]) -> Judged:
+def judge_answer(answer: JudgedAnswer, judgements: Sequence[Judgement[Opinions]], kinds: Sequence[str]) -> Judged:
     """What judgements say of one answer.
 
     Args:
@@ -85,21 +95,22 @@ def judge_answer(answer: JudgedAnswer, judgements: Sequence[Judgement], kinds: S
     """
     if answer.infra:
         unsolved = {SOLVED_AREA: (Opinion(UNSOLVED, answer.infra),)} if {SOLVED_AREA, PASS} & {*kinds} else {}
-        return Judged(answer.id, {METRICS[kind]: 0.0 for kind in kinds}, unsolved, infra=answer.infra)
-    judgement = matched(answer, judgements)
+        return Judged(answer.id, dict.fromkeys(metrics_of(kinds), 0.0), unsolved, infra=answer.infra)
+    judgement = match_answer(answer, judgements)
+    found = judgement.found or {}
     areas = dict.fromkeys(area for kind in kinds for area in _AREAS[kind])
-    opinions = {area: judgement.opinions.get(area) or _unasked(answer, area, judgement.fault) for area in areas}
+    opinions = {area: found.get(area) or _unasked(answer, area, judgement.fault) for area in areas}
     values: dict[str, float | None] = {}
     for kind in kinds:
         if kind == SOLVED_AREA:
-            value = solved.points(opinions[SOLVED_AREA])
+            values[METRICS[kind]] = solved.points(opinions[SOLVED_AREA])
         elif kind == PASS:
-            value = solved.passed(answer.id, opinions[SOLVED_AREA], opinions[SOLVABLE_AREA])
+            values[METRICS[kind]] = solved.passed(answer.id, opinions[SOLVED_AREA], opinions[SOLVABLE_AREA])
         elif kind == WIN_AREA:
-            value = win.won(opinions[WIN_AREA])
+            values |= win.points(opinions[WIN_AREA])
         else:
-            value = next((float(opinion.value == YES) for opinion in opinions[SUCCESS_AREA] if opinion.value), None)
-        values[METRICS[kind]] = value
+            given = (float(opinion.value == YES) for opinion in opinions[SUCCESS_AREA] if opinion.value)
+            values[METRICS[kind]] = next(given, None)
     return Judged(answer.id, values, opinions, answer.digest)
 
 
@@ -116,7 +127,7 @@ def _unasked(answer: JudgedAnswer, area: str, fault: str) -> tuple[Opinion, ...]
 
 
 def judge_answers(
-    answers: Sequence[JudgedAnswer], judgements: Sequence[Judgement], kinds: Sequence[str], mend: str = ''
+    answers: Sequence[JudgedAnswer], judgements: Sequence[Judgement[Opinions]], kinds: Sequence[str], mend: str = ''
 ) -> list[Judged]:
     """What judgements say of answers: one for each, in the same order.
 
@@ -130,13 +141,8 @@ def judge_answers(
         ValueError: A judgement is of none of them.
         UnjudgedError: More than 1% of what was to be judged could not be.
     """
-    by_id: dict[str, list[Judgement]] = {}
-    for judgement in judgements:
-        by_id.setdefault(judgement.id, []).append(judgement)
-    foreign = sorted(set(by_id) - {answer.id for answer in answers})
-    if foreign:
-        raise ValueError(f'{len(foreign)} judgements are of no task, such as {foreign[0]!r}')
-    judged = [judge_answer(answer, by_id.get(answer.id, ()), kinds) for answer in answers]
+    of_query = by_record(judgements, [answer.id for answer in answers])
+    judged = [judge_answer(answer, of_query[answer.id], kinds) for answer in answers]
     everything = [(one.id, area, opinion) for one in judged for area, own in one.opinions.items() for opinion in own]
     faults = [Unjudged(f'{area} of task {task}', opinion.fault) for task, area, opinion in everything if opinion.fault]
     check_unjudged(faults, len(everything), mend)
@@ -173,13 +179,19 @@ def breakdown(judged: Sequence[Judged]) -> dict[str, Any]:
     """How far the judgements of one answer agree, and what they rest on.
 
     Returns:
-        ``unjudged``: how many opinions could not be had. Of ``solved``: ``judgements`` per answer, ``rates`` by each of
-        them and their ``standard_deviation``, 0-100, ``unsure_share`` of all and ``split_share`` of the answers whose
-        judgements differ, 0-1, and ``by``: question or rule -> how often it decided. Of ``win``: wins, ties, losses,
-        and ``by``.
+        ``unjudged``: answers that a metric says nothing of, since no judgement of them could be had, and
+        ``unjudged_opinions``: judgements that could not be had. Of ``solved``: ``judgements`` per answer, ``rates`` by
+        each of them and their ``standard_deviation``, 0-100, ``unsure_share`` of all and ``split_share`` of the answers
+        whose judgements differ, 0-1, and ``by``: question or rule -> how often it decided. Of ``pass``:
+        ``drawn_votes``, judgements in whose place a coin decided, and ``ties``, answers with as many votes for them as
+        against them. Of ``win``: wins, ties, losses, wins for want of a reference (``no_reference``), ``rounds`` that
+        were compared, how many of these a coin decided (``drawn_rounds``), and ``by``.
     """
     opinions = [opinion for one in judged for own in one.opinions.values() for opinion in own]
-    found: dict[str, Any] = {'unjudged': sum(bool(opinion.fault) for opinion in opinions)}
+    found: dict[str, Any] = {
+        'unjudged': sum(None in one.values.values() for one in judged),
+        'unjudged_opinions': sum(bool(opinion.fault) for opinion in opinions),
+    }
     of_solved = [own for one in judged if (own := one.opinions.get(SOLVED_AREA))]
     given = [opinion.value for own in of_solved for opinion in own if not opinion.fault]
     if given:
@@ -195,11 +207,36 @@ def breakdown(judged: Sequence[Judged]) -> dict[str, Any]:
             / len(of_solved),
             'by': _by(of_solved),
         }
+    if any(METRICS[PASS] in one.values for one in judged):
+        found['pass'] = _of_pass(judged)
     of_win = [own for one in judged if (own := one.opinions.get(WIN_AREA))]
     if of_win:
-        outcomes = Counter(win.outcome(own) for own in of_win)
-        found['win'] = {name: outcomes[name] for name in (win.WIN, win.TIE, win.LOSS)} | {'by': _by(of_win)}
+        found['win'] = _of_win(of_win)
     return found
+
+
+def _of_pass(judged: Sequence[Judged]) -> dict[str, int]:
+    of_answers = [
+        solved.votes_of(one.id, one.opinions[SOLVED_AREA], one.opinions[SOLVABLE_AREA])
+        for one in judged
+        if SOLVABLE_AREA in one.opinions
+    ]
+    return {
+        'drawn_votes': sum(is_drawn for votes in of_answers for _, is_drawn in votes),
+        'ties': sum(bool(votes) and 2 * sum(vote for vote, _ in votes) == len(votes) for votes in of_answers),
+    }
+
+
+def _of_win(answers: Sequence[tuple[Opinion, ...]]) -> dict[str, Any]:
+    outcomes, by = Counter(map(win.outcome, answers)), _by(answers)
+    by.pop(win.NO_REFERENCE, None)
+    return {
+        **{name: outcomes[name] for name in (win.WIN, win.TIE, win.LOSS)},
+        'no_reference': sum(any(opinion.by == win.NO_REFERENCE for opinion in own) for own in answers),
+        'rounds': sum(by.values()),
+        'drawn_rounds': by.get(win.IDENTICAL, 0),
+        'by': by,
+    }
 
 
 def _repeated(answers: Sequence[tuple[Opinion, ...]]) -> list[tuple[Opinion, ...]]:

@@ -1,28 +1,30 @@
-"""Judgements of answers, and files of them: ours, or ToolEval's.
+"""Judgements of answers, and files of them: ours, or those of ToolBench's evaluator.
 
-A file of ours is JSON lines, ``{"id", "status", "answer_digest", "reference", "solved": [opinion, ...], "solvable":
-[...], "win": [...], "success": [...]}``; an opinion is ``{"value", "by", "why", "fault"}`` without what is empty.
+A row of a file of ours (:mod:`~opencompass_tooleval.judging.judgement_files`) has ``{"solved": [opinion, ...],
+"solvable": [...], "win": [...], "success": [...]}``; an opinion is ``{"value", "by", "why", "fault"}`` without what is
+empty.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.agents import win
 from opencompass_tooleval.agents.judged_answer import JudgedAnswer, digest_of, steps_text
-from opencompass_tooleval.agents.opinion import Opinion
-from opencompass_tooleval.agents.tooleval_prompts import SOLVABLE, SOLVED, UNSOLVABLE, UNSOLVED, UNSURE
+from opencompass_tooleval.agents.toolbench_judge_prompts import SOLVABLE, SOLVED, UNSOLVABLE, UNSOLVED, UNSURE
 from opencompass_tooleval.agents.trajectory import parse_trajectory
-from opencompass_tooleval.core.errors import DataError, Fault, naming_record
-from opencompass_tooleval.core.jsonable import bounded_text
-from opencompass_tooleval.core.verdicts import FAILED, JUDGED, answer_digest, is_silent, judgement_of_answer
-from opencompass_tooleval.easytool.files import read_json
+from opencompass_tooleval.benchmarks.toolbench.success import NO, YES
+from opencompass_tooleval.core.errors import Fault
+from opencompass_tooleval.core.jsonable import answer_digest, bounded_text
+from opencompass_tooleval.judging.judgement import FAILED, Judgement, Opinion, Unread, matched, read_judgement
+from opencompass_tooleval.judging.judgement_files import read_judgements
+from opencompass_tooleval.work_dir.data_files import read_json
 
 SOLVED_AREA, SOLVABLE_AREA, WIN_AREA, SUCCESS_AREA = 'solved', 'solvable', 'win', 'success'
-YES, NO = 'yes', 'no'
 VALUES = {
     SOLVED_AREA: (SOLVED, UNSURE, UNSOLVED),
     SOLVABLE_AREA: (SOLVABLE, UNSURE, UNSOLVABLE),
@@ -37,31 +39,8 @@ MAX_OPINIONS = 1_000
 _PUBLISHED = 'AnswerStatus.'
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """All that was found about one answer.
-
-    Attributes:
-        id: Query id.
-        opinions: Area -> opinions, in the order in which they were asked for.
-        answer_digest: Of the answer; ``''`` where that is not said.
-        reference: Digest of what it was compared with; ``''`` where it was not, or that is not said.
-        status: ``judged``, or ``unjudged`` where nothing is known.
-        fault: Why nothing is known.
-    """
-
-    id: str
-    opinions: Mapping[str, tuple[Opinion, ...]]
-    answer_digest: str = ''
-    reference: str = ''
-    status: str = JUDGED
-    fault: str = ''
-
-    def to_row(self) -> dict[str, Any]:
-        """The row of a file."""
-        opinions = {area: [opinion.to_row() for opinion in own] for area, own in self.opinions.items() if own}
-        row = {'id': self.id, 'status': self.status, 'answer_digest': self.answer_digest, 'reference': self.reference}
-        return {**row, **opinions}
+Opinions = Mapping[str, tuple[Opinion, ...]]
+"""Area -> opinions, in the order in which they were asked for."""
 
 
 def _opinion(area: str, row: Any) -> Opinion:
@@ -73,9 +52,7 @@ def _opinion(area: str, row: Any) -> Opinion:
     return Opinion(str(value), bounded_text(row.get('by'), 100), bounded_text(row.get('why')), fault)
 
 
-def _own_row(row: Any) -> Judgement:
-    if not isinstance(row, dict) or not isinstance(row.get('id'), (str, int)):
-        raise Fault("the judgement is no object with an 'id'")
+def _read_opinions(row: Mapping[str, Any]) -> Opinions | Unread:
     opinions = {}
     for area in VALUES:
         rows = row.get(area, [])
@@ -83,12 +60,11 @@ def _own_row(row: Any) -> Judgement:
             raise Fault(f'{area!r} is no list of opinions')
         if rows:
             opinions[area] = tuple(_opinion(area, opinion) for opinion in rows)
-    digest, reference = (bounded_text(row.get(name), 100) for name in ('answer_digest', 'reference'))
-    return Judgement(str(row['id']), opinions, digest, reference, JUDGED if opinions else FAILED)
+    return opinions or Unread('')
 
 
-def _published_row(query_id: str, row: Mapping[str, Any]) -> Judgement:
-    """Of ToolEval's ``pass_rate_results``; the steps that it has beside its judgements say what was judged."""
+def _published_row(query_id: str, row: Mapping[str, Any]) -> Judgement[Opinions]:
+    """Of ToolBench's ``pass_rate_results``; the steps that it has beside its judgements say what was judged."""
     found = row['is_solved']
     statuses = [found] if isinstance(found, str) else [found[key] for key in sorted(found, key=_number)]
     words = [str(status).removeprefix(_PUBLISHED) for status in statuses]
@@ -96,7 +72,8 @@ def _published_row(query_id: str, row: Mapping[str, Any]) -> Judgement:
         raise Fault(f"'is_solved' is none of {', '.join(VALUES[SOLVED_AREA])}")
     steps, final = row.get('answer_steps'), row.get('final_step')
     digest = answer_digest([steps, final]) if isinstance(steps, str) and isinstance(final, str) else ''
-    return Judgement(query_id, {SOLVED_AREA: tuple(Opinion(word, 'published') for word in words)}, digest)
+    opinions = {SOLVED_AREA: tuple(Opinion(word, 'published') for word in words)}
+    return Judgement(query_id, found=opinions, answer_digest=digest)
 
 
 def _number(key: str) -> int:
@@ -106,8 +83,8 @@ def _number(key: str) -> int:
         raise Fault("'is_solved' has a key that is no number") from None
 
 
-def _preference_row(query_id: str, row: Mapping[str, Any], own: str | None) -> Judgement:
-    """Of ToolEval's ``preference_results``: rounds that two models won; the reference stands first."""
+def _preference_row(query_id: str, row: Mapping[str, Any], own: str | None) -> Judgement[Opinions]:
+    """Of ToolBench's ``preference_results``: rounds that two models won; the reference stands first."""
     counts = {name: count for name, count in row.items() if isinstance(count, int) and not isinstance(count, bool)}
     if len(counts) != 2 or not all(0 <= count <= MAX_OPINIONS for count in counts.values()):
         raise Fault('it has no counts of two models')
@@ -119,11 +96,11 @@ def _preference_row(query_id: str, row: Mapping[str, Any], own: str | None) -> J
         for name, count in counts.items()
         for _ in range(count)
     ]
-    return Judgement(query_id, {WIN_AREA: tuple(rounds)})
+    return Judgement(query_id, found={WIN_AREA: tuple(rounds)})
 
 
-def load_judgements(file: Path, own: str | None = None) -> list[Judgement]:
-    """Reads judgements: a file of ours, or ToolEval's ``pass_rate_results`` or ``preference_results`` (JSON).
+def load_judgements(file: Path, own: str | None = None) -> list[Judgement[Opinions]]:
+    """Reads judgements: a file of ours, or ToolBench's ``pass_rate_results`` or ``preference_results`` (JSON).
 
     Args:
         file: The file.
@@ -133,85 +110,49 @@ def load_judgements(file: Path, own: str | None = None) -> list[Judgement]:
         DataError: It is missing or damaged, or judges one answer twice.
     """
     rows = read_json(file)
-    judgements: dict[tuple[str, str], Judgement] = {}
-    for name, row in rows.items() if _is_published(rows) else enumerate(rows if isinstance(rows, list) else [rows]):
-        with naming_record(file, str(name)[:100]):
-            judgement = _own_row(row) if isinstance(name, int) else _any_published(name, row, own)
-            key = judgement.id, judgement.answer_digest
-            if key in judgements:
-                raise Fault(f'the answer to {judgement.id!r} is judged twice')
-            judgements[key] = judgement
-    if not judgements:
-        raise DataError(file, 'the file holds no judgements')
-    return list(judgements.values())
+    if isinstance(rows, dict) and rows and all(isinstance(row, dict) for row in rows.values()):
+        return read_judgements(file, rows.items(), partial(_read_published, own=own))
+    named = ((str(number), row) for number, row in enumerate(rows if isinstance(rows, list) else [rows]))
+    return read_judgements(file, named, partial(read_judgement, read=_read_opinions))
 
 
-def _is_published(rows: Any) -> bool:
-    return isinstance(rows, dict) and bool(rows) and all(isinstance(row, dict) for row in rows.values())
-
-
-def _any_published(query_id: str, row: Mapping[str, Any], own: str | None) -> Judgement:
+def _read_published(query_id: str, row: Mapping[str, Any], own: str | None) -> Judgement[Opinions]:
     if isinstance(row.get('is_solved'), (str, dict)):
         return _published_row(query_id, row)
     return _preference_row(query_id, row, own)
 
 
-def with_answers(judgements: Sequence[Judgement], answers: Mapping[str, str]) -> list[Judgement]:
-    """Judgements that do not say what they judged, with what the predictions beside their file say.
-
-    Args:
-        judgements: As :func:`load_judgements` has them.
-        answers: Record id -> a trajectory's JSON.
-    """
-    return [
-        replace(judgement, answer_digest=digest)
-        if is_silent(judgement) and (digest := _digest(answers.get(judgement.id)))
-        else judgement
-        for judgement in judgements
-    ]
-
-
-def _digest(prediction: str | None) -> str:
+def digests_of(query_id: str, prediction: str) -> dict[str, str] | None:
+    """As :func:`~opencompass_tooleval.judging.judgement_files.completed` takes it, of a trajectory's JSON."""
     try:
-        return digest_of(parse_trajectory(prediction)) if prediction else ''
+        return {'': digest_of(parse_trajectory(prediction))}
     except ValueError:
-        return ''
+        return None
 
 
-def joined(first: Sequence[Judgement], second: Sequence[Judgement]) -> list[Judgement]:
-    """Judgements of two files about the same answers, such as of ToolEval's ``pass_rate_results`` and
+def joined(first: Sequence[Judgement[Opinions]], second: Sequence[Judgement[Opinions]]) -> list[Judgement[Opinions]]:
+    """Judgements of two files about the same answers, such as of ToolBench's ``pass_rate_results`` and
     ``preference_results``."""
     more = {judgement.id: judgement for judgement in second}
-    ids = {judgement.id for judgement in first}
-    both = [
-        replace(judgement, opinions={**more[judgement.id].opinions, **judgement.opinions})
-        if judgement.id in more
-        else judgement
-        for judgement in first
-    ]
-    return [*both, *(judgement for judgement in second if judgement.id not in ids)]
+    both = [replace(one, found={**_opinions(more.pop(one.id, None)), **_opinions(one)}) for one in first]
+    return [*both, *(judgement for judgement in second if judgement.id in more)]
 
 
-def matched(answer: JudgedAnswer, judgements: Sequence[Judgement]) -> Judgement:
-    """The judgement of an answer: of just that, or else one that does not say what it judged.
+def _opinions(judgement: Judgement[Opinions] | None) -> Opinions:
+    return (judgement and judgement.found) or {}
+
+
+def match_answer(answer: JudgedAnswer, judgements: Sequence[Judgement[Opinions]]) -> Judgement[Opinions]:
+    """The judgement of an answer, as :func:`~opencompass_tooleval.judging.judgement.matched` finds it.
 
     Args:
         answer: The answer.
         judgements: What there is for its query, of this answer or of others.
-
-    Returns:
-        One that is ``unjudged`` where there is none, or only of other answers.
     """
-    steps = answer_digest(list(steps_text(answer)))
-    named = [
-        replace(judgement, answer_digest=answer.digest) if judgement.answer_digest == steps else judgement
-        for judgement in judgements
-    ]
-    return judgement_of_answer(answer.digest, named, Judgement(answer.id, {}, status=FAILED))
+    unjudged: Judgement[Opinions] = Judgement(answer.id, status=FAILED, answer_digest=answer.digest)
+    return matched(judgements, unjudged, answer_digest(list(steps_text(answer))))
 
 
-def judgement_rows(judgements: Sequence[Judgement]) -> Iterator[dict[str, Any]]:
-    """Judgements as rows of a file, which :func:`load_judgements` reads."""
-    for judgement in judgements:
-        if judgement.status == JUDGED:
-            yield judgement.to_row()
+def to_row(judgement: Judgement[Opinions]) -> dict[str, Any]:
+    """The row of a file, which :func:`load_judgements` reads."""
+    return judgement.to_row(lambda found: {area: [one.to_row() for one in rows] for area, rows in found.items()})

@@ -1,4 +1,4 @@
-"""What is judged of agents' answers: the dialogues with the judge, and what they come to. Pure: the host asks."""
+"""What is judged of agents' answers: the dialogues with the judge, and what they come to. Pure."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from opencompass_tooleval.agents import solved, win
 from opencompass_tooleval.agents.judged_answer import JudgedAnswer
 from opencompass_tooleval.agents.judgements import (
     MAX_OPINIONS,
-    NO,
     SOLVABLE_AREA,
     SOLVED_AREA,
     SUCCESS_AREA,
     WIN_AREA,
-    YES,
-    Judgement,
+    Opinions,
 )
-from opencompass_tooleval.agents.opinion import Opinion, no_opinion
-from opencompass_tooleval.agents.tooleval_prompts import by_function
+from opencompass_tooleval.agents.opinion import no_opinion
+from opencompass_tooleval.agents.toolbench_judge_prompts import by_function
+from opencompass_tooleval.benchmarks.toolbench import success
+from opencompass_tooleval.benchmarks.toolbench.success import NO
 from opencompass_tooleval.core.answer import why_unread
-from opencompass_tooleval.core.judge_item import JudgeItem, Judging
-from opencompass_tooleval.core.verdicts import Unread
-from opencompass_tooleval.easytool.toolbench import success
+from opencompass_tooleval.judging.judge_item import Judging, carry_out, single
+from opencompass_tooleval.judging.judgement import Judgement, Opinion, Unread
 
 PASS = 'pass'
 KINDS = (SOLVED_AREA, PASS, WIN_AREA, SUCCESS_AREA)
@@ -40,7 +39,7 @@ class JudgeSettings:
         rounds: Comparisons of each answer with the reference.
         orders: One of :data:`~opencompass_tooleval.agents.win.ORDERS`.
         seed: Of what is drawn.
-        function_calls: Whether the judge calls a function natively, as ToolEval's does, in place of replying in JSON.
+        function_calls: Whether the judge calls a function natively, as ToolBench's does, in place of replying in JSON.
     """
 
     kinds: tuple[str, ...] = (SOLVED_AREA,)
@@ -102,34 +101,22 @@ def judgings(
             }
         if SUCCESS_AREA in settings.kinds:
             asked[answer.id, SUCCESS_AREA, 0] = judge_success(answer)
-    return {place: _by_functions(judging) for place, judging in asked.items()} if settings.function_calls else asked
-
-
-def _by_functions(judging: Judging[Any]) -> Judging[Any]:
-    """The same judging, by a judge that calls functions."""
-    try:
-        item = next(judging)
-        while True:
-            item = judging.send((yield by_function(item)))
-    except StopIteration as end:
-        return end.value
+    if settings.function_calls:
+        return {place: carry_out(judging, lambda item: single(by_function(item))) for place, judging in asked.items()}
+    return asked
 
 
 def judge_success(answer: JudgedAnswer) -> Judging[Opinion]:
     """EasyTool's judgement of what the user is told: ``yes`` or ``no``; nothing to read is ``no`` unasked."""
-    unread = why_unread(answer.told)
-    if unread:
+    if why_unread(answer.told):
         return Opinion(NO, solved.NO_ANSWER)
-    prompt = success.judge_prompt(answer.query, answer.told)
-    verdict = yield JudgeItem(f'{answer.id}/{SUCCESS_AREA}', prompt, read=success.parse_verdict)
-    if isinstance(verdict, Unread):
-        return no_opinion(verdict, SUCCESS_AREA)
-    return Opinion(YES if verdict.success else NO, SUCCESS_AREA, verdict.why)
+    opinion = yield success.question_of(f'{answer.id}/{SUCCESS_AREA}', answer.query, answer.told)
+    return no_opinion(opinion, SUCCESS_AREA) if isinstance(opinion, Unread) else opinion
 
 
 def collected(
     answers: Sequence[JudgedAnswer], references: Mapping[str, JudgedAnswer], found: Mapping[Place, Any]
-) -> list[Judgement]:
+) -> list[Judgement[Opinions]]:
     """What came of :func:`judgings`, a judgement per answer that was judged.
 
     Args:
@@ -140,14 +127,16 @@ def collected(
     opinions: dict[str, dict[str, list[Opinion]]] = {answer.id: {} for answer in answers}
     for (answer_id, area, _), outcome in found.items():
         both = outcome if isinstance(outcome, tuple) else (outcome,)
-        for its_area, opinion in zip((area, SOLVABLE_AREA), both, strict=False):
-            opinions[answer_id].setdefault(its_area, []).append(opinion)
+        for about, opinion in zip((area, SOLVABLE_AREA), both, strict=False):
+            opinions[answer_id].setdefault(about, []).append(opinion)
     return [
         Judgement(
             answer.id,
-            {area: tuple(own) for area, own in opinions[answer.id].items()},
-            answer.digest,
-            references[answer.id].digest if WIN_AREA in opinions[answer.id] and answer.id in references else '',
+            found={area: tuple(own) for area, own in opinions[answer.id].items()},
+            answer_digest=answer.digest,
+            reference=references[answer.id].digest
+            if WIN_AREA in opinions[answer.id] and answer.id in references
+            else '',
         )
         for answer in answers
         if opinions[answer.id]

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import Trajectory
-from opencompass_tooleval.core.rounds import Rounds
+from opencompass_tooleval.core.dialogue import Rounds
 from opencompass_tooleval.environments.environment import Session
 
 _ROOM = __name__.rpartition('.')[0]

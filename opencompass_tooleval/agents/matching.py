@@ -53,15 +53,20 @@ class Match:
     is_equal: bool
 
 
-def match_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall]) -> Match:
+def match_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaired: bool = False) -> Match:
     """Matches calls with gold calls.
+
+    Args:
+        calls: What was called.
+        gold: The gold calls.
+        repaired: Whether a call may also equal the repaired form of a gold call, where it has one.
 
     For the order a call stands for a gold call of its name. Where the arguments tell which one is meant, it is that:
     only a call that is spare once as many as possible are matched with gold calls of the same arguments may stand for a
     gold call that is spare. Otherwise ``add(1), add(2)`` would be in order beside ``add(2), add(1)``.
     """
     names = [call.name for call in gold]
-    same = _same(calls, gold)
+    same = _same(calls, gold, repaired)
     partner = _largest_matching(same, len(gold))
     spare_gold = _spare_gold(same, partner, len(gold))
     spare = _spare_calls(same, partner)
@@ -95,10 +100,13 @@ def partners_of(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall]) -> list
     return partners
 
 
-def _same(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall]) -> list[set[int]]:
+def _same(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaired: bool = False) -> list[set[int]]:
     """Of each call the places of gold calls with the same name and arguments."""
     places_of: dict[str, dict[tuple[str, ...], dict[CallKey, set[int]]]] = {}
-    for place, call in enumerate(gold):
+    forms = [(place, call) for place, call in enumerate(gold)]
+    if repaired:
+        forms += [(place, call.repaired) for place, call in enumerate(gold) if call.repaired]
+    for place, call in forms:
         key = _key_without(call.name, call.arguments, call.open_arguments)
         places_of.setdefault(call.name, {}).setdefault(call.open_arguments, {}).setdefault(key, set()).add(place)
     same: list[set[int]] = []

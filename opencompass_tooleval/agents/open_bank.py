@@ -7,9 +7,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
-from opencompass_tooleval.host.data_path import resolve_data_path
 
 MAX_SOURCE_BYTES = 32 * 1024 * 1024
 """Of all recordings together: reading so many takes a few seconds."""
@@ -44,7 +44,7 @@ def open_bank(path: str) -> Bank:
 
     Args:
         path: A bank, or recordings; looked for as data is
-            (:func:`~opencompass_tooleval.host.data_path.candidate_paths`).
+            (:func:`~opencompass_tooleval.data_path.candidate_paths`).
 
     Raises:
         DataError: It is missing, damaged or neither; the message names the command that makes a bank.

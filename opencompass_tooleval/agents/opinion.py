@@ -1,4 +1,4 @@
-"""What a judge's reply to one of ToolEval's questions says: an opinion, or why there is none."""
+"""What a judge's reply to one of the questions of ToolBench's evaluator says: an opinion, or why there is none."""
 
 from __future__ import annotations
 
@@ -6,40 +6,18 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from opencompass_tooleval.agents.tooleval_prompts import INDEX, Question
+from opencompass_tooleval.agents.toolbench_judge_prompts import INDEX, Question
 from opencompass_tooleval.core.answer import strip_reasoning, unfence
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.reading import READ_ERRORS, parse_enclosed
-from opencompass_tooleval.core.verdicts import UNREAD, Unread, unread_reply
+from opencompass_tooleval.judging.judgement import UNREAD, Opinion, Unread, unread_reply
 
 _WRAPPERS = ('arguments', 'parameters', 'function', 'function_call')
 """Keys under which the arguments of a call stand that is written out."""
-
-
-@dataclass(frozen=True)
-class Opinion:
-    """What was found about one thing.
-
-    Attributes:
-        value: One of the words of what was asked, such as ``Solved``; ``''`` where there is none.
-        by: Who found it: the name of the question that the judge answered, or of the rule that needs no judge.
-        why: The judge's reason.
-        fault: Why there is no value, as :attr:`~opencompass_tooleval.core.verdicts.Unread.why`.
-    """
-
-    value: str
-    by: str = ''
-    why: str = ''
-    fault: str = ''
-
-    def to_row(self) -> dict[str, str]:
-        """As a file of judgements has it, without what is empty."""
-        return {name: text for name, text in vars(self).items() if text or name == 'value'}
 
 
 def no_opinion(unread: Unread, by: str) -> Opinion:

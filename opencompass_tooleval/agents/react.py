@@ -2,7 +2,7 @@
 
 The system prompt is lagent's own, English as T-Eval's authors ran it or Chinese as the task is, and so is what is said
 before the last answer. ``Final Answer:`` or the action ``FinishAction`` ends a task. What is ours where lagent fails is
-listed in :mod:`opencompass_tooleval.host.lagent_bridge`.
+listed in :mod:`opencompass_tooleval.agents.lagent_bridge`.
 
 With ``prompts='toolbench'`` the prompt is the one that ToolBench has for models that call nothing natively, and the
 action ``Finish`` ends a task. The list of tools in it, and ``Observation:`` before what a tool says, are ours: the
@@ -12,22 +12,22 @@ published text does not have them.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from opencompass_tooleval.agents import context, prompts
+from opencompass_tooleval.agents import context
 from opencompass_tooleval.agents.finish import FINISH, Finish, finish_call, read_finish
 from opencompass_tooleval.agents.steps import MAX_TEXT, Chain, answered_call, bounded_value
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.toolbench_prompts import MAX_OBSERVATION, REACT_TEXT
 from opencompass_tooleval.agents.trajectory import NO_ROOM, NOT_FINISHED, TOO_MANY_STEPS, AnsweredCall, Trajectory
-from opencompass_tooleval.core.answer import EMPTY, Answer, spoken
+from opencompass_tooleval.core.answer import EMPTY, spoken
+from opencompass_tooleval.core.dialogue import Rounds, Turn
 from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.environments.environment import Session
 
 if TYPE_CHECKING:
-    from opencompass_tooleval.host.lagent_bridge import ToolReActProtocol
+    from opencompass_tooleval.agents.lagent_bridge import ToolReActProtocol
 
 LAGENT, TOOLBENCH = 'lagent', 'toolbench'
 PROMPTS = (LAGENT, TOOLBENCH)
@@ -40,32 +40,13 @@ NO_ARGUMENTS = '{}'
 """What a model may pass to ``FinishAction``, as T-Eval's gold steps do: it finishes, and tells the user nothing."""
 
 
-@dataclass(frozen=True)
-class _Told:
-    """What an agent of lagent is told of a call."""
-
-    text: str
-    error: str
-
-
-class _NoRoomError(Exception):
-    """What is asked is too long though no observation is left in it."""
-
-
-class _FinishedError(Exception):
-    """The action ``Finish`` ended the task."""
-
-    def __init__(self, finish: Finish) -> None:
-        self.finish = finish
-
-
 class ReAct:
     """ReAct in text.
 
     Tools are shown by what :attr:`~opencompass_tooleval.agents.task.Task.shown` says of them, else by their schema, as
     a list of Python literals, which is how lagent and T-Eval show them. The oracle model makes one of
     :attr:`~opencompass_tooleval.agents.task.Task.oracle_calls` per answer, without a thought, and then ends with
-    :data:`~opencompass_tooleval.agents.prompts.GOLD_ANSWER`, a sentence of ours.
+    :attr:`~opencompass_tooleval.agents.task.Task.gold_answer`.
 
     An answer without an action is told to follow the format, as lagent does, until the steps are used up; if the last
     was one, the task ends with ``finish:missing``, else with ``limit:steps``.
@@ -88,7 +69,7 @@ class ReAct:
             max_observation = MAX_OBSERVATION if prompts == TOOLBENCH else MAX_TEXT
         if min(max_steps, max_observation) < 1:
             raise ValueError('max_steps and max_observation are 1 at least')
-        import opencompass_tooleval.host.lagent_bridge  # noqa: F401 (the extra `agent`: that it is absent shows here)
+        import opencompass_tooleval.agents.lagent_bridge  # noqa: F401 (the extra `agent`: that it is absent shows here)
 
         self._prompts = prompts
         self._max_steps = max_steps
@@ -106,79 +87,63 @@ class ReAct:
             task: The task.
             session: What answers its calls.
         """
-        from opencompass_tooleval.host.lagent_bridge import react_rounds_with_tools
+        from opencompass_tooleval.agents.lagent_bridge import ReActRounds, ShownTools
 
         chain = Chain('react', self.settings)
-        protocol = self._protocol(task)
-        golds = react_golds(task, self._prompts)
+        protocol, beginning = self._protocol(task), self._beginning(task)
+        tools = ShownTools(str(shown_tools(task)), [tool.name for tool in task.tools])
+        rounds = ReActRounds(protocol, tools, beginning)
+        golds = self._golds(task)
         responses = protocol.response['begin']
-        question = Message('user', task.query)
 
         def is_observation(message: Message) -> bool:
-            return message.role == 'user' and message.content.startswith(responses) and message != question
+            return message.role == 'user' and message.content.startswith(responses) and message not in beginning
 
-        def ask_model(messages: tuple[Message, ...]) -> Rounds[str]:
-            turn = Turn(messages, golds[min(len(chain.steps), len(golds) - 1)])
+        for step in range(self._max_steps):
+            turn = Turn(rounds.prompt(step == self._max_steps - 1), golds[min(step, len(golds) - 1)])
             reply = yield from context.ask(turn, chain.left_out, is_observation, f'{responses}{context.LEFT_OUT}\n')
-            chain.left_out = reply.left_out
+            answer, chain.left_out = reply
             if reply.has_no_room:
-                raise _NoRoomError
-            _add(chain, reply.answer, protocol)
-            return reply.answer
-
-        def call_tool(name: str, arguments: Any) -> Rounds[_Told]:
-            if self._prompts == TOOLBENCH and name == FINISH.name:
-                finish = read_finish(arguments)
-                chain.add_call(finish.call)
-                if finish.is_end:
-                    raise _FinishedError(finish)
-                return _Told(finish.call.observation, '')
-            observation = yield from session.ask(name, arguments)
-            call = answered_call(name, arguments, observation, self._max_observation)
-            chain.add_call(call)
-            return _Told(call.observation, call.fault)
-
-        try:
-            run = yield from react_rounds_with_tools(
-                str(shown_tools(task)),
-                [tool.name for tool in task.tools],
-                ask_model,
-                call_tool,
-                protocol,
-                [question],
-                self._max_steps,
-            )
-        except _NoRoomError:
-            return chain.end(stopped=NO_ROOM)
-        except _FinishedError as end:
-            return chain.end(end.finish.final_answer, end.finish.stopped)
-        if run.answer is not None:
-            return chain.end('' if run.answer == NO_ARGUMENTS else run.answer)
+                return chain.end(stopped=NO_ROOM)
+            action = rounds.read(answer)
+            if action.name is None:
+                chain.add(answer, reason=spoken(answer).reason or NO_ACTION)
+            elif action.is_final:
+                is_empty = action.text in ('', NO_ARGUMENTS)
+                final = AnsweredCall(action.name, bounded_value(action.text), '')
+                chain.add(answer, [final], EMPTY if is_empty else '', action.thought)
+                return chain.end('' if is_empty else action.text)
+            else:
+                call, finish = yield from self._carry_out(action.name, action.arguments, session)
+                chain.add(answer, [call], text=action.thought)
+                if finish:
+                    return chain.end(finish.final_answer, finish.stopped)
+                rounds.add_response(call.observation)
         return chain.end(stopped=TOO_MANY_STEPS if chain.steps[-1].calls else NOT_FINISHED)
 
+    def _carry_out(self, name: str, arguments: Any, session: Session) -> Rounds[tuple[AnsweredCall, Finish | None]]:
+        """Carries out a call; beside it the finish, if the call is one that ends the task."""
+        if self._prompts == TOOLBENCH and name == FINISH.name:
+            finish = read_finish(arguments)
+            return finish.call, finish if finish.is_end else None
+        observation = yield from session.ask(name, arguments)
+        return answered_call(name, arguments, observation, self._max_observation), None
+
+    def _beginning(self, task: Task) -> list[Message]:
+        """What stands before the first answer, without the system prompt."""
+        return [Message('user', task.query)]
+
+    def _golds(self, task: Task) -> list[str]:
+        return react_golds(task, self._prompts)
+
     def _protocol(self, task: Task) -> ToolReActProtocol:
-        from opencompass_tooleval.host.lagent_bridge import ActionProtocol, lagent_protocol
+        from opencompass_tooleval.agents.lagent_bridge import ActionProtocol, lagent_protocol
 
         if self._prompts != TOOLBENCH:
             return lagent_protocol(is_chinese=task.language == 'ZH')
         tools = [*shown_tools(task), asdict(FINISH)]
         prompt = REACT_TEXT.format(func_str=tools, func_list=[tool['name'] for tool in tools], question=task.query)
         return ActionProtocol(prompt, 'Observation: ', ('End Action',))
-
-
-def _add(chain: Chain, answer: Answer, protocol: ToolReActProtocol) -> None:
-    """Adds a step, without the call of a tool, which is not yet carried out."""
-    from opencompass_tooleval.host.lagent_bridge import OutsideExecutor, read_part
-
-    executor = OutsideExecutor([], [], [])
-    thought, name, arguments = protocol.parse(read_part(answer, protocol.stop_words), executor)
-    if name == executor.no_action.name:
-        chain.add(answer, reason=spoken(answer).reason or NO_ACTION)
-    elif name == executor.finish_action.name:
-        finish = AnsweredCall(name, bounded_value(arguments), '')
-        chain.add(answer, [finish], EMPTY if arguments in ('', NO_ARGUMENTS) else '', thought)
-    else:
-        chain.add(answer, text=thought)
 
 
 def shown_tools(task: Task) -> list[dict[str, Any]]:
@@ -195,8 +160,8 @@ def shown_tools(task: Task) -> list[dict[str, Any]]:
 def react_golds(task: Task, style: str = LAGENT) -> list[str]:
     """What a perfect model says in each round, in one of :data:`PROMPTS`."""
     calls = [_action(call.name, call.arguments) for call in task.oracle_calls]
-    finish = finish_call(prompts.GOLD_ANSWER)
-    end = _action(finish.name, finish.arguments) if style == TOOLBENCH else f'Final Answer: {prompts.GOLD_ANSWER}'
+    finish = finish_call(task.gold_answer)
+    end = _action(finish.name, finish.arguments) if style == TOOLBENCH else f'Final Answer: {task.gold_answer}'
     return [*calls, end]
 
 

@@ -1,4 +1,4 @@
-"""What agents did, as ``tooleval score agents`` takes it: predictions, and runs in ToolEval's format."""
+"""What agents did, as ``tooleval score agents`` takes it: predictions, and runs in ToolBench's format."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Annotated, Any
 from opencompass_tooleval.agents import VERSION
 from opencompass_tooleval.agents.breakdown import breakdown, settings_of
 from opencompass_tooleval.agents.files import BENCHMARK
-from opencompass_tooleval.agents.judged_answer import JudgedAnswer, load_judged_answers, of_score
-from opencompass_tooleval.agents.judged_scores import METRICS, with_judged
+from opencompass_tooleval.agents.judged_answer import of_run, of_score
 from opencompass_tooleval.agents.judged_scores import breakdown as judged_breakdown
+from opencompass_tooleval.agents.judged_scores import metrics_of, with_judged
 from opencompass_tooleval.agents.recorded_judgements import judged_by_files, judged_lines
-from opencompass_tooleval.agents.records import MEND, find_subset, load_data
-from opencompass_tooleval.agents.scoring import AgentScore, score_predictions, score_trajectory
+from opencompass_tooleval.agents.records import MEND_DATA, find_subset, load_data
+from opencompass_tooleval.agents.scoring import OF_REPAIRED, AgentScore, score_predictions, score_trajectory
 from opencompass_tooleval.agents.task import Task
-from opencompass_tooleval.agents.tooleval_format import StoredAnswer, load_answers
+from opencompass_tooleval.agents.toolbench_answers import StoredAnswer, stored_answer
+from opencompass_tooleval.benchmarks.toolbench.trajectories import holds_runs, load_runs
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.benchmark import ScoredAnswers
 from opencompass_tooleval.core.errors import DataError, first_of
-from opencompass_tooleval.easytool.files import read_json
+from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.environments.observation import SIMULATED
-from opencompass_tooleval.host.data_path import resolve_data_path
-from opencompass_tooleval.sweep.right_subset import load_answers as load_predictions
+from opencompass_tooleval.work_dir.right_subset import load_answers as load_predictions
 
 _RETRIEVED = 'retrieve'
 """In a file's name of a method that retrieves its tools: its calls name APIs without their tool."""
@@ -36,17 +36,6 @@ def _score_predictions(tasks: Sequence[Task], predictions: Path, subset: str) ->
         return score_predictions(tasks, answers)
     except ValueError as error:
         raise DataError(predictions, str(error)) from error
-
-
-def _load_stored(predictions: Path) -> list[StoredAnswer]:
-    """The runs of a file in ToolEval's format; none of any other file, which is left to who reads it."""
-    try:
-        rows = read_json(predictions)
-    except DataError:
-        return []
-    first = next(iter(rows.values()), None) if isinstance(rows, dict) else None
-    is_stored = isinstance(first, dict) and {'available_tools', 'answer'} <= first.keys()
-    return load_answers(predictions) if is_stored else []
 
 
 def _score_stored(
@@ -70,15 +59,6 @@ def _task_of(answer: StoredAnswer, known: Mapping[str, Task]) -> Task:
 
 def _is_retrieved(answer: StoredAnswer) -> bool:
     return _RETRIEVED in str(answer.trajectory.settings.get('method', '')).casefold()
-
-
-def _answers(
-    predictions: Path, tasks: Sequence[Task], scores: Sequence[AgentScore], are_stored: bool
-) -> list[JudgedAnswer]:
-    """What was judged; stored runs as the file has them."""
-    if are_stored:
-        return list(load_judged_answers(predictions).values())
-    return [of_score(task, score) for task, score in zip(tasks, scores, strict=True)]
 
 
 def _notes(scores: Sequence[AgentScore], tasks: Sequence[Task], stored: Sequence[StoredAnswer]) -> Iterator[str]:
@@ -109,6 +89,12 @@ def _lines(counted: Mapping[str, Any], stored: Sequence[StoredAnswer]) -> Iterat
     answered = {source: f'{share:.1%}' for source, share in counted['shares'].items() if share}
     if answered:
         yield 'observations: ' + ', '.join(f'{source} {share}' for source, share in answered.items())
+    if beside := counted.get('repaired'):
+        metrics = ', '.join(f'{metric} {beside[metric]:.2f}' for metric in OF_REPAIRED if beside[metric] is not None)
+        yield (
+            f'{beside["calls"]} gold calls of {beside["tasks"]} tasks equal no call by the documentation; '
+            f'repaired: {metrics}'
+        )
     if counted['sources'][SIMULATED]:
         yield 'simulated by: ' + ', '.join(f'{name} {count}' for name, count in counted['simulated_by'].items())
 
@@ -120,11 +106,11 @@ def score(
     data: Annotated[Path | None, 'The data file; by default where prepare puts it.'] = None,
     judgements: Annotated[
         Path | None,
-        "What a judge said: a file of ours, or ToolEval's pass_rate_results.",
+        "What a judge said: a file of ours, or ToolBench's pass_rate_results.",
     ] = None,
-    preferences: Annotated[Path | None, "Beside it, ToolEval's preference_results."] = None,
+    preferences: Annotated[Path | None, "Beside it, the preference of ToolBench's evaluator_results."] = None,
 ) -> ScoredAnswers:
-    """Scores trajectories: a predictions file, or runs in ToolEval's format (``.json``, ``.json.gz``).
+    """Scores trajectories: a predictions file, or runs in ToolBench's format (``.json``, ``.json.gz``).
 
     Raises:
         DataError: A file is missing or damaged, they do not belong together, or a prediction is no trajectory.
@@ -134,8 +120,9 @@ def score(
     if preferences and not judgements:
         raise ValueError('--preferences stand beside --judgements; alone they are judgements themselves')
     row = find_subset(subset)
-    tasks = load_data(data or resolve_data_path(f'{row.folder}/{row.file}', MEND), subset).tasks
-    stored = _load_stored(predictions)
+    tasks = load_data(data or resolve_data_path(f'{row.folder}/{row.file}', MEND_DATA), subset).tasks
+    runs = load_runs(predictions) if holds_runs(predictions) else []
+    stored = list(map(stored_answer, runs))
     scores = (
         _score_stored(tasks, stored, predictions, judgements is not None)
         if stored
@@ -144,12 +131,13 @@ def score(
     counted, settings = breakdown(scores), settings_of(scores)
     lines, metrics = list(_lines(counted, stored)), row.metrics
     if judgements:
-        answers = _answers(predictions, tasks, scores, bool(stored))
+        own = () if runs else zip(tasks, scores, strict=True)
+        answers = [*map(of_run, runs), *(of_score(task, score) for task, score in own)]
         judged, kinds = judged_by_files(answers, judgements, preferences)
         scores = [with_judged(score, one) for score, one in zip(scores, judged, strict=True)]
         counted |= {'judge': judgements.name, 'judged': judged_breakdown(judged)}
         lines += judged_lines(judged, judgements.name)
-        metrics = (*metrics, *(METRICS[kind] for kind in kinds))
+        metrics = (*metrics, *metrics_of(kinds))
     return ScoredAnswers(
         scores,
         aggregate(scores, metrics),

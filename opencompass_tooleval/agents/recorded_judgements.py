@@ -1,4 +1,4 @@
-"""Files of judgements, as ``tooleval score agents`` and ``tooleval agents judge`` take them."""
+"""Recorded answers and files of judgements, as ``tooleval agents judge`` and ``tooleval score agents`` take them."""
 
 from __future__ import annotations
 
@@ -6,27 +6,37 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.agents.judged_answer import JudgedAnswer
+from opencompass_tooleval.agents.judged_answer import JudgedAnswer, load_judged_answers, of_score
 from opencompass_tooleval.agents.judged_scores import Judged, breakdown, judge_answers
 from opencompass_tooleval.agents.judgements import (
     SOLVABLE_AREA,
     SOLVED_AREA,
     SUCCESS_AREA,
     WIN_AREA,
-    Judgement,
+    Opinions,
+    digests_of,
     joined,
     load_judgements,
-    with_answers,
 )
-from opencompass_tooleval.agents.judgings import PASS
-from opencompass_tooleval.sweep.judgement_files import completed
+from opencompass_tooleval.agents.judgings import PASS, JudgeSettings, collected, judgings
+from opencompass_tooleval.agents.records import MEND_DATA, find_subset, load_data
+from opencompass_tooleval.agents.references import load_references
+from opencompass_tooleval.agents.scoring import score_predictions
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.environments.recordings_toolbench import is_trajectories
+from opencompass_tooleval.judging.judgement import Judgement
+from opencompass_tooleval.judging.judgement_files import completed
+from opencompass_tooleval.work_dir.recorded import load_recorded
+from opencompass_tooleval.work_dir.right_subset import load_answers, named_subsets
 
 _KINDS = {SOLVED_AREA: SOLVED_AREA, SOLVABLE_AREA: PASS, WIN_AREA: WIN_AREA, SUCCESS_AREA: SUCCESS_AREA}
 
 
-def kinds_of(judgements: Sequence[Judgement]) -> tuple[str, ...]:
+def kinds_of(judgements: Sequence[Judgement[Opinions]]) -> tuple[str, ...]:
     """What judgements are about, in the order of the metrics."""
-    areas = {area for judgement in judgements for area in judgement.opinions}
+    areas = {area for judgement in judgements for area in judgement.found or ()}
     return tuple(kind for area, kind in _KINDS.items() if area in areas)
 
 
@@ -37,8 +47,8 @@ def judged_by_files(
 
     Args:
         answers: The answers.
-        judgements: A file of ours, or ToolEval's ``pass_rate_results`` or ``preference_results``.
-        preferences: ToolEval's ``preference_results`` beside it.
+        judgements: A file of ours, or ToolBench's ``pass_rate_results`` or ``preference_results``.
+        preferences: ToolBench's ``preference_results`` beside it.
 
     Raises:
         DataError: A file is missing or damaged.
@@ -46,7 +56,7 @@ def judged_by_files(
         ValueError: They judge other tasks.
     """
     ids = [answer.id for answer in answers]
-    found = completed(load_judgements(judgements), judgements, ids, with_answers)
+    found = completed(load_judgements(judgements), judgements, ids, digests_of)
     if preferences:
         found = joined(found, load_judgements(preferences))
     kinds = kinds_of(found)
@@ -62,7 +72,12 @@ def judged_lines(judged: Sequence[Judged], judge: str) -> Iterator[str]:
         judge: Whose judgement it is.
     """
     counted = breakdown(judged)
-    yield f'judged by {judge}' + (f'; {counted["unjudged"]} not judged' if counted['unjudged'] else '')
+    lacking = ''
+    if counted['unjudged_opinions']:
+        lacking = (
+            f'; {counted["unjudged_opinions"]} judgements could not be had, {counted["unjudged"]} answers not judged'
+        )
+    yield f'judged by {judge}{lacking}'
     solved: Mapping[str, Any] | None = counted.get('solved')
     if solved:
         rates = ', '.join(f'{rate:.1f}' for rate in solved['rates'])
@@ -72,7 +87,81 @@ def judged_lines(judged: Sequence[Judged], judge: str) -> Iterator[str]:
         )
     won: Mapping[str, Any] | None = counted.get('win')
     if won:
-        yield f'against the reference: {won["win"]} won, {won["tie"]} tied, {won["loss"]} lost'
+        yield (
+            f'against the reference: {won["win"]} won, {won["tie"]} tied, {won["loss"]} lost; {won["no_reference"]} of '
+            f'the wins since it has no answer; {won["drawn_rounds"]} of {won["rounds"]} rounds drawn'
+        )
+    passed: Mapping[str, Any] | None = counted.get('pass')
+    if passed:
+        yield f'passed: {passed["drawn_votes"]} votes drawn, {passed["ties"]} answers with as many for them as against'
     for name, counts in (('solved', solved), ('win', won)):
         if counts:
             yield f'{name} decided by: ' + ', '.join(f'{by or "?"} {count}' for by, count in counts['by'].items())
+
+
+def load_to_judge(file: Path, subset: str | None, data: Path | None) -> tuple[list[Task], list[JudgedAnswer]]:
+    """Tasks and answers of a file.
+
+    Args:
+        file: A predictions file, or answers in ToolBench's format, which say their queries.
+        subset: Whose tasks the predictions are of; by default those of the data set that they name.
+        data: Its data file; by default where ``prepare`` puts it.
+
+    Raises:
+        DataError: A file is missing or damaged, or they do not belong together.
+        ValueError: Predictions need a subset, or there is no such one.
+    """
+    from opencompass_tooleval.agents.files import BENCHMARK
+    from opencompass_tooleval.data_path import resolve_data_path
+
+    if is_trajectories(file):
+        answers = list(load_judged_answers(file).values())
+        return [Task(answer.id, '', answer.query, ()) for answer in answers], answers
+    subset = subset or _subset_of(file, BENCHMARK.subsets)
+    row = find_subset(subset)
+    tasks = list(load_data(data or resolve_data_path(f'{row.folder}/{row.file}', MEND_DATA), subset).tasks)
+    predictions = load_answers(file, subset, BENCHMARK.subsets, [task.id for task in tasks])
+    try:
+        scores = score_predictions(tasks, predictions)
+    except ValueError as error:
+        raise DataError(file, str(error)) from error
+    return tasks, [of_score(task, score) for task, score in zip(tasks, scores, strict=True)]
+
+
+def _subset_of(file: Path, subsets: Sequence[str]) -> str:
+    """The subset that all predictions of a file name as their data set."""
+    questions = load_recorded(file).questions.values()
+    named = {name for question in questions for name in named_subsets(question.source or question.dataset, subsets)}
+    if len(named) != 1:
+        raise ValueError(f'{file} does not say whose tasks it is of: give --subset, one of {", ".join(subsets)}')
+    return named.pop()
+
+
+def ask_judge(
+    cfg: Mapping[str, Any],
+    answers: Sequence[JudgedAnswer],
+    tasks: Sequence[Task],
+    settings: JudgeSettings,
+    reference: Path | None,
+) -> tuple[list[Judgement[Opinions]], str, int]:
+    """Asks a judge about answers; what was asked before, in whatever run, costs nothing.
+
+    Args:
+        cfg: The judge, any model of OpenCompass.
+        answers: What is judged.
+        tasks: Their queries.
+        settings: What is asked.
+        reference: For ``win``, what they are compared with.
+
+    Returns:
+        The judgements, the judge's name, and how often it was asked.
+
+    Raises:
+        DataError: The reference is missing or damaged.
+    """
+    from opencompass_tooleval.judging.judge import Judge
+
+    compared = load_references(reference, tasks) if reference and WIN_AREA in settings.kinds else {}
+    judge = Judge(cfg, default_cache(), 'agents')
+    found = judge.converse(judgings(answers, compared, settings))
+    return collected(answers, compared, found), judge.name, judge.calls

@@ -6,25 +6,26 @@ import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, cast
 
 from opencompass_tooleval.agents.errata import Erratum
+from opencompass_tooleval.agents.metrics import METRICS
 from opencompass_tooleval.agents.subsets import SUBSETS
 from opencompass_tooleval.agents.task import Task
-from opencompass_tooleval.core.subset_names import find_row
-from opencompass_tooleval.easytool.files import check_counts
-from opencompass_tooleval.teval.subsets import VERSIONS
+from opencompass_tooleval.benchmarks.teval.subsets import VERSIONS
+from opencompass_tooleval.core.subset_names import SubsetRow, Table
+from opencompass_tooleval.work_dir.data_files import check_counts
 
 logger = logging.getLogger(__name__)
 
 MEND = 'tooleval prepare agents --from DIR'
+MEND_DATA = f'{MEND}, or name the file with --data FILE'
 
 
 @dataclass(frozen=True)
-class Subset:
+class Subset(SubsetRow):
     """One row of :data:`~opencompass_tooleval.agents.subsets.SUBSETS`."""
 
-    name: str
+    METRICS = METRICS
     format: str
     language: str
     folder: str
@@ -34,8 +35,6 @@ class Subset:
     functions: str | None
     tasks: int
     calls: int
-    metrics: tuple[str, ...]
-    right_or_wrong: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -56,10 +55,8 @@ class Data:
         return sum(len(task.gold or ()) for task in self.tasks)
 
 
-TABLE: tuple[Subset, ...] = tuple(Subset(**cast(dict[str, Any], row)) for row in SUBSETS)
+TABLE = Table(Subset, SUBSETS, 'agents')
 """:data:`~opencompass_tooleval.agents.subsets.SUBSETS`, typed."""
-
-_SUBSETS = {subset.name: subset for subset in TABLE}
 
 _ROOM = __name__.rpartition('.')[0]
 _READERS = {
@@ -68,15 +65,7 @@ _READERS = {
     'ultratool': f'{_ROOM}.records_ultratool:read_ultratool_tasks',
 }
 """Format -> what reads it: file, subset and a list that takes errata in, tasks out. Named, since T-Eval's is dear."""
-
-
-def find_subset(name: str) -> Subset:
-    """Returns the row called ``name``.
-
-    Raises:
-        ValueError: There is none; the message lists those there are.
-    """
-    return find_row(_SUBSETS, name, 'agents')
+find_subset = TABLE.find
 
 
 def data_file(name: str, version: str | None = None) -> str:

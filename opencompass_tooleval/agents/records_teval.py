@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from opencompass_tooleval.agents.errata import UNFIT_GOLD, Erratum
+from opencompass_tooleval.agents.errata import Erratum, check_gold
 from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.benchmarks.teval.function_calling import tool_schema
+from opencompass_tooleval.benchmarks.teval.records import MEND, Sample, load_samples, split_stem
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.coverage import plan_calls
-from opencompass_tooleval.teval.api_list import find_api_list
-from opencompass_tooleval.teval.function_calling import tool_schema
-from opencompass_tooleval.teval.records import MEND, Sample, load_samples, split_stem
+from opencompass_tooleval.tool_docs.api_list import find_api_list
 
 _PLAN = 'plan_json'
 
@@ -46,9 +46,9 @@ def _task(sample: Sample, file: Path, subset: str, errata: list[Erratum]) -> Tas
     tools = {name: tool_schema(api) for name, api in documents.items()}
     gold = []
     for call in plan_calls(sample):
-        arguments = call.arguments if isinstance(call.arguments, dict) else {}
-        parameters = tools[call.name].parameters if call.name in tools else {'properties': {}, 'required': ['']}
-        if not set(parameters['required']) <= set(arguments) <= set(parameters['properties']):
-            errata.append(Erratum(record_id, call.name, UNFIT_GOLD))
-        gold.append(GoldCall(call.name, arguments))
+        parameters = tools[call.name].parameters if call.name in tools else None
+        published = GoldCall(call.name, call.arguments if isinstance(call.arguments, dict) else {})
+        checked, kinds = check_gold(published, parameters)
+        errata += [Erratum(record_id, call.name, kind) for kind in kinds]
+        gold.append(checked)
     return Task(record_id, subset, queries[-1], tuple(tools.values()), tuple(gold), documents)

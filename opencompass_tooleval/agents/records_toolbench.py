@@ -9,9 +9,9 @@ from typing import Any
 from opencompass_tooleval.agents.errata import RENAMED_TOOL, SHARED_NAME, Erratum
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.toolbench_names import RENAMED_TOOLS, function_of
+from opencompass_tooleval.benchmarks.toolbench.records import load_data
 from opencompass_tooleval.core.tool_set import ToolSchema
-from opencompass_tooleval.easytool.files import read_json
-from opencompass_tooleval.easytool.toolbench.records import load_data
+from opencompass_tooleval.work_dir.data_files import read_json
 
 _FILES = {'toolbench_g1': 'G1', 'toolbench_g2': 'G2', 'toolbench_g3': 'G3'}
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.agents.errata import NO_GOLD, UNFIT_GOLD, Erratum
+from opencompass_tooleval.agents.errata import NO_GOLD, UNFIT_GOLD, Erratum, check_gold
 from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, Tool, properties, read_samples
+from opencompass_tooleval.benchmarks.ultratool.calls import Argument, Call
 from opencompass_tooleval.core.reading import parse_literal
-from opencompass_tooleval.core.tool_set import ToolSchema
-from opencompass_tooleval.ultratool.build_read import PlanSample, Tool, properties, read_samples
-from opencompass_tooleval.ultratool.calls import Argument, Call
+from opencompass_tooleval.core.tool_set import ToolSchema, describe_tool
 
 _KINDS: dict[str, tuple[type, ...]] = {
     'integer': (int,),
@@ -39,10 +39,11 @@ def read_ultratool_tasks(file: Path, subset: str, errata: list[Erratum]) -> list
 
 def _task(sample: PlanSample, subset: str, errata: list[Erratum]) -> Task:
     row = str(sample.row)
-    gold = tuple(_gold_call(call, sample.tool(call.tool), row, errata) for call in sample.calls.values())
+    tools = tuple(map(_schema, sample.tools))
+    schemas = {tool.name: tool.parameters for tool in reversed(tools)}  # of two with one name, the first is called
+    gold = tuple(_gold_call(call, schemas[call.tool], row, errata) for call in sample.calls.values())
     if not gold:
         errata.append(Erratum(row, '', NO_GOLD))
-    tools = tuple(map(_schema, sample.tools))
     documents = {str(tool['name']): tool for tool in sample.tools}
     return Task(row, subset, sample.question.strip(), tools, gold, documents)
 
@@ -53,17 +54,20 @@ def _schema(tool: Tool) -> ToolSchema:
     own = {name: schema if isinstance(schema, dict) else {} for name, schema in properties(tool).items()}
     needed = [name for name in required if name in own] if isinstance(required, list) else []
     schema = {'type': 'object', 'properties': own, 'required': needed}
-    return ToolSchema(str(tool['name']), str(tool.get('description') or ''), schema)
+    name = str(tool['name'])
+    return ToolSchema(name, describe_tool(name, str(tool.get('description') or ''), tool.get('results')), schema)
 
 
-def _gold_call(call: Call, tool: Tool, row: str, errata: list[Erratum]) -> GoldCall:
+def _gold_call(call: Call, schema: Mapping[str, Any], row: str, errata: list[Erratum]) -> GoldCall:
     """A call of the plan. Arguments that the tool does not have are left out, as in the published tool_usage."""
-    schemas = properties(tool)
+    schemas = schema['properties']
     arguments = [argument for argument in call.arguments if argument.name in schemas]
-    if len(arguments) < len(call.arguments):
-        errata.append(Erratum(row, call.tool, UNFIT_GOLD))
     values = {argument.name: _value(argument, schemas[argument.name]) for argument in arguments}
-    return GoldCall(call.tool, values, tuple(argument.name for argument in arguments if _is_open(argument)))
+    open_arguments = tuple(argument.name for argument in arguments if _is_open(argument))
+    gold, kinds = check_gold(GoldCall(call.tool, values, open_arguments), schema)
+    left_out = [UNFIT_GOLD] if len(arguments) < len(call.arguments) else []
+    errata += [Erratum(row, call.tool, kind) for kind in dict.fromkeys([*left_out, *kinds])]
+    return gold
 
 
 def _is_open(argument: Argument) -> bool:

@@ -1,4 +1,4 @@
-"""What answers are compared with: the predictions of another run, or published answers in ToolEval's format."""
+"""What answers are compared with: the predictions of another run, or published answers in ToolBench's format."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from opencompass_tooleval.agents.judged_answer import JudgedAnswer, load_judged_answers, of_trajectory
-from opencompass_tooleval.agents.judgements import Judgement
+from opencompass_tooleval.agents.judgements import Opinions
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.jsonable import answer_digest
 from opencompass_tooleval.core.result import INFRA
-from opencompass_tooleval.core.verdicts import answer_digest
 from opencompass_tooleval.environments.recordings_toolbench import is_trajectories
-from opencompass_tooleval.sweep.recorded import load_recorded
-from opencompass_tooleval.sweep.shards import shard_files
+from opencompass_tooleval.judging.judgement import Judgement
+from opencompass_tooleval.work_dir.recorded import load_recorded
+from opencompass_tooleval.work_dir.shards import shard_files
 
 
 def prediction_files(path: Path, dataset: str | None) -> list[Path]:
@@ -43,7 +44,7 @@ def load_references(path: Path, tasks: Iterable[Task], dataset: str | None = Non
     """Query id -> the answer to compare with.
 
     Args:
-        path: As :func:`prediction_files`; or a file of answers in ToolEval's format.
+        path: As :func:`prediction_files`; or a file of answers in ToolBench's format.
         tasks: The queries. Answers to others are left out.
         dataset: As there.
 
@@ -80,13 +81,15 @@ def references_digest(references: Mapping[str, JudgedAnswer]) -> str:
     return answer_digest({query_id: answer.digest for query_id, answer in references.items()})
 
 
-def compared_digest(judgements: Iterable[Judgement]) -> str:
+def compared_digest(judgements: Iterable[Judgement[Opinions]]) -> str:
     """The same, of what stored judgements say that they were compared with; ``''`` where none says it."""
     compared = {judgement.id: judgement.reference for judgement in judgements if judgement.reference}
     return answer_digest(compared) if compared else ''
 
 
-def check_compared(judgements: Iterable[Judgement], references: Mapping[str, JudgedAnswer], file: Path) -> None:
+def check_compared(
+    judgements: Iterable[Judgement[Opinions]], references: Mapping[str, JudgedAnswer], file: Path | None
+) -> None:
     """Checks that stored judgements compare with these answers, as far as they say with which.
 
     Args:

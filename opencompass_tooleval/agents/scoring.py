@@ -32,6 +32,8 @@ REPEATED_AFTER_ERROR = 'repeated_after_error'
 
 OF_CALLS = (RECALL, PRECISION, F1, ORDER, ARGUMENTS, ALL_RIGHT)
 """Against gold calls."""
+OF_REPAIRED = (ORDER, ARGUMENTS, ALL_RIGHT)
+"""Those that gold calls no call can equal weigh upon."""
 WASTE = (REPEATED, UNKNOWN, INVALID, REPEATED_AFTER_ERROR)
 """Shares of calls; lower is better."""
 METRICS = (FINISH_RATE, *OF_CALLS, *WASTE)
@@ -42,6 +44,7 @@ MISSING = 'calls:missing'
 EXTRA = 'calls:extra'
 WRONG_ORDER = 'calls:order'
 WRONG_ARGUMENTS = 'calls:arguments'
+REFUSED = 'calls:refused'
 
 _UNREAD = ('parse:', 'answer:')
 """Areas of the reasons why nothing came of a step that say more than that the task has no end."""
@@ -53,6 +56,19 @@ Values = dict[str, float | None]
 
 
 @dataclass(frozen=True)
+class Repaired:
+    """The score of a task with gold calls that no call by the documentation equals, once they are repaired.
+
+    Attributes:
+        calls: How many such gold calls the task has.
+        values: Its metrics, those of :data:`OF_REPAIRED`, 0-1.
+    """
+
+    calls: int
+    values: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
 class AgentScore(SampleScore):
     """The score of one task; ``parsed`` and ``gold`` are lists of calls, ``{'name', 'arguments'}``.
 
@@ -61,12 +77,14 @@ class AgentScore(SampleScore):
         waste: Of its calls.
         partners: Of each of ``gold`` the call on the way to the end that was matched with it.
         tools: What the task offers: ``name``, ``description``, names of ``required`` and ``optional`` arguments.
+        repaired: What stands beside the official ``values``; None where no gold call of the task is at fault.
     """
 
     trajectory: Trajectory | None = None
     waste: Waste = field(default_factory=Waste)
     partners: Sequence[Partner] = ()
     tools: Sequence[Mapping[str, Any]] = ()
+    repaired: Repaired | None = None
 
     def to_detail(self) -> dict[str, Any]:
         """See :meth:`SampleScore.to_detail`; with how the task ended, its final answer, and counts."""
@@ -82,6 +100,7 @@ class AgentScore(SampleScore):
             'sources': {source: count for source, count in done.sources.items() if count},
             'matches': [asdict(partner) for partner in self.partners],
             'tools': list(self.tools),
+            **({'repaired': dict(self.repaired.values)} if self.repaired else {}),
         }
         return {**super().to_detail(), **more}
 
@@ -103,7 +122,7 @@ def score_trajectory(task: Task, trajectory: Trajectory) -> AgentScore:
     return AgentScore(
         id=task.id,
         values={FINISH_RATE: float(is_finished), **against_gold, **_rates(waste)},
-        reason=_reason(trajectory, is_finished, against_gold),
+        reason=_reason(task, trajectory, is_finished, {**against_gold, INVALID: waste.invalid}),
         parsed=calls,
         rung='value',
         gold=_gold_of(task),
@@ -111,7 +130,16 @@ def score_trajectory(task: Task, trajectory: Trajectory) -> AgentScore:
         waste=waste,
         partners=_partners(task, trajectory.path_calls),
         tools=[_in_short(tool) for tool in task.tools],
+        repaired=_repaired(task, () if trajectory.stopped.startswith(INFRA) else trajectory.path_calls),
     )
+
+
+def _repaired(task: Task, calls: Sequence[AnsweredCall]) -> Repaired | None:
+    count = sum(call.repaired is not None for call in task.gold or ())
+    if not count:
+        return None
+    values = _against_gold(task, calls, repaired=True)
+    return Repaired(count, {metric: values[metric] for metric in OF_REPAIRED})
 
 
 def _in_short(tool: ToolSchema) -> dict[str, Any]:
@@ -150,14 +178,14 @@ def _rates(waste: Waste) -> Values:
     return {metric: counts[metric] / waste.calls if waste.calls else 0.0 for metric in WASTE}
 
 
-def _against_gold(task: Task, calls: Sequence[AnsweredCall]) -> Values:
+def _against_gold(task: Task, calls: Sequence[AnsweredCall], repaired: bool = False) -> Values:
     if task.gold is None:
         if not task.relevant:
             return dict.fromkeys(OF_CALLS)
         called = {call.name for call in calls}
         count = len(called & set(task.relevant))
         return {**dict.fromkeys(OF_CALLS), **_shares(count, len(called), len(set(task.relevant)))}
-    match, count = match_calls(calls, task.gold), len(task.gold)
+    match, count = match_calls(calls, task.gold, repaired), len(task.gold)
     values = {
         **_shares(match.matched, len(calls), count),
         ORDER: match.in_order / count if count else None,
@@ -183,7 +211,7 @@ def _shares(count: int, called: int, wanted: int) -> Values:
     }
 
 
-def _reason(trajectory: Trajectory, is_finished: bool, values: Values) -> str:
+def _reason(task: Task, trajectory: Trajectory, is_finished: bool, values: Values) -> str:
     """The first cause: of what kept the agent from its end, then of what is wrong with its calls."""
     if trajectory.stopped.startswith(INFRA):
         return trajectory.stopped
@@ -193,7 +221,9 @@ def _reason(trajectory: Trajectory, is_finished: bool, values: Values) -> str:
         last = trajectory.steps[trajectory.path[-1]].reason if trajectory.path else ''
         return last if last.startswith(_UNREAD) else trajectory.stopped or NOT_FINISHED
     causes = {RECALL: MISSING, PRECISION: EXTRA, ORDER: WRONG_ORDER, ARGUMENTS: WRONG_ARGUMENTS}
-    return next((reason for metric, reason in causes.items() if values[metric] not in (None, 1)), OK)
+    wrong = next((reason for metric, reason in causes.items() if values[metric] not in (None, 1)), OK)
+    # Gold calls say what is right to pass, though a tool may refuse that; where only tools are known, the tool says it.
+    return REFUSED if wrong == OK and task.gold is None and values[INVALID] else wrong
 
 
 def score_predictions(tasks: Sequence[Task], predictions: Sequence[str]) -> list[AgentScore]:
@@ -216,7 +246,7 @@ def _score(task: Task, prediction: str) -> AgentScore:
     reason = getattr(prediction, 'reason', None)
     if reason:
         values: Values = {FINISH_RATE: 0.0, **_all_wrong(task), **dict.fromkeys(WASTE)}
-        return AgentScore(task.id, values, str(reason), gold=_gold_of(task))
+        return AgentScore(task.id, values, str(reason), gold=_gold_of(task), repaired=_repaired(task, ()))
     try:
         return score_trajectory(task, parse_trajectory(prediction))
     except ValueError as error:

@@ -1,8 +1,8 @@
-"""Whether an answer solves its query, and whether it passes: ToolEval's rules, as in StableToolBench and ToolBench.
+"""Whether an answer solves its query, and whether it passes: the rules of ToolBench's evaluator, as in StableToolBench.
 
-Pure: judging is a generator, and the host asks. An answer whose last call is no ``Finish``, an empty one, and one with
-``give_up_and_restart`` is unsolved unasked. Else the judge looks at the final answer, and where it is unsure at
-the whole run.
+Pure: judging is a generator, and the caller asks the judge. An answer whose last call is no ``Finish``, an empty one,
+and one with ``give_up_and_restart`` is unsolved unasked. Else the judge looks at the final answer, and where it is
+unsure at the whole run.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from opencompass_tooleval.agents.finish import GIVE_UP
 from opencompass_tooleval.agents.judged_answer import JudgedAnswer
-from opencompass_tooleval.agents.opinion import Opinion, coin, no_opinion, reader
-from opencompass_tooleval.agents.tooleval_prompts import (
+from opencompass_tooleval.agents.opinion import coin, no_opinion, reader
+from opencompass_tooleval.agents.toolbench_judge_prompts import (
     CHECK,
     PARSE,
     SOLVABLE,
@@ -25,12 +25,12 @@ from opencompass_tooleval.agents.tooleval_prompts import (
     Question,
 )
 from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.judge_item import JudgeItem, Judging
 from opencompass_tooleval.core.result import TRUNCATED
-from opencompass_tooleval.core.verdicts import Unread
+from opencompass_tooleval.judging.judge_item import JudgeItem, Judging
+from opencompass_tooleval.judging.judgement import Opinion, Unread
 
 TIMES = 4
-"""Judgements of each answer by default, as ToolEval has it."""
+"""Judgements of each answer by default, as ToolBench has it."""
 
 NO_FINISH, NO_ANSWER, GAVE_UP, TOO_LONG = 'no_finish', 'no_answer', 'gave_up', 'too_long'
 """By what rule an answer is unsolved unasked."""
@@ -52,7 +52,7 @@ def unasked(answer: JudgedAnswer) -> str:
 def judge_item(judged: JudgedAnswer, question: Question, repeat: int, **values: str) -> JudgeItem:
     """A question about an answer; ``ID/QUESTION/REPEAT`` names it."""
     name = f'{judged.id}/{question.name}/{repeat}'
-    return JudgeItem(name, question.prompt(**values), repeat=repeat, read=reader(question))
+    return JudgeItem(name, question.prompt(**values), reader(question), repeat=repeat)
 
 
 def ask_whole(
@@ -130,7 +130,7 @@ def rates(answers: Sequence[Sequence[Opinion]]) -> list[float]:
 
 
 def deviation(values: Sequence[float]) -> float | None:
-    """Standard deviation of values, divided by their number, as ToolEval gives it; None without any."""
+    """Standard deviation of values, divided by their number, as ToolBench gives it; None without any."""
     if not values:
         return None
     mean = math.fsum(values) / len(values)
@@ -138,14 +138,24 @@ def deviation(values: Sequence[float]) -> float | None:
 
 
 def passes(solved: str, solvable: str) -> bool | None:
-    """Whether one judgement lets an answer pass; None where ToolEval is unsure, and draws."""
+    """Whether one judgement lets an answer pass; None where ToolBench's evaluator is unsure, and draws."""
     if solved == SOLVED or solvable == UNSOLVABLE:
         return True
     return False if solved == UNSOLVED and solvable == SOLVABLE else None
 
 
+def votes_of(answer_id: str, solved: Sequence[Opinion], solvable: Sequence[Opinion]) -> list[tuple[bool, bool]]:
+    """Of each pair of judgements whether it lets an answer pass, and whether that was drawn; see :func:`passed`."""
+    votes = []
+    for place, (answer, task) in enumerate(zip(solved, solvable, strict=False)):
+        if not answer.fault and not task.fault:
+            vote = passes(answer.value, task.value)
+            votes.append((coin('pass', answer_id, place), True) if vote is None else (vote, False))
+    return votes
+
+
 def passed(answer_id: str, solved: Sequence[Opinion], solvable: Sequence[Opinion]) -> float | None:
-    """1 if most judgements let an answer pass, 0 if most do not; as published, what is undecided is drawn.
+    """1 if at least as many judgements let an answer pass as do not, else 0; as published, an unsure one is drawn.
 
     Args:
         answer_id: Its query id, by which is drawn, the same in every process.
@@ -155,13 +165,7 @@ def passed(answer_id: str, solved: Sequence[Opinion], solvable: Sequence[Opinion
     Returns:
         None if there is no judgement.
     """
-    pairs = zip(solved, solvable, strict=False)
-    votes = [
-        coin('pass', answer_id, place) if (vote := passes(answer.value, task.value)) is None else vote
-        for place, (answer, task) in enumerate(pairs)
-        if not answer.fault and not task.fault
-    ]
+    votes = [vote for vote, _ in votes_of(answer_id, solved, solvable)]
     if not votes:
         return None
-    balance = 2 * sum(votes) - len(votes)
-    return float(balance > 0 or (balance == 0 and coin('pass', answer_id)))
+    return float(2 * sum(votes) >= len(votes))

@@ -11,17 +11,20 @@ from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajector
 from opencompass_tooleval.core.answer import Answer, spoken
 from opencompass_tooleval.core.jsonable import bounded_text, clean_text, to_jsonable
 from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
+from opencompass_tooleval.core.tool_messages import object_arguments
 from opencompass_tooleval.environments.observation import Observation
 
 MAX_TEXT = 20_000
 """Characters at most of a thought, of the arguments of a call, of an observation and of a final answer, as they are
 kept; of calls and observations also as they are shown to the model."""
 
-UNREADABLE = 'unreadable_arguments'
-"""Under this key a model sees arguments of its own that are no object, or too long."""
-
 CUT_MARK = '...'
 """Follows what is shown of an observation that is cut, as in ToolBench."""
+
+
+def as_written(text: str) -> str:
+    """A text with the blanks around it, cut at :data:`MAX_TEXT`."""
+    return clean_text(text[:MAX_TEXT])
 
 
 def bounded_value(value: Any) -> Any:
@@ -32,13 +35,8 @@ def bounded_value(value: Any) -> Any:
 
 
 def repeated_arguments(arguments: Any) -> dict[str, Any]:
-    """Arguments as they stand in the conversation that goes on: an object in any case.
-
-    Servers read the arguments of earlier calls as JSON, and their chat templates take an object: what a model wrote
-    otherwise would end in a refused request, which is no fault of the model. It stands under :data:`UNREADABLE`.
-    """
-    bounded = bounded_value(arguments)
-    return bounded if isinstance(bounded, dict) else {UNREADABLE: bounded}
+    """Arguments as they stand in the conversation that goes on: a bounded object in any case."""
+    return object_arguments(bounded_value(arguments))
 
 
 def shown_observation(text: str, most: int = MAX_TEXT) -> str:
@@ -63,6 +61,7 @@ def answered_call(name: str, arguments: Any, observation: Observation, most: int
         observation.source,
         observation.fault,
         len(observation.text),
+        observation.error,
     )
 
 
@@ -108,10 +107,10 @@ class Chain:
         usage = answer.usage.to_payload() if answer.usage else None
         self.steps.append(Step(thought, tuple(calls), len(self.steps) - 1, purpose, reason, usage))
 
-    def add_call(self, call: AnsweredCall) -> None:
-        """Adds a call to the last step."""
-        last = self.steps[-1]
-        self.steps[-1] = replace(last, calls=(*last.calls, call))
+    def add_call(self, call: AnsweredCall, place: int = -1) -> None:
+        """Adds a call to a step, by default the last."""
+        step = self.steps[place]
+        self.steps[place] = replace(step, calls=(*step.calls, call))
 
     def add_reason(self, reason: str) -> None:
         """Says of the last step why nothing came of it."""

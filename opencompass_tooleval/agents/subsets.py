@@ -3,8 +3,7 @@
 ``SUBSETS``: ``format`` names the reader, ``language`` is that of the requests, ``folder`` is below the data cache,
 ``file`` below the folder, ``bank`` is where our configs look for the recorded responses, ``instructions`` where they
 look for EasyTool's, ``functions`` names the tools that are worked out, ``tasks`` is their number, ``calls`` that of
-gold calls (0 where nobody knows them), ``metrics`` are in fixed order, ``right_or_wrong`` those in which a sample has 0
-or 1 and 1 is right.
+gold calls (0 where nobody knows them), ``metrics`` are in fixed order.
 
 ``LOOPS``: how our configs go about tasks of a format; ``name`` is what config and data set are called after,
 ``instructed`` whether it has EasyTool instructions in any case, ``options`` are those of the dialogues.
@@ -23,104 +22,75 @@ _AGAINST_CALLS = (
     *_WASTE,
 )
 
-SUBSETS = (
+_TEVAL: dict[str, object] = {
+    'name': 'teval',
+    'format': 'teval',
+    'language': 'EN',
+    'folder': 'data/teval',
+    'file': 'EN/plan_json_v1.json',
+    'bank': 'data/agents/teval.bank',
+    'instructions': 'data/easytool/teval_en_v1.json',
+    'functions': 'teval',
+    'tasks': 553,
+    'calls': 2660,
+    'metrics': _AGAINST_CALLS,
+}
+_TOOLBENCH: dict[str, object] = {
+    'format': 'toolbench',
+    'language': 'EN',
+    'folder': 'data/toolbench',
+    'bank': 'data/agents/toolbench.bank',
+    'functions': None,
+    'calls': 0,
+    'metrics': _AGAINST_TOOLS,
+}
+_ULTRATOOL: dict[str, object] = {
+    'name': 'ultratool_zh',
+    'format': 'ultratool',
+    'language': 'ZH',
+    'folder': 'data/ultratool',
+    'file': 'Chinese-dataset/test.json',
+    'bank': None,
+    'instructions': 'data/easytool/ultratool_zh.json',
+    'functions': None,
+    'tasks': 1000,
+    'calls': 2381,
+    'metrics': _AGAINST_CALLS,
+}
+
+SUBSETS: tuple[dict[str, object], ...] = (
+    _TEVAL,
     {
-        'name': 'teval',
-        'format': 'teval',
-        'language': 'EN',
-        'folder': 'data/teval',
-        'file': 'EN/plan_json_v1.json',
-        'bank': 'data/agents/teval.bank',
-        'instructions': 'data/easytool/teval_en_v1.json',
-        'functions': 'teval',
-        'tasks': 553,
-        'calls': 2660,
-        'metrics': _AGAINST_CALLS,
-        'right_or_wrong': ('finish_rate', 'all_calls_right'),
-    },
-    {
+        **_TEVAL,
         'name': 'teval_zh',
-        'format': 'teval',
         'language': 'ZH',
-        'folder': 'data/teval',
         'file': 'ZH/plan_json_v1_zh.json',
         'bank': 'data/agents/teval_zh.bank',
         'instructions': 'data/easytool/teval_zh_v1.json',
-        'functions': 'teval',
         'tasks': 0,
         'calls': 0,
-        'metrics': _AGAINST_CALLS,
-        'right_or_wrong': ('finish_rate', 'all_calls_right'),
     },
+    *[
+        {
+            **_TOOLBENCH,
+            'name': f'toolbench_{name}',
+            'file': file,
+            'instructions': f'data/easytool/toolbench_{level}.json',
+            'tasks': tasks,
+        }
+        for name, level, file, tasks in (
+            ('g1', 'G1', 'G1_instruction.json', 163),
+            ('g2', 'G2', 'G2_category.json', 124),
+            ('g3', 'G3', 'G3_instruction.json', 61),
+        )
+    ],
+    _ULTRATOOL,
     {
-        'name': 'toolbench_g1',
-        'format': 'toolbench',
-        'language': 'EN',
-        'folder': 'data/toolbench',
-        'file': 'G1_instruction.json',
-        'bank': 'data/agents/toolbench.bank',
-        'instructions': 'data/easytool/toolbench_G1.json',
-        'functions': None,
-        'tasks': 163,
-        'calls': 0,
-        'metrics': _AGAINST_TOOLS,
-        'right_or_wrong': ('finish_rate',),
-    },
-    {
-        'name': 'toolbench_g2',
-        'format': 'toolbench',
-        'language': 'EN',
-        'folder': 'data/toolbench',
-        'file': 'G2_category.json',
-        'bank': 'data/agents/toolbench.bank',
-        'instructions': 'data/easytool/toolbench_G2.json',
-        'functions': None,
-        'tasks': 124,
-        'calls': 0,
-        'metrics': _AGAINST_TOOLS,
-        'right_or_wrong': ('finish_rate',),
-    },
-    {
-        'name': 'toolbench_g3',
-        'format': 'toolbench',
-        'language': 'EN',
-        'folder': 'data/toolbench',
-        'file': 'G3_instruction.json',
-        'bank': 'data/agents/toolbench.bank',
-        'instructions': 'data/easytool/toolbench_G3.json',
-        'functions': None,
-        'tasks': 61,
-        'calls': 0,
-        'metrics': _AGAINST_TOOLS,
-        'right_or_wrong': ('finish_rate',),
-    },
-    {
-        'name': 'ultratool_zh',
-        'format': 'ultratool',
-        'language': 'ZH',
-        'folder': 'data/ultratool',
-        'file': 'Chinese-dataset/test.json',
-        'bank': None,
-        'instructions': 'data/easytool/ultratool_zh.json',
-        'functions': None,
-        'tasks': 1000,
-        'calls': 2381,
-        'metrics': _AGAINST_CALLS,
-        'right_or_wrong': ('finish_rate', 'all_calls_right'),
-    },
-    {
+        **_ULTRATOOL,
         'name': 'ultratool_en',
-        'format': 'ultratool',
         'language': 'EN',
-        'folder': 'data/ultratool',
         'file': 'English-dataset/test.json',
-        'bank': None,
         'instructions': 'data/easytool/ultratool_en.json',
-        'functions': None,
-        'tasks': 1000,
-        'calls': 2381,
-        'metrics': _AGAINST_CALLS,
-        'right_or_wrong': ('finish_rate', 'all_calls_right'),
     },
 )
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from opencompass_tooleval.agents.prompts import GOLD_ANSWER
+from opencompass_tooleval.core.jsonable import answer_digest
 from opencompass_tooleval.core.tool_set import ToolSchema
-from opencompass_tooleval.core.verdicts import answer_digest
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,14 @@ class GoldCall:
         arguments: What is passed, as JSON values.
         open_arguments: Names of those whose values nobody knows beforehand, since an earlier call returns them: any
             value is right.
+        repaired: The same call as its tool's documentation allows it, where no call by the documentation equals this
+            one (:mod:`~opencompass_tooleval.agents.errata`); else None.
     """
 
     name: str
     arguments: Any
     open_arguments: tuple[str, ...] = ()
+    repaired: GoldCall | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,9 @@ class Task:
     relevant: tuple[str, ...] = ()
     instructions: Mapping[str, Any] = field(default_factory=dict)
     language: str = 'EN'
+
+    gold_answer = GOLD_ANSWER
+    """What a perfect agent ends with; not in the payload, since no data set of agents knows it."""
 
     @property
     def shown(self) -> Mapping[str, Any]:
@@ -99,7 +106,13 @@ def parse_task(payload: str) -> Task:
 
 
 def _gold_call(raw: Mapping[str, Any]) -> GoldCall:
-    return GoldCall(raw['name'], raw['arguments'], tuple(raw.get('open_arguments', ())))
+    repaired = raw.get('repaired')
+    return GoldCall(
+        raw['name'],
+        raw['arguments'],
+        tuple(raw.get('open_arguments', ())),
+        _gold_call(repaired) if repaired else None,
+    )
 
 
 _EXAMPLES: dict[str, Any] = {'integer': 1, 'number': 1, 'boolean': True, 'array': [], 'object': {}}

@@ -11,6 +11,7 @@ from typing import Any
 
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.recordings_cache import function_name
+from opencompass_tooleval.environments.stabletoolbench import standard_name as standard_name
 
 MAX_TEXT = 256
 """Characters of a description, of a function or of a parameter, that agents see."""
@@ -20,17 +21,6 @@ RENAMED_TOOLS = {'Email Validation': 'Email Validation_v6', 'Email Validator': '
 
 _RESERVED = frozenset({'from', 'class', 'return', 'false', 'true', 'id', 'and'})
 _TYPES = {'NUMBER': 'integer', 'STRING': 'string', 'BOOLEAN': 'boolean'}
-
-
-def standard_name(text: str) -> str:
-    """``Cricket Live-Data`` -> ``cricket_live_data``: other letters than Latin and Chinese ones become underscores."""
-    letters: list[str] = []
-    for letter in text:
-        own = letter if (letter.isascii() and letter.isalnum()) or letter == '^' or '一' <= letter <= '龥' else '_'
-        if own != '_' or letters[-1:] != ['_']:
-            letters.append(own)
-    name = ''.join(letters).lower().strip('_')
-    return f'get_{name}' if name[:1].isdigit() else name
 
 
 def standard_parameter(text: str) -> str:

@@ -82,5 +82,8 @@ INVALID_NAME = 'invalid_hallucination_function_name'
 MAX_TOOL_DESCRIPTION = 512
 """Characters of a tool's description that the list of tools shows."""
 
+NO_DESCRIPTION = 'None'
+"""What that list shows of a tool that says nothing of itself."""
+
 MAX_OBSERVATION = 1_024
 """Characters of an observation that are shown."""

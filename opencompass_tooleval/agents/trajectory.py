@@ -31,6 +31,7 @@ class AnsweredCall:
             answers, such as a finish.
         fault: One of ``FAULTS`` there, where the source is ``error``.
         whole_chars: Characters of the observation before it was cut.
+        error: As :attr:`~opencompass_tooleval.environments.observation.Observation.error`.
     """
 
     name: str
@@ -39,6 +40,7 @@ class AnsweredCall:
     source: str = ''
     fault: str = ''
     whole_chars: int = 0
+    error: str | None = None
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ def _check(trajectory: Trajectory) -> None:
         if not isinstance(step.parent, int) or not -1 <= step.parent < place:
             raise ValueError(f'step {place} follows none before it')
         for call in step.calls:
-            texts += [call.name, call.observation]
+            texts += [call.name, call.observation, call.error or '']
             if call.source not in ('', *SOURCES) or call.fault not in ('', *FAULTS):
                 raise ValueError(f'step {place} has a call with no such source or fault')
     if not all(isinstance(text, str) for text in texts):

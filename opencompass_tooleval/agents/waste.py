@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from opencompass_tooleval.agents.matching import CallKey, call_key
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Trajectory
-from opencompass_tooleval.easytool.toolbench.responses import EMPTY, error_kind
+from opencompass_tooleval.benchmarks.toolbench.responses import EMPTY, error_kind
 from opencompass_tooleval.environments.observation import ERROR, UNKNOWN_TOOL, WRONG_ARGUMENTS
 
 LOOP_CALLS = 3
@@ -41,9 +41,12 @@ class Waste:
 def error_of(call: AnsweredCall) -> str:
     """Why a call gave nothing: the environment's fault, or the kind of a recorded error; ``''`` if it gave something.
 
-    Kinds are those of :mod:`~opencompass_tooleval.easytool.toolbench.responses`; ``empty`` is one.
+    What the recording says counts, such as T-Eval's own label. Of other responses the text is looked at: kinds are
+    those of :mod:`~opencompass_tooleval.benchmarks.toolbench.responses`, of which ``empty`` is one.
     """
-    return call.fault if call.source == ERROR else error_kind(call.observation)
+    if call.source == ERROR:
+        return call.fault
+    return error_kind(call.observation) if call.error is None else call.error
 
 
 def count_waste(trajectory: Trajectory) -> Waste:

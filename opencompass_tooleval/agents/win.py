@@ -1,7 +1,9 @@
-"""Which of two answers to a query is better (ToolEval's preference): one round is one comparison.
+"""Which of two answers to a query is better (the preference of ToolBench's evaluator): one round is one comparison.
 
-Pure: judging is a generator, and the host asks. Where just one answer is solved it wins unasked; else where just one is
-unsure. Between two of a kind the judge selects, and where they are the same a coin does.
+Pure: judging is a generator, and the runner of dialogues sends its requests. Where just one answer is solved it wins
+unasked; else where just one is unsure. Between two of a kind the judge selects, and where they are the same a coin
+does. As published, final answers are cut and methods left out before anything is asked, also before the judge says
+whether an answer is solved.
 """
 
 from __future__ import annotations
@@ -11,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opencompass_tooleval.agents.judged_answer import JudgedAnswer
-from opencompass_tooleval.agents.opinion import Opinion, coin
+from opencompass_tooleval.agents.opinion import coin
 from opencompass_tooleval.agents.solved import TIMES, ask_whole, judge_solved
-from opencompass_tooleval.agents.tooleval_prompts import SELECT, SOLVED, UNSURE
-from opencompass_tooleval.core.judge_item import Judging
+from opencompass_tooleval.agents.toolbench_judge_prompts import SELECT, SOLVED, UNSURE
+from opencompass_tooleval.judging.judge_item import Judging
+from opencompass_tooleval.judging.judgement import Opinion
 
 OWN, REFERENCE = 'own', 'reference'
 
@@ -24,7 +27,7 @@ ORDERS = (RANDOM, BOTH)
 0, 2, ... and last in the others."""
 
 ROUNDS = 4
-"""Rounds by default, as in ToolEval's instructions."""
+"""Rounds by default, as in ToolBench's instructions."""
 
 NO_REFERENCE, ONLY_SOLVED, ONLY_UNSURE, IDENTICAL = 'no_reference', 'only_solved', 'only_unsure', 'identical'
 """By what rule an answer is preferred unasked."""
@@ -64,6 +67,7 @@ def judge_round(
     """
     if reference is None:
         return Opinion(OWN, NO_REFERENCE)
+    own, reference = own.compared, reference.compared
     answers = {REFERENCE: reference, OWN: own}
     status = {}
     for name, answer in answers.items():
@@ -82,8 +86,8 @@ def judge_round(
         return Opinion(OWN if coin('same', seed, own.id, number) else REFERENCE, IDENTICAL)
     shown = [REFERENCE, OWN] if reference_first(own.id, number, orders, seed) else [OWN, REFERENCE]
     first, second = (answers[name] for name in shown)
-    whole = {'query': own.query, 'answer_0': first.compared, 'answer_1': second.compared}
-    short = {**whole, 'answer_0': first.shortened.compared, 'answer_1': second.shortened.compared}
+    whole = {'query': own.query, 'answer_0': first.content, 'answer_1': second.content}
+    short = {**whole, 'answer_0': first.shortened.content, 'answer_1': second.shortened.content}
     opinion = yield from ask_whole(own, SELECT, number, whole, short)
     return opinion if opinion.fault else Opinion(shown[int(opinion.value)], SELECT.name, opinion.why)
 
@@ -97,7 +101,14 @@ def outcome(rounds: Sequence[Opinion]) -> str:
     return WIN if balance > 0 else LOSS if balance < 0 else TIE
 
 
-def won(rounds: Sequence[Opinion]) -> float | None:
-    """1 for a win, 0 for a tie or a loss, as ToolEval's win rate counts; None without any round."""
+POINTS = {'win_rate': (1.0, 0.0), 'win_rate_half_ties': (1.0, 0.5), 'tie_rate': (0.0, 1.0)}
+"""Metric -> what a win and a tie are worth. The first is ToolBench's, to which a tie is as good as lost."""
+
+
+def points(rounds: Sequence[Opinion]) -> dict[str, float | None]:
+    """Metric of :data:`POINTS` -> 0-1; None without any round."""
     result = outcome(rounds)
-    return float(result == WIN) if result else None
+    worth = {WIN: 0, TIE: 1}.get(result)
+    return {
+        metric: None if not result else 0.0 if worth is None else values[worth] for metric, values in POINTS.items()
+    }

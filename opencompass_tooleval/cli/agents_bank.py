@@ -27,7 +27,7 @@ def build_bank(
         typer.Option(
             '--from',
             metavar='SOURCE',
-            help="T-Eval data files, runs in ToolEval's format, a folder of them, or StableToolBench's cache; several.",
+            help="T-Eval data files, runs in ToolBench's format, a folder of them, StableToolBench's cache; several.",
         ),
     ],
     out: Annotated[Path, typer.Option('--out', '-o', metavar='FILE', help='Where the bank is written.')],
@@ -36,9 +36,13 @@ def build_bank(
 
     Raises:
         DataError: A source is missing, damaged or of another format.
+        ValueError: ``out`` lies inside a source.
         OSError: ``out`` cannot be written.
     """
     sources = find_sources(from_)
+    for path in (*from_, *(source.path for source in sources)):
+        if out.resolve().is_relative_to(path.resolve()):
+            raise ValueError(f'cannot write {out}: it lies inside the source {path}; give --out a place outside of it')
     out.parent.mkdir(parents=True, exist_ok=True)
     built = write_bank(read_sources(sources), out)
     with Bank(out) as bank:

@@ -9,22 +9,21 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from opencompass_tooleval.agents.judge_files import ask_judge, load_to_judge
-from opencompass_tooleval.agents.judged_scores import METRICS, breakdown, judge_answers
-from opencompass_tooleval.agents.judgements import WIN_AREA, judgement_rows
+from opencompass_tooleval.agents.judged_scores import breakdown, judge_answers, metrics_of
+from opencompass_tooleval.agents.judgements import WIN_AREA, to_row
 from opencompass_tooleval.agents.judgings import JudgeSettings
-from opencompass_tooleval.agents.recorded_judgements import judged_lines
+from opencompass_tooleval.agents.recorded_judgements import ask_judge, judged_lines, load_to_judge
 from opencompass_tooleval.agents.solved import TIMES
 from opencompass_tooleval.agents.win import RANDOM, ROUNDS
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, print_metrics, write_outputs
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.sweep.whole_file import write_whole
+from opencompass_tooleval.work_dir.whole_file import write_whole
 
 
 def judge_agents(
-    file: Annotated[Path, typer.Argument(metavar='FILE', help="A predictions file, or answers in ToolEval's format.")],
+    file: Annotated[Path, typer.Argument(metavar='FILE', help="A predictions file, or answers in ToolBench's format.")],
     out: Annotated[Path, typer.Option('--out', '-o', metavar='FILE', help='Where the judgements are written.')],
     judge: Annotated[
         Path | None,
@@ -37,7 +36,8 @@ def judge_agents(
     judged: Annotated[str, typer.Option(help='Some of solved,pass,win,success.')] = 'solved',
     times: Annotated[int, typer.Option(help='Judgements of each answer.')] = TIMES,
     reference: Annotated[
-        Path | None, typer.Option(metavar='FILE', help="For win: another run's predictions, or answers as of ToolEval.")
+        Path | None,
+        typer.Option(metavar='FILE', help="For win: another run's predictions, or ToolBench's answers."),
     ] = None,
     rounds: Annotated[int, typer.Option(help='For win: comparisons of each answer.')] = ROUNDS,
     orders: Annotated[str, typer.Option(help='For win: in which order the judge sees two answers; random or both.')] = (
@@ -45,7 +45,7 @@ def judge_agents(
     ),
     seed: Annotated[int, typer.Option(help='Of what is drawn.')] = 0,
     function_calls: Annotated[
-        bool, typer.Option('--function-calls', help="The judge calls a function, as ToolEval's does.")
+        bool, typer.Option('--function-calls', help="The judge calls a function, as ToolBench's does.")
     ] = False,
     json_out: JsonOption = None,
 ) -> None:
@@ -63,10 +63,10 @@ def judge_agents(
         raise ValueError('win needs something to compare with, and nothing else does: --judged win --reference FILE')
     tasks, answers = load_to_judge(file, subset, data)
     judgements, name, calls = ask_judge(_judge_cfg(judge), answers, tasks, settings, reference)
-    write_whole(out, ''.join(f'{json.dumps(row)}\n' for row in judgement_rows(judgements)))
+    write_whole(out, ''.join(f'{json.dumps(to_row(judgement))}\n' for judgement in judgements))
     found = judge_answers(answers, judgements, settings.kinds, 'Run the command again: what is judged is kept')
     scores = [SampleScore(one.id, one.values, one.reason) for one in found]
-    total = aggregate(scores, [METRICS[kind] for kind in settings.kinds])
+    total = aggregate(scores, metrics_of(settings.kinds))
     result = {
         'file': str(file),
         'reference': str(reference) if reference else None,
@@ -88,8 +88,8 @@ def judge_agents(
 
 
 def _judge_cfg(config: Path | None) -> dict[str, object]:
-    from opencompass_tooleval.easytool.generation import load_model_cfg
-    from opencompass_tooleval.host.judging import judge_cfg_from_env, tell_only_warnings
+    from opencompass_tooleval.instructions.generation import load_model_cfg
+    from opencompass_tooleval.judging.judge import judge_cfg_from_env, tell_only_warnings
 
     tell_only_warnings()
     cfg = load_model_cfg(config) if config else judge_cfg_from_env()

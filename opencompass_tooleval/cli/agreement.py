@@ -1,4 +1,4 @@
-"""``tooleval agreement``: how far two judges of one task of UltraTool agree, without OpenCompass."""
+"""``tooleval agreement``: Pearson's correlation of two judges of one task of UltraTool, without OpenCompass."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from opencompass_tooleval.benchmarks.ultratool.judge_correlation import Agreement, agree
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import check_single, load_judgements
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
+from opencompass_tooleval.benchmarks.ultratool.records import find_subset
+from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, numbers_table, write_outputs
-from opencompass_tooleval.ultratool.judge_correlation import Agreement, agree
-from opencompass_tooleval.ultratool.judgement_rows import check_single, load_judgements
-from opencompass_tooleval.ultratool.protocol import Protocol
-from opencompass_tooleval.ultratool.records import find_subset
-from opencompass_tooleval.ultratool.score_judged import JUDGED_KINDS
 
 
 def _print_table(task: str, agreement: Agreement, console: Console) -> None:
     title = f'UltraTool {task}: {agreement.compared} judged by both'
-    table = numbers_table(title, 'dimension', 'correlation', 'first (mean)', 'second (mean)')
+    table = numbers_table(title, 'dimension', "Pearson's r", 'first (mean)', 'second (mean)')
     for name, value in agreement.correlations.items():
         means = agreement.means[name]
         shown = ['-', '-'] if means is None else [f'{mean:.2f}' for mean in means]
@@ -28,6 +28,9 @@ def _print_table(task: str, agreement: Agreement, console: Console) -> None:
     if agreement.only_first or agreement.only_second:
         alone = agreement.only_first, agreement.only_second
         console.print(f'left out: {alone[0]} that only the first judged, {alone[1]} only the second')
+    if agreement.unnamed:
+        what = f'{agreement.unnamed} judgements do not say of which answers they are: both have to be of the same'
+        console.print(f'NOTE {what}', soft_wrap=True)
 
 
 def agreement(
@@ -40,13 +43,13 @@ def agreement(
 
     Raises:
         DataError: A file is missing or damaged.
-        ValueError: The task has no judge, or the files judge nothing in common.
+        ValueError: The task has no judge, or the files judge nothing in common, or different answers.
         OSError: ``json_out`` cannot be written.
     """
     subset = find_subset(task)
     if subset.kind not in JUDGED_KINDS:
         raise ValueError(f'{subset.name} has no judge; planning and tool_creation have')
-    both = {file: load_judgements(file, subset, Protocol()) for file in (first, second)}
+    both = {file: load_judgements(file, subset, Protocol(), carried=True) for file in (first, second)}
     for file, judgements in both.items():
         check_single(judgements, file)
     shared = agree(subset, both[first], both[second])
@@ -55,14 +58,22 @@ def agreement(
             f'{first} and {second} judge nothing in common: {shared.only_first} and {shared.only_second} things, by id '
             'and step'
         )
+    if shared.other_answers:
+        record, step = shared.other_answers[0]
+        raise ValueError(
+            f'{first} and {second} judge different answers to {len(shared.other_answers)} of {shared.compared} things '
+            f'(the first: record {record}{f", step {step}" if step else ""}): both have to judge the same answers'
+        )
     result = {
         'benchmark': 'ultratool',
         'subset': subset.name,
+        'coefficient': 'pearson',
         'first': str(first),
         'second': str(second),
         'compared': shared.compared,
         'only_first': shared.only_first,
         'only_second': shared.only_second,
+        'unnamed_answers': shared.unnamed,
         'correlations': dict(shared.correlations),
         'means': dict(shared.means),
     }

@@ -12,15 +12,21 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from opencompass_tooleval.benchmarks.ultratool import VERSION
+from opencompass_tooleval.benchmarks.ultratool.build import (
+    TASKS,
+    TOOLSET_SIZE,
+    build_rows,
+    file_name,
+    published_withheld,
+)
+from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, read_samples
+from opencompass_tooleval.benchmarks.ultratool.errata import KINDS, find_errata, plan_errata, repair_rows
+from opencompass_tooleval.benchmarks.ultratool.records import read_rows
 from opencompass_tooleval.core.errata import count_kinds
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.sweep.whole_file import write_whole
-from opencompass_tooleval.ultratool import VERSION
-from opencompass_tooleval.ultratool.build import TASKS, TOOLSET_SIZE, build_rows, file_name, published_withheld
-from opencompass_tooleval.ultratool.build_read import PlanSample, read_samples
-from opencompass_tooleval.ultratool.errata import KINDS, find_errata, plan_errata, repair_rows
-from opencompass_tooleval.ultratool.records import read_rows
+from opencompass_tooleval.work_dir.whole_file import write_whole
 
 ERRATA_FILE = 'tool_usage_errata.json'
 REPAIRED_FILE = 'tool_usage_repaired.json'

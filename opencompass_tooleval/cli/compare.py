@@ -16,11 +16,11 @@ from rich.console import Console
 from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
 from opencompass_tooleval.core.intervals import LEVEL, RESAMPLES, SEED
+from opencompass_tooleval.core.metrics import lower_is_better
 from opencompass_tooleval.core.paired import Difference
-from opencompass_tooleval.core.words import lower_is_better
-from opencompass_tooleval.sweep.comparing import Comparison, Row, Side, compare, sample_row
-from opencompass_tooleval.sweep.whole_file import whole_file
-from opencompass_tooleval.sweep.work_dir import WorkDir
+from opencompass_tooleval.work_dir.comparing import Comparison, Row, Side, compare, sample_row
+from opencompass_tooleval.work_dir.whole_file import whole_file
+from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
 def _number(value: float | None, sign: str = '') -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from opencompass_tooleval.core.benchmark import Content, DataFiles
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.host.data_path import candidate_paths
+from opencompass_tooleval.data_path import candidate_paths
 
 
 @dataclass(frozen=True)

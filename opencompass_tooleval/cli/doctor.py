@@ -19,12 +19,11 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 from rich.console import Console
 
-from opencompass_tooleval.api.endpoint import Endpoint
-from opencompass_tooleval.api.probe import probe
 from opencompass_tooleval.cli.data_files import FilesOnDisk, read_files
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.benchmark import all_benchmarks
+from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.finding import Finding, Level
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.jsonable import clean_text
@@ -37,6 +36,9 @@ from opencompass_tooleval.embedding.locate import (
     choose_encoder,
     locate_encoder,
 )
+from opencompass_tooleval.models.api.endpoint import Endpoint
+from opencompass_tooleval.models.api.probe import probe
+from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError
 
 _COLUMN = len('unknown ')
 INSTALL = "pip install 'opencompass-tooleval[offline]'"
@@ -117,7 +119,7 @@ def check_versions(version_of: Callable[[str], str] = metadata.version) -> Itera
 def check_registry() -> Iterator[Finding]:
     """Imports OpenCompass and our classes and looks whether they are registered."""
     try:
-        from opencompass_tooleval.host.registry import MODULES, REGISTERED, snapshot
+        from opencompass_tooleval.registry import MODULES, REGISTERED, snapshot
 
         for module in MODULES:
             importlib.import_module(f'opencompass_tooleval.{module}')
@@ -135,7 +137,7 @@ def check_registry() -> Iterator[Finding]:
 def check_running() -> Iterator[Finding]:
     """Runs inference and evaluation on records that we ship."""
     try:
-        from opencompass_tooleval.host.trial import run_trial
+        from opencompass_tooleval.tasks.smoke_test import run_trial
 
         samples = run_trial()
     except Exception as error:  # whatever stops the trial will stop a sweep
@@ -222,8 +224,23 @@ def check_optional() -> Iterator[Finding]:
     except Exception as error:  # lagent forgets to ask for what it imports
         mend = "FuncQA by ReAct needs it; install it with: pip install 'opencompass-tooleval[agent]'"
         yield Finding(Level.NOTE, 'lagent', f'not usable ({type(error).__name__}: {error}); {mend}')
+    yield _check_slurm()
+
+
+def _check_slurm() -> Finding:
+    """Whether a cluster answers: its commands may be installed where there is none."""
     sbatch = shutil.which('sbatch')
-    yield Finding(Level.OK if sbatch else Level.NOTE, 'slurm', sbatch or 'no sbatch on PATH; only needed for clusters')
+    if sbatch is None:
+        return Finding(Level.NOTE, 'slurm', 'no sbatch on PATH; only needed for clusters')
+    slurm = Slurm(patience=0)
+    try:
+        slurm.jobs()
+        limit = slurm.array_limit()
+    except (SlurmError, ValueError) as error:
+        why = shorten(str(error).strip().rpartition('\n')[2], 200)
+        says = f'{sbatch} is there, but no cluster answers ({why}); only needed for clusters'
+        return Finding(Level.NOTE, 'slurm', says)
+    return Finding(Level.OK, 'slurm', f'{sbatch}; arrays of up to {limit} tasks')
 
 
 def show_finding(finding: Finding, width: int) -> str:

@@ -13,17 +13,17 @@ from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.model_name import model_name
-from opencompass_tooleval.easytool import VERSION
-from opencompass_tooleval.easytool.instruction import ToolInstruction
-from opencompass_tooleval.easytool.prompts import VARIANTS
-from opencompass_tooleval.easytool.shapes import dump_instructions
-from opencompass_tooleval.easytool.sources import load_docs
-from opencompass_tooleval.easytool.template import template_instruction
-from opencompass_tooleval.easytool.tool_doc import ToolDoc
-from opencompass_tooleval.sweep.whole_file import write_whole
+from opencompass_tooleval.instructions import VERSION
+from opencompass_tooleval.instructions.prompts import VARIANTS
+from opencompass_tooleval.tool_docs.instruction import ToolInstruction
+from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
+from opencompass_tooleval.tool_docs.sources import load_docs
+from opencompass_tooleval.tool_docs.template import template_instruction
+from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
+from opencompass_tooleval.work_dir.whole_file import write_whole
 
 if TYPE_CHECKING:
-    from opencompass_tooleval.easytool.generation import Generation
+    from opencompass_tooleval.instructions.generation import Generation
 
 TEMPLATE = 'template'
 """Names no config, but the rules."""
@@ -56,8 +56,9 @@ def easytool_generate(
     A finished file is not written over.
 
     Returns:
-        0; 1 if questions got no answer, through no fault of the model. Their tools are not in ``out``, and the same
-        command asks these questions again and no others.
+        0; 1 if questions got no answer, through no fault of the model: their tools are not in ``out``, and the same
+        command asks these questions again and no others. 1 also if not one reply could be used: what there is then is
+        the documentation, and nothing is written.
 
     Raises:
         DataError: The documentation or the config cannot be used, the model's library raised something, or ``out`` is
@@ -66,6 +67,7 @@ def easytool_generate(
     """
     if prompt not in VARIANTS:
         raise ValueError(f'there is no prompt {prompt!r}; there are {", ".join(VARIANTS)}')
+    out.parent.mkdir(parents=True, exist_ok=True)
     check_outputs(json_out, out)
     docs = load_docs(source, input_file)
     ruled = [template_instruction(doc) for doc in docs]
@@ -90,8 +92,8 @@ def _by_model(
     shape: str,
     json_out: str | None,
 ) -> int:
-    from opencompass_tooleval.easytool.generation import generate, journal_path, load_model_cfg
-    from opencompass_tooleval.sweep.journal import Journal
+    from opencompass_tooleval.instructions.generation import generate, journal_path, load_model_cfg
+    from opencompass_tooleval.work_dir.journal import Journal
 
     given = {'batch_size': batch_size, 'max_out_len': max_out_len}
     cfg = {**load_model_cfg(config), **{name: value for name, value in given.items() if value is not None}}
@@ -106,12 +108,13 @@ def _by_model(
         mend = f'mend it and run again: what was answered is kept in {journal.path}'
         raise DataError(config, f'the model failed ({type(error).__name__}: {str(error)[:500]})', mend=mend) from error
     made = [tool.instruction for tool in generation.generated]
-    if made:
+    report = {**_report(docs, made, model_name(cfg), prompt), **_counts(generation)}
+    usable = report['described'] + report['examples']
+    if made and usable:
         _write(out, made, shape)
     if not generation.failed:
         journal.remove()
-    report = {**_report(docs, made, model_name(cfg), prompt), **_counts(generation)}
-    return _finish(console, out, report, json_out)
+    return _finish(console, out, report, json_out, nothing_usable=bool(made) and not usable)
 
 
 def _spare(out: Path) -> None:
@@ -134,6 +137,7 @@ def _report(docs: Sequence[ToolDoc], made: Sequence[ToolInstruction], model: str
         'tools': len(made),
         'functions': len(functions),
         'examples': sum(function.example is not None for function in functions),
+        'described': 0,
     }
 
 
@@ -148,13 +152,16 @@ def _counts(generation: Generation) -> dict[str, Any]:
         'kept': generation.kept,
         'tokens': generation.tokens,
         'split': generation.split,
+        'described': len(generation.generated) - sum(not row['function'] for row in listed),
         'listed': listed,
         'failed': generation.failed,
     }
 
 
-def _finish(console: Console, out: Path, report: dict[str, Any], json_out: str | None) -> int:
-    """Prints the report, and the status to exit with."""
+def _finish(
+    console: Console, out: Path, report: dict[str, Any], json_out: str | None, nothing_usable: bool = False
+) -> int:
+    """Prints the report, and returns the status to exit with."""
 
     def say(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -167,11 +174,16 @@ def _finish(console: Console, out: Path, report: dict[str, Any], json_out: str |
         say(f'FAILED {tool}: {reason}')
     asked = f'{report["calls"]} calls, {report["tokens"]} tokens'
     kept = f', {report["kept"]} answers kept from earlier' if report['kept'] else ''
-    if report['tools']:
+    if nothing_usable:
+        say(f'FAILED not one reply of {report["model"]} could be used, so that nothing is written: try another model')
+    elif report['tools']:
         say(f'wrote {out}: {report["tools"]} of {report["documented"]} tools, by {report["model"]}')
+        if report['model'] != TEMPLATE:
+            documented = report['tools'] - report['described']
+            say(f'{report["described"]} descriptions by the model, {documented} as documented')
     say(f'{report["functions"]} functions, {report["examples"]} with an example; {asked}{kept}')
     write_outputs(report, (), json_out, None)
     if report['failed']:
         say(f'{len(report["failed"])} tools got no answer and are not in the file; the same command asks only for them')
         return 1
-    return 0
+    return int(nothing_usable)

@@ -10,14 +10,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from opencompass_tooleval.cli.options import DetailsOption, EncoderOption, JsonOption
-from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, write_outputs
-from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.intervals import Pairs, intervals_of
-from opencompass_tooleval.easytool.files import shown_files
-from opencompass_tooleval.easytool.toolbench import VERSION, tool_texts
-from opencompass_tooleval.easytool.toolbench.records import load_data
-from opencompass_tooleval.easytool.toolbench.retrieval import (
+from opencompass_tooleval.benchmarks.toolbench import VERSION, tool_texts
+from opencompass_tooleval.benchmarks.toolbench.records import load_data
+from opencompass_tooleval.benchmarks.toolbench.retrieval import (
     DOCUMENTATION,
     INSTRUCTIONS,
     METRICS,
@@ -26,9 +21,14 @@ from opencompass_tooleval.easytool.toolbench.retrieval import (
     instructed_corpus,
     retrieve,
 )
+from opencompass_tooleval.cli.options import DetailsOption, EncoderOption, JsonOption
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, write_outputs
+from opencompass_tooleval.core.aggregate import aggregate
+from opencompass_tooleval.core.intervals import Pairs, intervals_of
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
+from opencompass_tooleval.work_dir.data_files import command_to_generate, shown_files
 
 
 def _differences(before: Sequence[RetrievalScore], after: Sequence[RetrievalScore]) -> dict[str, dict[str, float]]:
@@ -83,7 +83,9 @@ def easytool_retrieval(
     loaded = load_data(data, subset)
     corpora = [documented_corpus(loaded.tools, unit, fields)]
     if instructions:
-        matched = tool_texts.match_instructions(instructions, loaded.tools, tool_texts.command_to_generate(data))
+        matched = tool_texts.match_instructions(
+            instructions, loaded.tools, command_to_generate('toolbench', data, instructions)
+        )
         corpora.append(instructed_corpus(loaded.tools, matched, unit, fields))
     similarity = shared_encoder(files, default_cache())
     scores = {corpus.of: retrieve(loaded.records, corpus, similarity) for corpus in corpora}

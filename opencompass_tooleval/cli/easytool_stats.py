@@ -10,10 +10,10 @@ from rich.console import Console
 
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, counts_line, numbers_table, write_outputs
-from opencompass_tooleval.cli.tokenizers import CL100K, load_counter
-from opencompass_tooleval.easytool.shapes import load_instructions
-from opencompass_tooleval.easytool.sources import load_docs
-from opencompass_tooleval.easytool.tokens import TokenStats, token_stats
+from opencompass_tooleval.cli.tokenizers import CL100K, default_counter, load_counter
+from opencompass_tooleval.instructions.tokens import TokenStats, token_stats
+from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
+from opencompass_tooleval.tool_docs.sources import load_docs
 
 
 def _percent(value: float | None) -> str:
@@ -39,8 +39,11 @@ def easytool_stats(
     input_: Annotated[Path, typer.Option('--input', help='The documentation.')],
     instructions: Annotated[Path, typer.Option(help='The instructions of its tools, in any published shape.')],
     tokenizer: Annotated[
-        str, typer.Option(help=f'A folder with a Hugging Face tokenizer, {CL100K}, or offline.')
-    ] = CL100K,
+        str | None,
+        typer.Option(
+            help=f'A folder with a Hugging Face tokenizer, {CL100K} (the default, if its file is here), or offline.'
+        ),
+    ] = None,
     json_out: JsonOption = None,
 ) -> None:
     """Counts tokens before and after, and prints them.
@@ -51,12 +54,13 @@ def easytool_stats(
         OSError: ``json_out`` cannot be written.
     """
     docs, loaded = load_docs(source, input_), load_instructions(instructions)
-    stats = token_stats(docs, loaded, load_counter(tokenizer))
+    name, counter, note = (tokenizer, load_counter(tokenizer), '') if tokenizer else default_counter()
+    stats = token_stats(docs, loaded, counter)
     result = {
         'source': source,
         'input': str(input_),
         'instructions': str(instructions),
-        'tokenizer': tokenizer,
+        'tokenizer': name,
         'tools': len(stats.tools),
         'before': stats.before,
         'after': stats.after,
@@ -70,5 +74,7 @@ def easytool_stats(
         },
     }
     if json_out != STDOUT:
-        _print_table(f'{input_.name}: tokens of {tokenizer}', stats, Console())
+        _print_table(f'{input_.name}: tokens of {name}', stats, Console())
     write_outputs(result, (), json_out, None)
+    if note:
+        Console(stderr=json_out == STDOUT).print(f'NOTE {note}', markup=False, soft_wrap=True)

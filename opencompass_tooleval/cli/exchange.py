@@ -11,9 +11,9 @@ import typer
 
 from opencompass_tooleval.cli.options import WorkDirArgument
 from opencompass_tooleval.cli.output import progress
-from opencompass_tooleval.sweep.exporting import Exporter
-from opencompass_tooleval.sweep.importing import import_predictions
-from opencompass_tooleval.sweep.work_dir import WorkDir
+from opencompass_tooleval.work_dir.exporting import Exporter
+from opencompass_tooleval.work_dir.importing import import_predictions
+from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
 class FormatName(str, Enum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Annotated
 
@@ -23,10 +24,17 @@ def _table(title: str, *columns: str) -> Table:
     return table
 
 
-def dataset_configs(benchmark: Benchmark) -> list[str]:
-    """Names that ``opencompass --datasets`` takes."""
+def dataset_configs(benchmark: Benchmark) -> dict[str, list[str]]:
+    """What ``opencompass --datasets`` takes: FILE -> its variables, of which ``FILE/VARIABLE`` takes one."""
     patterns = (f'*/tooleval_{benchmark.name}*_gen.py', f'{benchmark.name}/*_gen.py')
-    return sorted({file.stem for pattern in patterns for file in _CONFIGS.glob(pattern)})
+    files = {file.stem: file for pattern in patterns for file in _CONFIGS.glob(pattern)}
+    return {name: _variables(files[name]) for name in sorted(files)}
+
+
+def _variables(config: Path) -> list[str]:
+    nodes = (node for node in ast.parse(config.read_text(encoding='utf-8')).body if isinstance(node, ast.Assign))
+    names = (target.id for node in nodes for target in node.targets if isinstance(target, ast.Name))
+    return [name for name in names if name.endswith('_datasets')]
 
 
 def _show_all(console: Console) -> None:
@@ -51,9 +59,12 @@ def _show(benchmark: Benchmark, console: Console) -> None:
     console.print(table)
     for line in faults:
         console.print(line, markup=False, soft_wrap=True)
-    if names := dataset_configs(benchmark):
-        console.print('\nnames for --datasets, with --config-dir "$(tooleval config-dir)":', highlight=False)
-        console.print('\n'.join(f'  {name}' for name in names), markup=False, highlight=False)
+    if configs := dataset_configs(benchmark):
+        console.print('\nnames for --datasets, FILE or FILE/VARIABLE,', highlight=False)
+        console.print('with --config-dir "$(tooleval config-dir)":', highlight=False)
+        for name, variables in configs.items():
+            lines = [f'  {name}', *(f'    /{variable}' for variable in variables if len(variables) > 1)]
+            console.print('\n'.join(lines), markup=False, highlight=False)
     console.print(f'\nfiles come with: {benchmark.prepare}', markup=False, highlight=False)
 
 

@@ -16,12 +16,16 @@ from opencompass_tooleval.embedding.locate import EncoderMissingError
 COMMANDS = {
     'list': ('listing:show_list', 'Benchmarks, subsets, published counts, and what is on disk.'),
     'doctor': ('doctor:run_doctor', 'Check this machine, or with --endpoint a server; exits with 1 on a fault.'),
+    'demo': ('demo:run_demo', 'Run everything on shipped records, without a model: a leaderboard and a report.'),
     'config-dir': ('main:print_config_dir', 'Print the folder of our configs, for opencompass --config-dir.'),
     'prepare': ('prepare:prepare_commands', 'Fetch and verify benchmark data.'),
     'score': ('score:score_commands', 'Score recorded answers, without OpenCompass or a GPU.'),
     'prompts': ('prompts:show_prompts', 'Show the messages that a model is sent; of dialogues the first turn.'),
     'agreement': ('agreement:agreement', 'Correlate two sets of judgements of UltraTool, dimension by dimension.'),
-    'plan': ('plan:show_plan', 'What a config would run: jobs, GPUs, samples, prompt tokens, and what is done.'),
+    'plan': (
+        'plan:show_plan',
+        'What a config would run (jobs, samples, tokens), and what would stop it.',
+    ),
     'status': ('status:show_status', 'How far a sweep is, what failed and why; exits with 1 on a failure.'),
     'retry': ('retry:retry_sweep', 'Ask again only what got no answer through no fault of the model.'),
     'compare': ('compare:compare_models', 'Two models side by side, with 95% intervals, and where they differ.'),
@@ -53,7 +57,10 @@ EASYTOOL = {
 
 AGENTS = {
     'bank': ('main:bank_app', 'Recorded responses: make a bank of them, measure it.'),
-    'judge': ('agents_judge:judge_agents', "Have recorded answers judged by ToolEval's rules; run it again to go on."),
+    'judge': (
+        'agents_judge:judge_agents',
+        "Have recorded answers judged by ToolBench's rules; run it again to go on.",
+    ),
 }
 
 BANK = {

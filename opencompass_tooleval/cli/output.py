@@ -13,9 +13,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.sweep.whole_file import write_whole
+from opencompass_tooleval.work_dir.whole_file import write_whole
 
 STDOUT = '-'
 
@@ -25,6 +26,12 @@ T = TypeVar('T')
 def counts_line(name: str, counts: Mapping[str, int]) -> str:
     """``reasons: ok 3, args:wrong 1``."""
     return f'{name}: ' + ', '.join(f'{word} {count}' for word, count in counts.items())
+
+
+def cut_lines(datasets: Sequence[str]) -> list[str]:
+    """That a part of the records is asked, if of any data set it is."""
+    count = f'{len(datasets)} data set{"s" * (len(datasets) > 1)}'
+    return [f'NOTE test_range leaves a part of the records of {count}: {first_of(datasets, 3)}'] if datasets else []
 
 
 def progress(what: str, items: Sequence[T]) -> Iterable[T]:

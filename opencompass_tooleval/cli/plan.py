@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from opencompass_tooleval.cli.options import JsonOption
-from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, progress, write_outputs
-from opencompass_tooleval.host.planned_jobs import Plan, make_plan
-from opencompass_tooleval.sweep.work_dir import WorkDir
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, cut_lines, numbers_table, progress, write_outputs
+from opencompass_tooleval.tasks.planned_jobs import Plan, make_plan
+from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 _NUMBERS = ('jobs', 'GPUs\neach', 'data\nsets', 'done', 'samples', 'prompt\ntokens', 'evaluation\njobs')
 
@@ -30,19 +30,21 @@ def _print(plan: Plan) -> None:
     largest = max((row.gpus for row in plan.models if row.jobs), default=0)
     at_once = f', at most {plan.workers} at a time' if plan.workers else ''
     console.print(f'{jobs} inference jobs{at_once}; the largest takes {largest} GPUs', markup=False)
-    for counter in sorted({row.counter for row in plan.models}):
-        console.print(f'prompt tokens by {counter}; dialogues only as far as earlier answers tell', markup=False)
+    for line in cut_lines(plan.cut):
+        console.print(line, markup=False)
+    console.print("tokens are those of texts and of the tools that are offered, without a chat template's marks")
     for row in plan.models:
-        if row.dialogues:
-            console.print(
-                f'{row.model}: of {row.dialogues:,} dialogues only the first message is counted: a round asks again '
-                'with all that came before, and an agent with its tools',
-                markup=False,
-            )
+        if row.prompts_by:
+            console.print(f'{row.model}: prompts of {row.prompt_tokens:,} tokens', markup=False)
+            console.print(f'  {row.prompts_by}', markup=False)
         if row.answers_by:
             cost = '' if row.cost is None else f', cost {row.bound} {row.cost:,.2f}'
             console.print(f'{row.model}: answers of {row.bound} {row.answer_tokens:,} tokens{cost}', markup=False)
             console.print(f'  {row.answers_by}', markup=False)
+        if row.not_counted:
+            console.print(f'{row.model}: not counted: {"; ".join(row.not_counted)}', markup=False)
+    for fault in plan.faults:
+        console.print(f'FAULT {fault}', markup=False, highlight=False, soft_wrap=True)
 
 
 def show_plan(
@@ -51,8 +53,8 @@ def show_plan(
         Path | None, typer.Argument(metavar='WORK_DIR', help='A run to resume; by default a new one.')
     ] = None,
     json_out: JsonOption = None,
-) -> None:
-    """Prints it.
+) -> int:
+    """Prints it; returns 1 if something would stop it, such as a missing key, judge or GPU, else 0.
 
     Raises:
         DataError: The config cannot be read, or a data set is missing or damaged.
@@ -63,3 +65,4 @@ def show_plan(
     write_outputs(asdict(plan), (), json_out, None)
     if json_out != STDOUT:
         _print(plan)
+    return int(bool(plan.faults))

@@ -16,8 +16,8 @@ from rich.progress import track
 from opencompass_tooleval.cli.commands import Command, command_group
 from opencompass_tooleval.core.benchmark import Benchmark, Content, DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.host.data_path import candidate_paths
-from opencompass_tooleval.sweep.whole_file import whole_file
+from opencompass_tooleval.data_path import candidate_paths
+from opencompass_tooleval.work_dir.whole_file import whole_file
 
 SourceOption = Annotated[
     Path | None, typer.Option('--from', help='A folder with the files, at any depth; without, where they come from.')

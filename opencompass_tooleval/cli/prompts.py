@@ -18,10 +18,10 @@ from opencompass_tooleval.core.benchmark import BENCHMARKS, Benchmark, Configure
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.tool_calls import calls_text
-from opencompass_tooleval.host.conversation import Conversation
-from opencompass_tooleval.host.data_path import PACKAGE_PREFIX
-from opencompass_tooleval.host.first_prompts import first_prompts, read_datasets
-from opencompass_tooleval.sweep.whole_file import write_whole
+from opencompass_tooleval.data_path import PACKAGE_PREFIX
+from opencompass_tooleval.models.conversation import Conversation
+from opencompass_tooleval.tasks.first_prompts import first_prompts, read_datasets
+from opencompass_tooleval.work_dir.whole_file import write_whole
 
 _CONFIGS = Path(opencompass_tooleval.__file__).parent / 'configs' / 'datasets'
 
@@ -59,8 +59,10 @@ def _dialogues(dataset: Mapping[str, Any]) -> Any:
 
 def _find(benchmark: str, subset: str, place: ConfiguredDataset, **options: str | None) -> dict[str, Any]:
     """The data set's config."""
-    files = [_CONFIGS / f'{config}.py' for config in place.configs]
-    rows = [row for file in files if file.is_file() for row in read_datasets(file) if row['name'] == place.name]
+    names = [config.partition(':') for config in place.configs]
+    files = [(_CONFIGS / f'{name}.py', variable) for name, _, variable in names]
+    found = (row for file, variable in files if file.is_file() for row in read_datasets(file, variable))
+    rows = [row for row in found if row['name'] == place.name]
     if place.method:
         rows = [row for row in rows if _dialogues(row)['method'] == place.method]
     if not rows:

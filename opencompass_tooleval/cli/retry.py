@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,18 +14,24 @@ import typer
 from rich.console import Console
 
 from opencompass_tooleval.cli.options import WorkDirArgument
-from opencompass_tooleval.sweep.interrupts import Interrupts
-from opencompass_tooleval.sweep.unanswered import accepting, find_unanswered, in_config, reopen
-from opencompass_tooleval.sweep.work_dir import WorkDir
+from opencompass_tooleval.cli.status import failure_lines
+from opencompass_tooleval.work_dir.dumped_config import read_dumped
+from opencompass_tooleval.work_dir.interrupts import Interrupts
+from opencompass_tooleval.work_dir.progress import State, abbrs_of, look
+from opencompass_tooleval.work_dir.unanswered import accepting, find_unanswered, in_config, reopen
+from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
 def retry_sweep(
     work_dir: WorkDirArgument,
     dry_run: Annotated[bool, typer.Option(help='Say what would be asked again, and do nothing.')] = False,
 ) -> int:
-    """Reopens what is not answered and runs the sweep again; returns its exit status, 0 if there is nothing to do.
+    """Reopens what is not answered and runs the sweep again.
 
     What gets no answer this time either is counted under its name, however much it is.
+
+    Returns:
+        Its exit status; without anything to ask again 0, or 1 if results are missing for another reason.
 
     Raises:
         DataError: There is no run, or a file in it is damaged.
@@ -35,8 +41,10 @@ def retry_sweep(
     unanswered = list(find_unanswered(work))
     console = Console(soft_wrap=True)
     if not unanswered:
-        console.print('every sample has an answer')
-        return 0
+        lines = list(_missing_lines(work))
+        for line in lines or ['every sample has an answer']:
+            console.print(line, markup=False)
+        return int(bool(lines))
     config = accepting(work.config())
     unanswered = in_config(unanswered, config.pairs)
     for entry in unanswered:
@@ -53,10 +61,24 @@ def retry_sweep(
         file = Path(folder, 'retry.py')
         config.write(file)
         reopen(work, [entry for entry in unanswered if (entry.model, entry.dataset) in config.pairs])
-        return _run([str(file) if word == 'CONFIG' else word for word in command], interrupts)
+        return run_program([str(file) if word == 'CONFIG' else word for word in command], interrupts)
 
 
-def _run(command: Sequence[str], interrupts: Interrupts) -> int:
+def _missing_lines(work: WorkDir) -> Iterator[str]:
+    """Results that are missing though nothing is to be asked again: evaluations that failed, tasks that never began."""
+    models, datasets = abbrs_of(read_dumped(work.config()), work.config())
+    cells = [look(work, model, dataset) for model in models for dataset in datasets]
+    missing = [cell for cell in cells if cell.state is not State.DONE]
+    if missing:
+        yield f'no answer is missing that could be asked for again; {len(missing)} of {len(cells)} results are missing:'
+    for cell in missing:
+        if cell.state is not State.FAILED:
+            yield f'{cell.state.value:<8} {cell.model} x {cell.dataset}'
+    yield from failure_lines([cell for cell in missing if cell.state is State.FAILED], work.path)
+
+
+def run_program(command: Sequence[str], interrupts: Interrupts) -> int:
+    """Runs a program, which ends with this one; returns its exit status."""
     with subprocess.Popen(command) as process:
         try:
             while process.poll() is None:

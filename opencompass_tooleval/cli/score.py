@@ -15,8 +15,8 @@ from opencompass_tooleval.cli.commands import Command, command_group
 from opencompass_tooleval.cli.options import DetailsOption, JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
 from opencompass_tooleval.core.benchmark import Benchmark, ScoredAnswers, all_benchmarks, find_benchmark
-from opencompass_tooleval.core.words import explained
-from opencompass_tooleval.sweep.right_subset import warn_if_unread
+from opencompass_tooleval.core.labels import explained
+from opencompass_tooleval.work_dir.right_subset import warn_if_unread
 
 
 def _result(benchmark: Benchmark, subset: str, scored: ScoredAnswers) -> dict[str, Any]:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import reduce
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
-from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, progress, write_outputs
-from opencompass_tooleval.core.usage_summary import Spending
-from opencompass_tooleval.sweep.dumped_config import read_dumped
-from opencompass_tooleval.sweep.progress import Cell, State, abbrs_of, look, prices_of
-from opencompass_tooleval.sweep.work_dir import WorkDir
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, cut_lines, numbers_table, progress, write_outputs
+from opencompass_tooleval.core.usage_summary import NOTHING, Spending, add_spendings
+from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of
+from opencompass_tooleval.work_dir.dumped_config import read_dumped
+from opencompass_tooleval.work_dir.progress import Cell, State, abbrs_of, cut_datasets, look, prices_of
+from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
 def _duration(seconds: float | None) -> str:
@@ -41,19 +43,15 @@ def _summary(models: Sequence[str], cells: Sequence[Cell]) -> Table:
 
 
 def _spent(models: Sequence[str], cells: Sequence[Cell]) -> Iterator[str]:
-    """A line per model whose answers say what they cost."""
+    """A line per model whose answers say what they cost, and one per judge and simulator."""
     for model in models:
         own_cells = [cell for cell in cells if cell.model == model]
         parts = [cell.spent for cell in own_cells if cell.spent]
-        if not parts:
-            continue
-        spent = reduce(Spending.__add__, parts)
-        unknown = spent.unknown + sum(cell.answered for cell in own_cells if cell.spent is None)
-        cost = '' if spent.cost is None else f', cost {spent.cost:,.2f}'
-        counted = f', {spent.counted:,} answers counted here' if spent.counted else ''
-        missing = f', {unknown:,} answers not known' if unknown else ''
-        tokens = f'{spent.prompt:,} of prompts, {spent.completion:,} of answers'
-        yield f'tokens   {model}: {tokens}{cost}{counted}{missing}'
+        if parts:
+            unknown = sum(cell.answered for cell in own_cells if cell.spent is None)
+            yield f'tokens   {model}: {reduce(Spending.__add__, parts, replace(NOTHING, unknown=unknown))}'
+        for name, spent in add_spendings(*(cell.others for cell in own_cells)).items():
+            yield f'tokens   {model}, {name}: {spent}'
 
 
 def _running(cells: Sequence[Cell], console: Console) -> None:
@@ -65,6 +63,18 @@ def _running(cells: Sequence[Cell], console: Console) -> None:
             progress = f'running  {cell.model} x {cell.dataset}: {cell.answered} of {total}'
             how = f'WAITING: {cell.waiting}' if cell.waiting else f'{speed}, {_duration(cell.seconds_left)} left'
             console.print(f'{progress}, {how}', markup=False)
+
+
+def failure_lines(failed: Sequence[Cell], run: Path) -> Iterator[str]:
+    """What failed, why, and what fixes it; the first few of each cause, and how many more there are."""
+    for cause in causes_of(((cell, cell.dataset, cell.error) for cell in failed), run):
+        said = ''
+        for cell, why in zip(cause.results[:MOST_NAMED], cause.whys, strict=False):
+            yield f'FAILED   {cell.model} x {cell.dataset}: {"the same" if why == said else why}\n         {cell.log}'
+            said = why
+        if len(cause.results) > MOST_NAMED:
+            yield f'         and {len(cause.results) - MOST_NAMED} more for the same reason'
+        yield from (f'         {word} {step}' for word, step in zip(('mend:', 'then:'), cause.fix, strict=False))
 
 
 def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
@@ -92,9 +102,6 @@ def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     for line in _spent(models, cells):
         console.print(line, markup=False)
     _running(cells, console)
-    for cell in failed:
-        why = cell.error.removeprefix(f'{cell.dataset}: ')
-        console.print(f'FAILED   {cell.model} x {cell.dataset}: {why}\n         {cell.log}', markup=False)
-    if failed:
-        console.print('run the sweep again with -r: what is done is kept', markup=False)
+    for line in (*cut_lines(cut_datasets(content)), *failure_lines(failed, work.path)):
+        console.print(line, markup=False)
     return bool(failed)

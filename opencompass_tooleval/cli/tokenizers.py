@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from opencompass_tooleval.embedding.locate import OFFLINE, locate_encoder
+from opencompass_tooleval.embedding.locate import OFFLINE, EncoderMissingError, locate_encoder
 
 CL100K = 'cl100k_base'
 """What the paper counts with (Section 3.2, footnote)."""
@@ -72,3 +72,22 @@ def load_counter(tokenizer: str) -> Callable[[str], int]:
         raise ValueError(f'{folder} holds no tokenizer that transformers can read ({message})') from error
     # verbose: a text longer than the model takes is no fault here
     return lambda text: len(loaded.encode(text, add_special_tokens=False, verbose=False))
+
+
+def default_counter() -> tuple[str, Callable[[str], int], str]:
+    """``cl100k_base``, or without its file the packaged encoder's tokenizer, if that is installed.
+
+    Returns:
+        Name of the tokenizer, what counts the tokens of a text, and what to know of it ('': nothing).
+
+    Raises:
+        ValueError: Neither is on this machine; the message says what helps.
+    """
+    try:
+        return CL100K, load_counter(CL100K), ''
+    except ValueError as error:
+        try:
+            counter = load_counter(OFFLINE)
+        except EncoderMissingError:
+            raise error from None
+        return OFFLINE, counter, f"counted by the packaged encoder's tokenizer, not by the paper's: {error}"

@@ -3,7 +3,6 @@
 # ReAct in text needs the extra `agent`. Banks and instructions are made once:
 #   tooleval agents bank build --from data/teval/EN --out data/agents/teval.bank
 #   tooleval agents bank build --from RUNS_OR_CACHE... --out data/agents/toolbench.bank
-#   mkdir -p data/easytool
 #   tooleval easytool generate --source toolbench --input data/toolbench/G3_instruction.json --model my_model.py \
 #       --out data/easytool/toolbench_G3.json
 from mmengine.config import read_base
@@ -15,7 +14,7 @@ with read_base():
     from opencompass_tooleval.configs.summarizers.tooleval_agent import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
-_abbrs = [
+dataset_abbrs = [  # each has to be there
     'tooleval-teval-agent-react',
     'tooleval-teval-agent-fc',
     'tooleval-toolbench_g2-agent-react',
@@ -25,8 +24,12 @@ _abbrs = [
     'tooleval-toolbench_g3-agent-easytool',
     'tooleval-ultratool_en-agent-fc',
 ]
-datasets = [row for row in tooleval_agent_rows if row['abbr'] in _abbrs]
+datasets = [row for row in tooleval_agent_rows if row['abbr'] in dataset_abbrs]
 for _row in datasets:
     _dialogues = _row['infer_cfg']['inferencer']['dialogues']  # type: ignore[index]
     if not _dialogues['bank']:
         _dialogues['simulator'] = dict(model=simulators[0], system='stabletoolbench')
+
+limit = 0  # of records; 10 is a first try with the first ten of each data set
+for _row in datasets if limit else []:
+    _row['reader_cfg']['test_range'] = f'[:{limit}]'  # type: ignore[index]

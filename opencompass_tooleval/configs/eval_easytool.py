@@ -6,35 +6,35 @@
 from mmengine.config import read_base
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_tmdb_easytool_gen import (
-        tooleval_restbench_tmdb_easytool_datasets,
-    )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_tmdb_gen import (
-        tooleval_restbench_tmdb_datasets,
-    )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_teval_en_v2_easytool_gen import (
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_rows import tooleval_restbench_rows
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_teval_easytool_gen import (
         tooleval_teval_en_v2_easytool_datasets,
     )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_selection_easytool_gen import (
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_easytool_gen import (
         tooleval_toolbench_selection_easytool_datasets,
     )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_selection_gen import (
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_gen import (
         tooleval_toolbench_selection_datasets,
     )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_ultratool_zh_easytool_gen import (
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_ultratool_easytool_gen import (
         tooleval_ultratool_zh_easytool_datasets,
     )
-    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
-    from opencompass_tooleval.configs.datasets.ultratool.tooleval_ultratool_zh_gen import tooleval_ultratool_zh_datasets
+    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_gen import tooleval_teval_en_v2_datasets
+    from opencompass_tooleval.configs.datasets.ultratool.tooleval_ultratool_gen import tooleval_ultratool_zh_datasets
     from opencompass_tooleval.configs.models.tooleval_hf_qwen2_5_7b_instruct import models
     from opencompass_tooleval.configs.summarizers.tooleval import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
 _ultratool = [row['name'] for row in tooleval_ultratool_zh_easytool_datasets]
+_restbench = ['tooleval-restbench-tmdb', 'tooleval-restbench-tmdb-easytool']
 datasets = [
     *[*tooleval_teval_en_v2_datasets, *tooleval_teval_en_v2_easytool_datasets],
     *[row for row in tooleval_ultratool_zh_datasets if row['name'] in _ultratool],
     *tooleval_ultratool_zh_easytool_datasets,
-    *[*tooleval_restbench_tmdb_datasets, *tooleval_restbench_tmdb_easytool_datasets],
+    *[row for row in tooleval_restbench_rows if row['abbr'] in _restbench],
     *[*tooleval_toolbench_selection_datasets, *tooleval_toolbench_selection_easytool_datasets],
 ]
+
+limit = 0  # of records; 10 is a first try with the first ten of each data set
+for _row in datasets if limit else []:
+    _row['reader_cfg']['test_range'] = f'[:{limit}]'  # type: ignore[index]

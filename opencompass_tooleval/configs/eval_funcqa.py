@@ -3,9 +3,13 @@
 from mmengine.config import read_base
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_funcqa_gen import tooleval_funcqa_datasets
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_funcqa_rows import tooleval_funcqa_rows
     from opencompass_tooleval.configs.models.tooleval_hf_qwen2_5_7b_instruct import models
     from opencompass_tooleval.configs.summarizers.tooleval_funcqa import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
-datasets = [*tooleval_funcqa_datasets]
+datasets = [*tooleval_funcqa_rows]
+
+limit = 0  # of records; 10 is a first try with the first ten of each data set
+for _row in datasets if limit else []:
+    _row['reader_cfg']['test_range'] = f'[:{limit}]'  # type: ignore[index]

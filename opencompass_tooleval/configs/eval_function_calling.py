@@ -5,21 +5,21 @@ from mmengine.config import read_base
 
 with read_base():
     from opencompass_tooleval.configs.datasets.easytool.tooleval_funcqa_fc_gen import tooleval_funcqa_fc_datasets
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_funcqa_react_gen import tooleval_funcqa_react_datasets
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_tmdb_fc_gen import (
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_funcqa_gen import tooleval_funcqa_react_datasets
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_fc_gen import (
         tooleval_restbench_tmdb_fc_datasets,
     )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_tmdb_gen import (
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_restbench_gen import (
         tooleval_restbench_tmdb_datasets,
     )
     from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_calls_fc_gen import (
         tooleval_toolbench_calls_fc_datasets,
     )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_calls_gen import (
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_toolbench_gen import (
         tooleval_toolbench_calls_datasets,
     )
-    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v2_fc_gen import tooleval_teval_en_v2_fc_datasets
-    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
+    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_fc_gen import tooleval_teval_en_v2_fc_datasets
+    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_gen import tooleval_teval_en_v2_datasets
     from opencompass_tooleval.configs.models.tooleval_api import models
     from opencompass_tooleval.configs.summarizers.tooleval import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer
@@ -32,3 +32,7 @@ datasets = [
     *[*tooleval_restbench_tmdb_datasets, *tooleval_restbench_tmdb_fc_datasets],
     *[*tooleval_funcqa_react_datasets, *tooleval_funcqa_fc_datasets],
 ]
+
+limit = 0  # of records; 10 is a first try with the first ten of each data set
+for _row in datasets if limit else []:
+    _row['reader_cfg']['test_range'] = f'[:{limit}]'

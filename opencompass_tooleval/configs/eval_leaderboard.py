@@ -5,22 +5,22 @@
 from mmengine.config import read_base
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_teval_en_v2_easytool_gen import (
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_teval_easytool_gen import (
         tooleval_teval_en_v2_easytool_datasets,
-    )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_teval_zh_v2_easytool_gen import (
         tooleval_teval_zh_v2_easytool_datasets,
     )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_ultratool_en_easytool_gen import (
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_ultratool_easytool_gen import (
         tooleval_ultratool_en_easytool_datasets,
-    )
-    from opencompass_tooleval.configs.datasets.easytool.tooleval_ultratool_zh_easytool_gen import (
         tooleval_ultratool_zh_easytool_datasets,
     )
-    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
-    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_zh_v2_gen import tooleval_teval_zh_v2_datasets
-    from opencompass_tooleval.configs.datasets.ultratool.tooleval_ultratool_en_gen import tooleval_ultratool_en_datasets
-    from opencompass_tooleval.configs.datasets.ultratool.tooleval_ultratool_zh_gen import tooleval_ultratool_zh_datasets
+    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_gen import (
+        tooleval_teval_en_v2_datasets,
+        tooleval_teval_zh_v2_datasets,
+    )
+    from opencompass_tooleval.configs.datasets.ultratool.tooleval_ultratool_gen import (
+        tooleval_ultratool_en_datasets,
+        tooleval_ultratool_zh_datasets,
+    )
     from opencompass_tooleval.configs.models.tooleval_api import models as api_models
     from opencompass_tooleval.configs.models.tooleval_hf_qwen2_5_7b_instruct import models as hf_models
     from opencompass_tooleval.configs.summarizers.tooleval_easytool import summarizer
@@ -28,13 +28,13 @@ with read_base():
 
 models = [*hf_models, *api_models]
 datasets = [
-    *tooleval_teval_en_v2_datasets,
-    *tooleval_teval_zh_v2_datasets,
-    *tooleval_ultratool_zh_datasets,
-    *tooleval_ultratool_en_datasets,
-    *tooleval_teval_en_v2_easytool_datasets,
-    *tooleval_teval_zh_v2_easytool_datasets,
-    *tooleval_ultratool_zh_easytool_datasets,
-    *tooleval_ultratool_en_easytool_datasets,
+    *[*tooleval_teval_en_v2_datasets, *tooleval_teval_zh_v2_datasets],
+    *[*tooleval_ultratool_zh_datasets, *tooleval_ultratool_en_datasets],
+    *[*tooleval_teval_en_v2_easytool_datasets, *tooleval_teval_zh_v2_easytool_datasets],
+    *[*tooleval_ultratool_zh_easytool_datasets, *tooleval_ultratool_en_easytool_datasets],
 ]
 work_dir = 'outputs/leaderboard'
+
+limit = 0  # of records; 10 is a first try with the first ten of each data set
+for _row in datasets if limit else []:
+    _row['reader_cfg']['test_range'] = f'[:{limit}]'  # type: ignore[index]

@@ -1,18 +1,16 @@
 # A sweep on Slurm: put `from opencompass_tooleval.configs.tooleval_slurm import eval, infer` in its config. Each stage
 # is one job array per number of GPUs. Inference asks for a model's `run_cfg.num_gpus`, evaluation for none.
-from opencompass.partitioners import NaivePartitioner
-
-from opencompass_tooleval.host.eval_task import ToolEvalEvalTask
-from opencompass_tooleval.host.infer_task import ToolEvalInferTask
-from opencompass_tooleval.slurm.runner import SlurmArrayRunner
+from opencompass_tooleval.partitioner import ToolEvalPartitioner
+from opencompass_tooleval.runners import SlurmArrayRunner
+from opencompass_tooleval.tasks import ToolEvalEvalTask, ToolEvalInferTask
 
 # Yours to set: partition='gpu', account='...', qos='...', time='08:00:00', gpu_request='--gpus-per-node={n}',
 # extra_command=['--mem=64G', '-c 8'].
 infer = dict(
-    partitioner=dict(type=NaivePartitioner, n=1000),
+    partitioner=dict(type=ToolEvalPartitioner, n=1000),
     runner=dict(type=SlurmArrayRunner, max_num_workers=32, retry=2, task=dict(type=ToolEvalInferTask)),
 )
 eval = dict(
-    partitioner=dict(type=NaivePartitioner, n=1000),
+    partitioner=dict(type=ToolEvalPartitioner, n=1000),
     runner=dict(type=SlurmArrayRunner, max_num_workers=32, retry=1, task=dict(type=ToolEvalEvalTask)),
 )

@@ -47,11 +47,30 @@ def clustered_mean(groups: Iterable[tuple[str, Sequence[float]]]) -> tuple[float
     if not count:
         return None, None
     mean = math.fsum(value for values in clusters.values() for value in values) / count
-    size = len(clusters)
+    return mean, _error([math.fsum(value - mean for value in values) for values in clusters.values()], count)
+
+
+def standard_error(values: Sequence[float], weights: Sequence[float]) -> float | None:
+    """The error of :func:`clustered_mean`, of records of which their means are known, and what each weighs.
+
+    Args:
+        values: One per record: the mean of what it has.
+        weights: How many that is.
+    """
+    return _error(deviations(values, weights), math.fsum(weights))
+
+
+def deviations(values: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """By how much the sum of each record is above what the mean of all would make it; see :func:`standard_error`."""
+    mean = math.fsum(map(float.__mul__, values, weights)) / math.fsum(weights)
+    return [weight * (value - mean) for value, weight in zip(values, weights, strict=True)]
+
+
+def _error(deviations: Sequence[float], count: float) -> float | None:
+    size = len(deviations)
     if size < 2:
-        return mean, None
-    squares = math.fsum(math.fsum(value - mean for value in values) ** 2 for values in clusters.values())
-    return mean, math.sqrt(squares * size / (size - 1)) / count
+        return None
+    return math.sqrt(math.fsum(deviation**2 for deviation in deviations) * size / (size - 1)) / count
 
 
 def in_percent(value: float | None) -> float | None:

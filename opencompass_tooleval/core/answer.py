@@ -8,7 +8,7 @@ from typing import Any
 
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.harmony import is_harmony, read_harmony
-from opencompass_tooleval.core.tool_calls import ToolCall, calls_payload, read_calls
+from opencompass_tooleval.core.tool_calls import ToolCall, read_calls, written_payload
 from opencompass_tooleval.core.usage import Usage, read_usage
 
 TRUNCATED_REASONING = 'answer:truncated_reasoning'
@@ -33,6 +33,8 @@ class Answer(str):
         recorded_shape: Of a recorded answer: the published shape of its row (``gpt``, ``open``), or None.
         calls: Calls of the tools that were offered natively.
         usage: What it cost; None where nobody says.
+        has_content: Whether the server sent a content beside the calls, be it empty: ToolBench's loops count that as a
+            thought, and none where the content is null.
     """
 
     reason: str | None = None
@@ -40,6 +42,7 @@ class Answer(str):
     recorded_shape: str | None = None
     calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
+    has_content: bool = False
 
     def __new__(
         cls,
@@ -49,6 +52,7 @@ class Answer(str):
         recorded_shape: str | None = None,
         calls: tuple[ToolCall, ...] = (),
         usage: Usage | None = None,
+        has_content: bool = False,
     ) -> Answer:
         answer = super().__new__(cls, text)
         answer.reason = reason
@@ -56,11 +60,13 @@ class Answer(str):
         answer.recorded_shape = recorded_shape
         answer.calls = calls
         answer.usage = usage
+        answer.has_content = has_content
         return answer
 
     def changed(self, **changes: Any) -> Answer:
         """The same with other attributes, or another ``text``."""
-        kept = {name: getattr(self, name) for name in ('reason', 'finish', 'recorded_shape', 'calls', 'usage')}
+        names = ('reason', 'finish', 'recorded_shape', 'calls', 'usage', 'has_content')
+        kept = {name: getattr(self, name) for name in names}
         return Answer(**{'text': str(self), **kept, **changes})
 
 
@@ -69,12 +75,14 @@ def as_answer(text: str) -> Answer:
     return text if isinstance(text, Answer) else Answer(text)
 
 
-CALLS, USAGE = 'calls', 'usage'
+CALLS, USAGE, HAS_CONTENT = 'calls', 'usage', 'has_content'
 
 
 def extras(answer: Answer) -> dict[str, Any]:
     """What a row on disk says of an answer beside its text: calls and usage, where there are some."""
-    rows: dict[str, Any] = {CALLS: calls_payload(answer.calls)} if answer.calls else {}
+    rows: dict[str, Any] = {CALLS: written_payload(answer.calls)} if answer.calls else {}
+    if answer.calls and answer.has_content and not spoken(answer):  # else the text says it
+        rows[HAS_CONTENT] = True
     return {**rows, USAGE: answer.usage.to_payload()} if answer.usage else rows
 
 
@@ -84,7 +92,8 @@ def with_extras(answer: Answer, row: Mapping[str, Any]) -> Answer:
     Raises:
         ValueError: The calls cannot be read.
     """
-    return answer.changed(calls=read_calls(row.get(CALLS)), usage=read_usage(row.get(USAGE)))
+    has_content = row.get(HAS_CONTENT) is True
+    return answer.changed(calls=read_calls(row.get(CALLS)), usage=read_usage(row.get(USAGE)), has_content=has_content)
 
 
 def strip_reasoning(text: str) -> Answer:

@@ -1,7 +1,7 @@
 """What commands, sweeps and reports need to know of a benchmark, as a value that its room fills.
 
-A room describes itself in its ``files.py``; :data:`BENCHMARKS` says where. What is dear to import, or lies above the
-room, is named ``package.module:attribute`` and resolved by who needs it.
+A benchmark describes itself in its ``files.py``; :data:`BENCHMARKS` says where. What is dear to import, or lies above
+it, is named ``package.module:attribute`` and resolved by who needs it.
 """
 
 from __future__ import annotations
@@ -12,28 +12,19 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
+from opencompass_tooleval.core.subset_names import nearest_first
+
 if TYPE_CHECKING:  # numpy would make `tooleval list` slow
     from opencompass_tooleval.core.aggregate import Aggregate
+    from opencompass_tooleval.core.metrics import Metric
     from opencompass_tooleval.core.result import SampleScore
     from opencompass_tooleval.core.variants import VariantKind
 
-_PACKAGE = __name__.partition('.')[0]
+BENCHMARKS: dict[str, str] = {}
+"""Name on the command line and in results -> where its description is. The package fills it in its ``__init__``."""
 
-BENCHMARKS: dict[str, str] = {
-    'teval': f'{_PACKAGE}.teval.files:BENCHMARK',
-    'ultratool': f'{_PACKAGE}.ultratool.files:BENCHMARK',
-    'restbench': f'{_PACKAGE}.easytool.restbench.files:BENCHMARK',
-    'funcqa': f'{_PACKAGE}.easytool.funcqa.files:BENCHMARK',
-    'toolbench': f'{_PACKAGE}.easytool.toolbench.files:BENCHMARK',
-    'agents': f'{_PACKAGE}.agents.files:BENCHMARK',
-}
-"""Name on the command line and in results -> where its description is. A new benchmark is a new row."""
-
-VARIANTS: dict[str, str] = {
-    'easytool': f'{_PACKAGE}.easytool.variant_kind:EASYTOOL',
-    'function_calling': f'{_PACKAGE}.core.variant_kinds:FUNCTION_CALLING',
-}
-"""Name -> where a kind of variants is, which benchmarks are compared with."""
+VARIANTS: dict[str, str] = {}
+"""Name -> where a kind of variants is, which benchmarks are compared with; filled as :data:`BENCHMARKS` is."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +79,8 @@ class ConfiguredDataset:
     """Where our configs have a data set.
 
     Attributes:
-        configs: Their names below ``configs/datasets``, or paths; the first that has the data set is taken.
+        configs: Names of files below ``configs/datasets``, or paths, without their ending; behind a colon the variable
+            where not all of the file are meant. The first that has the data set is taken.
         name: ``name`` of the data set there.
         file: The data file below the folder ``path``; None where ``path`` is the file.
         method: The method of its dialogues; None where there are no dialogues.
@@ -112,6 +104,7 @@ class Benchmark:
         paper: Where it is published.
         subsets: Names of all subsets.
         files: All data files.
+        metrics: Those of its data sets, and columns of its tables.
         score: Names the function behind ``tooleval score``: ``(subset, predictions, *, own options) ->
             ScoredAnswers``. Its keyword parameters are the benchmark's own options, as ``Annotated[type, 'help']``.
         configured: Names the function behind ``tooleval prompts``: ``(subset, *, ...) -> ConfiguredDataset``; of
@@ -132,6 +125,7 @@ class Benchmark:
     paper: str
     subsets: tuple[str, ...]
     files: tuple[DataFiles, ...]
+    metrics: tuple[Metric, ...] = ()
     score: str = ''
     configured: str = ''
     origin: str = ''
@@ -157,9 +151,18 @@ def find_benchmark(name: str) -> Benchmark:
         ValueError: There is none of this name; the message lists those there are.
     """
     if name not in BENCHMARKS:
-        raise ValueError(f'no benchmark {name!r}; there are {", ".join(BENCHMARKS)}')
+        raise ValueError(f'no benchmark {name!r}; there are {nearest_first(name, BENCHMARKS)}')
     benchmark: Benchmark = resolve_name(BENCHMARKS[name])
     return benchmark
+
+
+def holds_dialogues(provenance: Any) -> bool:
+    """Whether the predictions of a result are whole dialogues, by its provenance."""
+    if not isinstance(provenance, Mapping):
+        return False
+    name = provenance.get('benchmark')
+    is_ours = isinstance(name, str) and name in BENCHMARKS
+    return bool(provenance.get('loop')) or (is_ours and find_benchmark(str(name)).are_dialogues)
 
 
 def all_benchmarks() -> Iterator[Benchmark]:
@@ -171,6 +174,33 @@ def find_variant(name: str) -> VariantKind:
     """Returns a kind of variants, one of :data:`VARIANTS`."""
     kind: VariantKind = resolve_name(VARIANTS[name])
     return kind
+
+
+def part_of(result: Mapping[str, Any]) -> tuple[int, int] | None:
+    """How many records a result is of, and of how many: those of its data set, or as many as are published.
+
+    None where it is of all of them, or nobody knows how many there are.
+    """
+    samples, count = result.get('samples'), records_of(result)
+    of = samples.get('of') if isinstance(samples, Mapping) else None
+    size = max((size for size in (of, published_size(result)) if type(size) is int), default=0)
+    return (count, size) if count is not None and count < size else None
+
+
+def records_of(result: Mapping[str, Any]) -> int | None:
+    """How many records a result is of, however often each was asked; None where it does not say that."""
+    samples, runs = result.get('samples'), result.get('runs')
+    count = samples.get('all') if isinstance(samples, Mapping) else None
+    return count // (len(runs) if isinstance(runs, list) and runs else 1) if type(count) is int else None
+
+
+def published_size(result: Mapping[str, Any]) -> int | None:
+    """The published number of records of a result's data set; None if that is not known."""
+    about = result.get('provenance')
+    if not isinstance(about, Mapping) or (name := str(about.get('benchmark'))) not in BENCHMARKS:
+        return None
+    version = about.get('data_version') and str(about['data_version'])
+    return find_benchmark(name).sizes.get((str(about.get('subset')), version))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-MAX_MESSAGE = 500
+MAX_MESSAGE = 900
 """No message is longer: file and record stand at its beginning, the command that mends it at its end."""
 
 
@@ -27,7 +27,7 @@ def first_of(names: Sequence[str], most: int = MAX_NAMED) -> str:
     return ', '.join(names[:most]) + more
 
 
-_MOST, _MOST_OF_RECORD, _MOST_OF_FAULT, _LEAST_OF_FAULT = 450, 80, 300, 150
+_MOST, _MOST_OF_RECORD, _MOST_OF_FAULT, _LEAST_OF_FAULT, _MOST_OF_MEND = 450, 80, 300, 240, 640
 
 
 class DataError(ValueError):
@@ -43,9 +43,9 @@ class DataError(ValueError):
     def __init__(self, file: object, what: str, record: str | None = None, mend: str = '') -> None:
         where = str(file) if record is None else f'{file}: record {shorten(repr(record), _MOST_OF_RECORD)}'
         fault = f'{where}: {shorten(what, _MOST_OF_FAULT)}'
-        ending = f'. Mend it with: {mend}' if mend else ''
+        ending = f'. Mend it with: {shorten(mend, _MOST_OF_MEND)}' if mend else ''
         room = max(_MOST - len(ending), _LEAST_OF_FAULT)  # half a command mends nothing
-        super().__init__(shorten(shorten(fault, room) + ending, _MOST))
+        super().__init__(shorten(fault, room) + ending)
 
 
 class Fault(ValueError):

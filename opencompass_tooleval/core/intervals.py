@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from opencompass_tooleval.core.aggregate import standard_error
+
 RESAMPLES = 10_000
 SEED = 0
 LEVEL = 0.95
@@ -58,6 +60,7 @@ class Pairs:
         b: Their values in the second.
         weights_a: What each record weighs in the first: how many values it is the mean of.
         weights_b: The same in the second.
+        unshared: How many more records there are that only one of the results has.
 
     Raises:
         ValueError: There is no record, not all have all of these, or one weighs nothing.
@@ -68,6 +71,7 @@ class Pairs:
     b: tuple[float, ...]
     weights_a: tuple[float, ...]
     weights_b: tuple[float, ...]
+    unshared: int = 0
 
     def __post_init__(self) -> None:
         lengths = {len(part) for part in (self.ids, self.a, self.b, self.weights_a, self.weights_b)}
@@ -79,6 +83,15 @@ class Pairs:
         sides = (self.a, self.weights_a), (self.b, self.weights_b)
         first, second = (math.fsum(map(float.__mul__, *side)) / math.fsum(side[1]) for side in sides)
         return first, second
+
+    def values_of(self, side: int) -> dict[str, tuple[float, float]]:
+        """Record -> value and weight, of the first (0) or of the second (1)."""
+        values, weights = (self.b, self.weights_b) if side else (self.a, self.weights_a)
+        return dict(zip(self.ids, zip(values, weights, strict=True), strict=True))
+
+    def errors(self) -> tuple[float | None, float | None]:
+        """The standard errors of both."""
+        return standard_error(self.a, self.weights_a), standard_error(self.b, self.weights_b)
 
 
 def _counts(dataset: str, size: int, samples: int, seed: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
@@ -129,24 +142,9 @@ def resample(pairs: Mapping[Score, Pairs], samples: int = RESAMPLES, seed: int =
     return means
 
 
-@dataclass(frozen=True)
-class ColumnDifference:
-    """A score, or a column of a table, as two results have it over the records of both.
-
-    Attributes:
-        error_a: Bootstrap standard error of the first's score, 0-100.
-        error_b: The same of the second's.
-        interval: Their difference in points.
-    """
-
-    error_a: float
-    error_b: float
-    interval: Interval
-
-
 def compare_column(
     column: Mapping[Score, float], pairs: Mapping[Score, Pairs], means: Mapping[Score, Means], level: float = LEVEL
-) -> ColumnDifference:
+) -> Interval:
     """The difference in a column and its percentile interval: a stratified bootstrap, whose strata are the data sets.
 
     A resample of the column is the mean of one resample of each of its data sets. A small data set counts as much as a
@@ -169,8 +167,7 @@ def compare_column(
     sides = [pairs[score].means() for score in column]
     delta = math.fsum(share * (b - a) for share, (a, b) in zip(column.values(), sides, strict=True))
     records = len({(score[0], record) for score in column for record in pairs[score].ids})
-    error_a, error_b = np.nanstd(both, axis=1)
-    return ColumnDifference(float(error_a), float(error_b), Interval(delta, float(low), float(high), records))
+    return Interval(delta, float(low), float(high), records)
 
 
 def intervals_of(
@@ -178,4 +175,4 @@ def intervals_of(
 ) -> dict[Score, Interval]:
     """The difference of every score, each by itself; see :func:`resample` and :func:`compare_column`."""
     means = resample(pairs, samples, seed)
-    return {score: compare_column({score: 1.0}, pairs, means, level).interval for score in pairs}
+    return {score: compare_column({score: 1.0}, pairs, means, level) for score in pairs}

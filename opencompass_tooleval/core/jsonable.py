@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from typing import Any
@@ -57,3 +58,9 @@ def bounded_text(value: Any, most: int = 4_000) -> str:
     text = value if isinstance(value, str) else json.dumps(to_jsonable(value), ensure_ascii=False)
     text = clean_text(text.strip()[: most + 1])
     return text if len(text) <= most else f'{text[: most - 1]}…'
+
+
+def answer_digest(judged: Any) -> str:
+    """32 hex digits that stand for what was judged: text, or any value as JSON, whatever the order of its keys."""
+    text = judged if isinstance(judged, str) else json.dumps(to_jsonable(judged), ensure_ascii=False, sort_keys=True)
+    return hashlib.blake2b(text.encode('utf-8', 'backslashreplace'), digest_size=16).hexdigest()

@@ -86,6 +86,11 @@ def record_values(result: Result, metric: str) -> tuple[RecordValues | None, ...
     return tuple(_record_values(result, metric, reading) for reading in _READINGS)
 
 
+def values_of(result: Result, metric: str) -> RecordValues | None:
+    """The first of :func:`record_values` that there is."""
+    return next(filter(None, record_values(result, metric)), None)
+
+
 def pair_up(first: Iterable[RecordValues | None], second: Iterable[RecordValues | None]) -> Pairs | None:
     """What :func:`pairs_of` gives, from :func:`record_values` of both."""
     for before, after in zip(first, second, strict=True):
@@ -99,8 +104,27 @@ def pair_up(first: Iterable[RecordValues | None], second: Iterable[RecordValues 
                 tuple(100 * after[record][0] for record in shared),
                 tuple(before[record][1] for record in shared),
                 tuple(after[record][1] for record in shared),
+                len(before) + len(after) - 2 * len(shared),
             )
     return None
+
+
+def over_shared(
+    pairs: Pairs | None, scores: tuple[float, float], errors: tuple[float | None, float | None]
+) -> tuple[tuple[float, float], tuple[float | None, float | None]]:
+    """A score of two results and its standard errors over the records that both have, so that the two subtract.
+
+    Args:
+        pairs: As :func:`pairs_of` has them; None where there are none, and then the results' own stand.
+        scores: As the results have them, which is over the same records where both have all.
+        errors: As the results have them; None where one is not known.
+    """
+    if pairs is None:
+        return scores, errors
+    own = pairs.errors()
+    if pairs.unshared:
+        return pairs.means(), own
+    return scores, (own[0] if errors[0] is None else errors[0], own[1] if errors[1] is None else errors[1])
 
 
 def pairs_of(first: Result, second: Result, metric: str) -> Pairs | None:

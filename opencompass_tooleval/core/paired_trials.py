@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from opencompass_tooleval.core.intervals import Pairs
-from opencompass_tooleval.core.paired import FEWEST, Result, details_of
+from opencompass_tooleval.core.paired import FEWEST, Result, details_of, over_shared
 from opencompass_tooleval.core.trials import TrialsOfResult, chances, rights_by_record, trials_of_result
 
 
@@ -16,7 +16,7 @@ class PairedEstimate:
 
     Attributes:
         metric: Its metric, and ``pass@2`` or the like after a blank.
-        values: As both results have it, 0-100.
+        values: That of both results, 0-100, over the records of both.
         errors: Its standard errors.
         pairs: The chances of the records of both, 0-100, each of all of its trials; None of fewer than two.
     """
@@ -50,8 +50,8 @@ def paired_estimates(first: Result, second: Result) -> Iterator[PairedEstimate]:
                 pairs = _pairs(chances(rights[0], kind), chances(rights[1], kind))
                 a, b = own[kind], other[kind]
                 if a.value is not None and b.value is not None:
-                    errors = a.standard_error, b.standard_error
-                    yield PairedEstimate(f'{name} {kind}', (a.value, b.value), errors, pairs)
+                    values, errors = over_shared(pairs, (a.value, b.value), (a.standard_error, b.standard_error))
+                    yield PairedEstimate(f'{name} {kind}', values, errors, pairs)
 
 
 def _is_told(name: str, kind: str, side: TrialsOfResult) -> bool:
@@ -66,4 +66,4 @@ def _pairs(before: Mapping[str, float], after: Mapping[str, float]) -> Pairs | N
         return None
     ones = (1.0,) * len(shared)
     values = [tuple(100 * side[record] for record in shared) for side in (before, after)]
-    return Pairs(tuple(shared), values[0], values[1], ones, ones)
+    return Pairs(tuple(shared), values[0], values[1], ones, ones, len(before) + len(after) - 2 * len(shared))

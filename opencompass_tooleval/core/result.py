@@ -13,7 +13,7 @@ A reason is ``area:code``. The areas are
 * ``infra``: no answer came, through no fault of the model; of another model that a dialogue asks, with its name:
   ``infra:simulator:timeout``.
 
-:data:`opencompass_tooleval.core.words.REASONS` has a name and a sentence for each.
+:data:`opencompass_tooleval.core.labels.REASONS` has a name and a sentence for each.
 """
 
 from __future__ import annotations

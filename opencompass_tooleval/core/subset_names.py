@@ -1,15 +1,59 @@
-"""Subsets by their names: rows of tables, and which one a file or a data set is named after."""
+"""Subsets: typed rows of a benchmark's table, found by their names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
-from typing import TypeVar
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-_PREFIX = r'(?:.*\btooleval-[a-z]+-|(?:restbench|funcqa|toolbench)_)?'
-_SUFFIX = r'(?:_(?:v\d\w*|zh|en))*(?:-\w+)*'
+from opencompass_tooleval.core.errors import first_of
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.core.metrics import Metric
 
 Row = TypeVar('Row')
+
+
+@dataclass(frozen=True)
+class SubsetRow:
+    """What a row of every table of subsets has: its name, and its metrics in their fixed order."""
+
+    name: str
+    metrics: tuple[str, ...]
+
+    METRICS: ClassVar[tuple[Metric, ...]] = ()
+    """The rows of the benchmark's metrics."""
+
+    @property
+    def binary_metrics(self) -> tuple[str, ...]:
+        """Those of its metrics in which a sample has 0 or 1, and 1 is right."""
+        binary = {row.name for row in self.METRICS if row.binary}
+        return tuple(metric for metric in self.metrics if metric in binary)
+
+
+class Table(tuple[Row, ...]):
+    """A table of literals, typed: its rows in their order, each of which is found by its ``name``."""
+
+    benchmark: str
+    what: str
+
+    def __new__(
+        cls, kind: type[Row], rows: Iterable[Mapping[str, Any]], benchmark: str, what: str = 'subset'
+    ) -> Table[Row]:
+        """Types the rows of a benchmark, whose title and word for a row stand in messages."""
+        table = super().__new__(cls, (kind(**row) for row in rows))
+        table.benchmark, table.what = benchmark, what
+        return table
+
+    def find(self, name: str) -> Row:
+        """The row called ``name``.
+
+        Raises:
+            ValueError: There is none; the message lists those there are.
+        """
+        return find_row({row.name: row for row in self}, name, self.benchmark, self.what)  # type: ignore[attr-defined]
 
 
 def find_row(table: Mapping[str, Row], name: str, benchmark: str, what: str = 'subset') -> Row:
@@ -19,25 +63,18 @@ def find_row(table: Mapping[str, Row], name: str, benchmark: str, what: str = 's
         ValueError: There is none; the message lists those there are.
     """
     if name not in table:
-        raise ValueError(f'{benchmark} has no {what} {name!r}; it has {", ".join(table)}')
+        raise ValueError(f'{benchmark} has no {what} {name!r}; it has {nearest_first(name, table)}')
     return table[name]
 
 
-def named_subsets(name: str, subsets: Collection[str]) -> set[str]:
-    """The subsets that a name holds; of names within names only the longest.
+def nearest_first(name: str, names: Iterable[str], most: int = 10) -> str:
+    """Names in a message about one that is none of them: those most like it first; ``none`` without any.
 
     Args:
-        name: Name of a file without its ending, or of a data set, such as ``tooleval-teval-plan_str_v2``.
-        subsets: All there are. One that is a single word, such as ``instruct``, counts only if nothing stands beside it
-            but version, language and the like: ``qwen2.5-7b-instruct`` is a model.
+        name: What was given; wildcards (``*``, ``?``) do not count.
+        names: What there is.
+        most: So many are listed.
     """
-    lowered = name.lower()
-    held = set()
-    for subset in subsets:
-        word = re.escape(subset)
-        whole = re.fullmatch(f'{_PREFIX}{word}{_SUFFIX}', lowered)
-        # Not \b, which takes '_' for a letter: it would miss plan_json in 'my_plan_json_v2'.
-        within = '_' in subset and re.search(f'(?<![a-z0-9]){word}(?![a-z0-9])', lowered)
-        if whole or within:
-            held.add(subset)
-    return {subset for subset in held if not any(subset != other and subset in other for other in held)}
+    there = list(dict.fromkeys(names))
+    near = get_close_matches(re.sub(r'[*?]', '', name), there, n=3)
+    return first_of([*near, *(other for other in there if other not in near)], most) or 'none'

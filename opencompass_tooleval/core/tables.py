@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from itertools import combinations
 from typing import Any
 
+from opencompass_tooleval.core.aggregate import deviations
 from opencompass_tooleval.core.intervals import Score as Score
+from opencompass_tooleval.core.paired import RecordValues, metrics_of, values_of
 
 
 def columns_of(groups: Iterable[Mapping[str, Any]]) -> dict[Score, dict[Score, float]]:
@@ -14,13 +18,16 @@ def columns_of(groups: Iterable[Mapping[str, Any]]) -> dict[Score, dict[Score, f
 
     Args:
         groups: Summary groups of OpenCompass with ``name``, ``metric``, ``subsets`` and perhaps ``weights`` (by data
-            set); a group may use those before it.
+            set); a group may use those before it. Groups without a metric, or of whole data sets, are left out: what
+            such a group is the mean of, OpenCompass decides from the results.
 
     Returns:
         Table and column -> data set and metric -> its share; the shares of a column add up to 1.
     """
     columns: dict[Score, dict[Score, float]] = {}
     for group in groups:
+        if 'metric' not in group or any(isinstance(subset, str) for subset in group['subsets']):
+            continue
         parts = [(str(name), str(metric)) for name, metric in group['subsets']]
         weights = [group.get('weights', {}).get(name, 1) for name, _ in parts]
         shares: dict[Score, float] = {}
@@ -41,19 +48,85 @@ def errors_of(result: Mapping[str, Any]) -> dict[str, float]:
     return {metric: float(error) for metric, error in items if isinstance(error, (int, float))}
 
 
-def column_error(shares: Mapping[Score, float], errors: Mapping[Score, float]) -> float | None:
-    """The standard error of a column of a table, 0-100; None if that of a score is not known.
+Correlations = Mapping[tuple[str, str], float]
+"""Two metrics of a data set, the first by name first -> how far their errors move together, -1 to 1."""
 
-    Errors of different data sets are independent; those of scores of one data set are taken to move together, which is
-    the most that they can add up to.
+CORRELATIONS = 'correlations'
+"""What :func:`without_samples` calls them."""
+
+
+def correlations_of(values: Mapping[str, RecordValues]) -> dict[tuple[str, str], float]:
+    """How far the errors of scores of one data set move together: 0 for scores of different records.
 
     Args:
-        shares: Data set and metric -> share, as :func:`columns_of` has it.
+        values: Metric -> its values by record.
+    """
+    parts = {
+        metric: dict(zip(own, deviations(*zip(*own.values(), strict=True)), strict=True))
+        for metric, own in values.items()
+        if own
+    }
+    return {(a, b): _correlation(parts[a], parts[b]) for a, b in combinations(sorted(parts), 2)}
+
+
+def _correlation(first: Mapping[str, float], second: Mapping[str, float]) -> float:
+    squares = math.fsum(part**2 for part in first.values()) * math.fsum(part**2 for part in second.values())
+    if not squares:
+        return 0.0  # one of them has no error
+    shared = math.fsum(part * second[record] for record, part in first.items() if record in second)
+    return max(-1.0, min(1.0, shared / math.sqrt(squares)))
+
+
+def metrics_together(columns: Iterable[Mapping[Score, float]]) -> dict[str, set[str]]:
+    """Data set -> those of its metrics that stand in one column with others of it."""
+    together: dict[str, set[str]] = {}
+    for shares in columns:
+        for dataset, count in Counter(dataset for dataset, _ in shares).items():
+            if count > 1:
+                together.setdefault(dataset, set()).update(metric for name, metric in shares if name == dataset)
+    return together
+
+
+def without_samples(result: Mapping[str, Any], together: Collection[str] = ()) -> dict[str, Any]:
+    """A result without ``details``, and with what :func:`column_error` takes of them, ``correlations``.
+
+    Args:
+        result: As its file has it.
+        together: Its metrics that stand in one column, as :func:`metrics_together` has them.
+    """
+    values = {
+        metric: its
+        for metric in sorted(together)
+        if metric in metrics_of(result) and (its := values_of(result, metric))
+    }
+    bare = {key: value for key, value in result.items() if key != 'details'}
+    return {**bare, CORRELATIONS: correlations_of(values)} if values else bare
+
+
+def column_error(
+    shares: Mapping[Score, float], errors: Mapping[Score, float], correlations: Mapping[str, Correlations]
+) -> float | None:
+    """The standard error of a score or of a column of a table, 0-100: the one that every screen shows.
+
+    Errors of different data sets are independent. Those of scores of one data set move together as far as their
+    records say: two formats of different records not at all.
+
+    Args:
+        shares: Data set and metric -> share, as :func:`columns_of` has it; ``{score: 1.0}`` for one score.
         errors: Data set and metric -> standard error.
+        correlations: Data set -> :func:`correlations_of` its scores, where several of them stand in the column.
+
+    Returns:
+        None if the error of a score is not known, or how far two of one data set move together.
     """
     if not all(score in errors for score in shares):
         return None
-    by_dataset: dict[str, float] = {}
-    for score, share in shares.items():
-        by_dataset[score[0]] = by_dataset.get(score[0], 0.0) + share * errors[score]
-    return math.hypot(*by_dataset.values())
+    variance = math.fsum((share * errors[score]) ** 2 for score, share in shares.items())
+    for (dataset, a), (other, b) in combinations(sorted(shares), 2):
+        if dataset == other:
+            correlation = correlations.get(dataset, {}).get((a, b))
+            if correlation is None:
+                return None
+            parts = (shares[dataset, metric] * errors[dataset, metric] for metric in (a, b))
+            variance += 2 * correlation * math.prod(parts)
+    return math.sqrt(max(0.0, variance))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.core.jsonable import clean_text, to_jsonable
 
 MAX_CALLS = 128
 """So many calls of one answer are kept; OpenAI's servers make at most as many."""
@@ -19,6 +19,9 @@ MAX_NAME_CHARS = 256
 MAX_ARGUMENT_CHARS = 200_000
 """Longer arguments are not read: they stay text, cut here."""
 
+WRITTEN = 'written'
+"""Key of a call's arguments as the model wrote them."""
+
 
 @dataclass(frozen=True)
 class ToolCall:
@@ -28,11 +31,18 @@ class ToolCall:
         name: The tool's name as the benchmark has it; of an unknown tool, as the model wrote it.
         arguments: A JSON value, mostly an object; the text itself where what the model wrote is no JSON.
         id: The server's name for the call, which the message with the tool's result refers to; '' if it has none.
+        written: The arguments as the model wrote them; None where that is not known. Two calls are equal without it.
     """
 
     name: str
     arguments: Any
     id: str = ''
+    written: str | None = field(default=None, compare=False)
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as the model wrote them; where that is not known, as indented JSON."""
+        return written_arguments(self.arguments) if self.written is None else self.written
 
     def to_payload(self) -> dict[str, Any]:
         """The call as JSON values, as a row of predictions has it."""
@@ -45,16 +55,25 @@ def make_call(name: Any, arguments: Any, call_id: Any = '') -> ToolCall:
 
     Args:
         name: What is no text is no name: ''.
-        arguments: JSON text, as servers have it, or a value; nothing at all is no argument.
+        arguments: JSON text, as servers have it, or a value; nothing at all is no argument. Text is also kept as it is
+            written.
         call_id: As the server says it.
     """
+    written = None
     if isinstance(arguments, str):
+        written = clean_text(arguments[:MAX_ARGUMENT_CHARS])
         arguments = _read_arguments(arguments)
     return ToolCall(
         name[:MAX_NAME_CHARS] if isinstance(name, str) else '',
         {} if arguments is None else to_jsonable(arguments),
         call_id[:MAX_NAME_CHARS] if isinstance(call_id, str) else '',
+        written,
     )
+
+
+def written_arguments(arguments: Any) -> str:
+    """Arguments as text: indented JSON; text stays as it is."""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, indent=2, ensure_ascii=False)
 
 
 def _read_arguments(text: str) -> Any:
@@ -80,12 +99,27 @@ def read_calls(value: Any) -> tuple[ToolCall, ...]:
         raise ValueError("'calls' is no list")
     if not all(isinstance(item, Mapping) and isinstance(item.get('name'), str) for item in value):
         raise ValueError("a call in 'calls' has no 'name'")
-    return tuple(ToolCall(item['name'], item.get('arguments'), str(item.get('id') or '')) for item in value[:MAX_CALLS])
+    if not all(isinstance(item.get(WRITTEN), (str, type(None))) for item in value):
+        raise ValueError(f"{WRITTEN!r} of a call in 'calls' is no text")
+    return tuple(
+        ToolCall(item['name'], item.get('arguments'), str(item.get('id') or ''), item.get(WRITTEN))
+        for item in value[:MAX_CALLS]
+    )
 
 
 def calls_payload(calls: Iterable[ToolCall]) -> list[dict[str, Any]]:
     """Calls as JSON values."""
     return [call.to_payload() for call in calls]
+
+
+def written_payload(calls: Iterable[ToolCall]) -> list[dict[str, Any]]:
+    """The same, with the arguments as the model wrote them where the values do not tell."""
+    return [
+        call.to_payload()
+        if call.written in (None, written_arguments(call.arguments))
+        else {**call.to_payload(), WRITTEN: call.written}
+        for call in calls
+    ]
 
 
 def calls_text(calls: Iterable[ToolCall]) -> str:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from opencompass_tooleval.core.jsonable import to_jsonable
 
 _MOST_CHARS = 64
 _ALLOWED = re.compile(r'[A-Za-z_][A-Za-z0-9_-]{0,63}')
 """OpenAI takes ``[A-Za-z0-9_-]{1,64}``; Gemini wants a letter or an underscore first."""
 _REFUSED = re.compile(r'[^A-Za-z0-9_-]+')
 _NO_NAME = 'tool'
+
+MAX_DESCRIPTION = 1_024
+"""OpenAI's servers refuse a tool with a longer description."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,46 @@ class ToolSchema:
     name: str
     description: str
     parameters: Mapping[str, Any]
+
+
+def describe_tool(name: str, description: str, returned: Any = None) -> str:
+    """A tool's description with what it returns, which a schema of its arguments has no place for.
+
+    Args:
+        name: The tool; where letters of its name are lost, the description that is sent begins with it.
+        description: What the tool does.
+        returned: What its documentation says of the result, as JSON values; nothing is added where it says nothing.
+
+    Returns:
+        Text of at most :data:`MAX_DESCRIPTION` characters with the name. What is too long goes without the descriptions
+        of returned fields, and what is still too long is cut.
+    """
+    most = MAX_DESCRIPTION - len(f'{name}: ')
+    if not returned:
+        return _cut(description, most)
+    documented = to_jsonable(returned)
+    whole, short = (
+        f'{description}\nReturns: {json.dumps(shown, ensure_ascii=False)}'.lstrip()
+        for shown in (documented, _without_descriptions(documented))
+    )
+    return _cut(whole if len(whole) <= most else short, most)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f'{text[: length - 4]} ...'
+
+
+def _without_descriptions(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_descriptions(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    # A field may be called 'description': what it holds is a schema, and no text.
+    return {
+        key: _without_descriptions(item)
+        for key, item in value.items()
+        if key != 'description' or not isinstance(item, str)
+    }
 
 
 class ToolSet:
@@ -84,7 +129,10 @@ class ToolSet:
 
     @cached_property
     def _text(self) -> str:
-        content: dict[str, Any] = {'tools': [asdict(tool) for tool in self.tools]}
+        # Not asdict, which copies every schema: a data set has the text of a set in each row.
+        content: dict[str, Any] = {
+            'tools': [{**vars(tool), 'parameters': dict(tool.parameters)} for tool in self.tools]
+        }
         return json.dumps(content if self.parallel is None else {**content, 'parallel': self.parallel})
 
     @classmethod

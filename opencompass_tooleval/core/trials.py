@@ -84,7 +84,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class RightOrWrong:
+class BinaryMetrics:
     """What makes a sample right.
 
     Attributes:
@@ -117,9 +117,9 @@ class RightOrWrong:
 
 
 def rights_by_record(
-    samples: Iterable[tuple[str, Values]], name: str, rule: RightOrWrong
+    samples: Iterable[tuple[str, Values]], name: str, rule: BinaryMetrics
 ) -> dict[str, tuple[bool, ...]]:
-    """Record id -> whether each of its trials that count was right, in their order; see :meth:`~RightOrWrong.is_right`.
+    """Record id -> whether each of its trials that count was right, in order; see :meth:`~BinaryMetrics.is_right`.
 
     Args:
         samples: Record id and values of every trial of every record.
@@ -177,7 +177,7 @@ def _mean_of(rights: Mapping[str, Sequence[bool]]) -> Estimate:
 
 
 def of_trials(
-    samples: Sequence[tuple[str, Values]], trials: int, averages: Mapping[str, Estimate], rule: RightOrWrong
+    samples: Sequence[tuple[str, Values]], trials: int, averages: Mapping[str, Estimate], rule: BinaryMetrics
 ) -> dict[str, dict[str, Estimate]]:
     """What several trials say.
 
@@ -192,7 +192,7 @@ def of_trials(
         that the metric does not apply to, such as one that nobody judged, counts for none of them.
 
     Raises:
-        ValueError: See :meth:`RightOrWrong.is_right`.
+        ValueError: See :meth:`BinaryMetrics.is_right`.
     """
     average = f'avg@{trials}'
     estimates = {metric: {average: estimate} for metric, estimate in averages.items()}
@@ -231,7 +231,7 @@ class TrialsOfResult:
     """
 
     trials: int
-    rule: RightOrWrong
+    rule: BinaryMetrics
     estimates: Mapping[str, Mapping[str, Estimate]]
     all_the_same: bool = False
 
@@ -250,9 +250,9 @@ def trials_of_result(result: Mapping[str, Any]) -> TrialsOfResult | None:
         for metric, rows in metrics.items()
         if isinstance(rows, Mapping)
     }
-    right_or_wrong = [name for name, own in estimates.items() if len(own) > 1 and name != SUCCESS]
+    binary_metrics = [name for name, own in estimates.items() if len(own) > 1 and name != SUCCESS]
     parts = [str(metric) for metric in success] if isinstance(success, list) else []
     samples = result.get('samples')
     count = samples.get('all') if isinstance(samples, Mapping) else None
     same = type(count) is int and part.get('same_answers') == count // trials
-    return TrialsOfResult(trials, RightOrWrong(right_or_wrong, parts), estimates, same)
+    return TrialsOfResult(trials, BinaryMetrics(binary_metrics, parts), estimates, same)

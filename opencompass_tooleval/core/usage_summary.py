@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.core.prices import Prices
-from opencompass_tooleval.core.usage import TOKENS, Usage, read_usage
+from opencompass_tooleval.core.prices import Prices, read_prices
+from opencompass_tooleval.core.usage import DETAILS, NUMBERS, TOKENS, Usage, read_usage
 
+OTHERS = 'others'
+"""Of a prediction: the models that its dialogue asked beside the one under test, such as a simulator. Of ``usage`` of a
+result: a row for each of these, and for its judge."""
+KEPT = 'kept'
+"""Of a row of a judge: what its judgements cost that an earlier evaluation had asked for."""
+REPORTED = 'reported by the server'
+_COUNTED = 'counted here by a version that does not say how'
 _PERCENTILES = {'p50': 0.5, 'p95': 0.95}
+_MAX_NAME = 200
 
 
 def numbers_of(values: Sequence[float]) -> dict[str, Any]:
@@ -27,38 +36,155 @@ def summary_of(usages: Iterable[Usage | None], prices: Prices | None = None) -> 
     """The part ``usage`` of a result, as JSON values.
 
     Args:
-        usages: One per answer; of a dialogue that of all of its rounds. None where nobody says.
+        usages: One per answer; of a dialogue that of all of its rounds. None where nothing is known.
         prices: Of the model; None if they are not known.
 
     Returns:
         ``answers`` (``all``; of how many the server said the tokens, of how many they were ``counted`` here, of how
-        many nobody knows), ``tries`` (requests), for ``prompt``, ``completion``, ``reasoning``, ``cached`` and
-        ``seconds`` of an answer ``total``, ``mean``, ``p50``, ``p95`` and ``answers`` (how many say it), and ``cost``:
-        the same, and ``prices``. None if no answer says anything.
+        many nobody knows), ``counted_by`` (what counted -> answers), ``tries`` (requests), and for ``prompt``,
+        ``first_prompt``, ``completion``, ``reasoning``, ``cached`` and ``seconds`` of an answer ``total``, ``mean``,
+        ``p50``, ``p95``, ``answers`` (how many have it) and ``incomplete`` (of how many of these a round lacks it).
+        Where a server reports ``reasoning`` or ``cached`` for any answer, those for which it leaves them out have 0
+        and are ``incomplete``. ``cost``: the same, ``prices``, and ``cached_unknown``: answers at the full price, since
+        nothing says what of their prompts was cached. None if no answer says anything.
     """
     rows = list(usages)
     known = [usage for usage in rows if usage is not None]
     if not known:
         return None
-    with_tokens = [usage for usage in known if usage.prompt is not None or usage.completion is not None]
-    counted = sum(usage.counted for usage in with_tokens)
+    with_tokens = [usage for usage in known if usage.has_tokens]
+    counted = [usage for usage in with_tokens if usage.counted]
     summary: dict[str, Any] = {
         'answers': {
             'all': len(rows),
-            'said': len(with_tokens) - counted,
-            'counted': counted,
+            'said': len(with_tokens) - len(counted),
+            'counted': len(counted),
             'unknown': len(rows) - len(with_tokens),
         },
         'tries': sum(usage.tries for usage in known),
     }
-    for name in (*TOKENS, 'seconds'):
-        values = [value for usage in known if (value := getattr(usage, name)) is not None]
-        if values:
-            summary[name] = {**numbers_of(values), 'answers': len(values)}
+    if counted:
+        summary['counted_by'] = dict(Counter(usage.counter or _COUNTED for usage in counted).most_common())
+    for name in (*NUMBERS, 'first_prompt'):
+        if part := _part_of(name, known):
+            summary[name] = part
     costs = [cost for usage in known if prices and (cost := prices.cost_of(usage)) is not None]
     if prices and costs:
         summary['cost'] = {**numbers_of(costs), 'answers': len(costs), 'prices': prices.to_payload()}
+        unknown = len(with_tokens) - summary.get('cached', {}).get('answers', 0)
+        if prices.cached is not None and unknown:
+            summary['cost']['cached_unknown'] = unknown
     return summary
+
+
+def _part_of(name: str, usages: Sequence[Usage]) -> dict[str, Any]:
+    """The numbers of one name; nothing if no answer has it."""
+    values = [value for usage in usages if (value := getattr(usage, name)) is not None]
+    if not values:
+        return {}
+    left_out = [usage for usage in usages if name in DETAILS and getattr(usage, name) is None and _is_reported(usage)]
+    incomplete = len(left_out) + sum(name in usage.incomplete for usage in usages)
+    part = {**numbers_of([*values, *(0 for _ in left_out)]), 'answers': len(values) + len(left_out)}
+    return {**part, 'incomplete': incomplete} if incomplete else part
+
+
+def _is_reported(usage: Usage) -> bool:
+    return usage.has_tokens and not usage.counted
+
+
+def other_row(
+    role: str,
+    model: str,
+    usages: Sequence[Usage | None],
+    prices: Prices | None,
+    kept: Sequence[Usage | None] = (),
+) -> list[dict[str, Any]]:
+    """A row of ``others``: what a model beside the one under test was asked, as :func:`summary_of`.
+
+    Args:
+        role: ``judge`` or ``simulator``.
+        model: Its name.
+        usages: One per answer, repeated and unreadable ones included.
+        prices: Of that model.
+        kept: Of answers that an earlier evaluation had asked for.
+
+    Returns:
+        The row; nothing where nothing is known, such as of recorded answers.
+    """
+    spent, used_again = summary_of(usages, prices), summary_of(kept, prices)
+    if not spent and not used_again:
+        return []
+    return [{'role': role, 'model': model, **(spent or {}), **({KEPT: used_again} if used_again else {})}]
+
+
+def other_usage(role: str, model: str, prices: Prices | None, usages: Iterable[Usage | None]) -> dict[str, Any]:
+    """An entry of ``others`` of a prediction: what some answers of another model cost, as JSON values."""
+    spent = [usage.to_payload() if usage else None for usage in usages]
+    return {'role': role, 'model': model, **({'prices': prices.to_payload()} if prices else {}), 'usages': spent}
+
+
+def other_rows(predictions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of ``others`` for what dialogues asked, from predictions or rows of their journal that have it."""
+    asked: dict[tuple[str, str], tuple[Any, list[Usage | None]]] = {}
+    for prediction in predictions:
+        for other in _list(prediction.get(OTHERS)):
+            key = _text(other.get('role')), _text(other.get('model'))
+            usages = (read_usage(value) for value in _list(other.get('usages'), dict | None))
+            asked.setdefault(key, (other.get('prices'), []))[1].extend(usages)
+    return [row for key, (prices, usages) in asked.items() for row in other_row(*key, usages, _prices(prices))]
+
+
+def _prices(value: Any) -> Prices | None:
+    try:
+        return read_prices(value)
+    except ValueError:
+        return None
+
+
+def _list(value: Any, of: Any = dict) -> list[Any]:
+    return [item for item in value if isinstance(item, of)] if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str:
+    return value[:_MAX_NAME] if isinstance(value, str) else ''
+
+
+@dataclass(frozen=True)
+class PromptTokens:
+    """Mean tokens of the prompts of a task.
+
+    Attributes:
+        first: Of the first prompt, with the tools that it offers; None if unknown.
+        task: Of all prompts of a task together: all rounds, and what was asked again.
+        by: Who counted them.
+    """
+
+    first: float | None = None
+    task: float | None = None
+    by: str = ''
+
+
+def prompt_tokens_of(summary: Any, is_dialogue: bool = False) -> PromptTokens:
+    """What the part ``usage`` of a result says of the prompts of a task.
+
+    Args:
+        summary: The part.
+        is_dialogue: Whether a task has several prompts. Results of older versions do not have the first one's tokens.
+    """
+    if not isinstance(summary, Mapping):
+        return PromptTokens()
+    task, first = (_number(_part(summary, name).get('mean')) for name in ('prompt', 'first_prompt'))
+    if task is None:
+        return PromptTokens()
+    return PromptTokens(task if first is None and not is_dialogue else first, task, counted_by(summary))
+
+
+def counted_by(summary: Mapping[str, Any]) -> str:
+    """Who counted the tokens of the part ``usage`` of a result, in words; ``''`` if nobody did."""
+    counters = list(map(_text, _part(summary, 'counted_by')))
+    counts = {name: _count(_part(summary, 'answers').get(name)) for name in ('said', 'counted')}
+    reported = [REPORTED] if counts['said'] else []
+    return ', '.join([*reported, *(counters or [_COUNTED] * bool(counts['counted']))])
 
 
 def spending_so_far(rows: Iterable[Mapping[str, Any]], prices: Prices | None = None) -> Spending | None:
@@ -72,11 +198,15 @@ class Spending:
 
     Attributes:
         answers: How many there are.
-        prompt: Tokens of what was asked, as far as they are known.
+        prompt: Tokens of the prompts, as far as they are known.
         completion: Tokens of the answers.
         cost: Money; None if there are no prices.
         counted: Of how many answers the tokens were counted here.
-        unknown: Of how many answers nobody knows them: what is known is then too little.
+        unknown: Of how many answers they are unknown: the sums are then too small.
+        incomplete: Of how many other answers some round's tokens are unknown.
+        cached_unknown: Answers at the full price, since nothing says what of their prompts was cached.
+        counters: What counted the tokens that were counted here.
+        tries: Requests, the failed ones included.
     """
 
     answers: int
@@ -85,6 +215,10 @@ class Spending:
     cost: float | None
     counted: int
     unknown: int
+    incomplete: int = 0
+    cached_unknown: int = 0
+    counters: tuple[str, ...] = ()
+    tries: int = 0
 
     @property
     def with_tokens(self) -> int:
@@ -100,7 +234,26 @@ class Spending:
             math.fsum(costs) if costs else None,
             self.counted + other.counted,
             self.unknown + other.unknown,
+            self.incomplete + other.incomplete,
+            self.cached_unknown + other.cached_unknown,
+            tuple(dict.fromkeys([*self.counters, *other.counters])),
+            self.tries + other.tries,
         )
+
+    def __str__(self) -> str:
+        """``1,200 of prompts, 300 of answers, cost 0.12, 4 answers counted here (estimate: ...), 1 not known``."""
+        notes = [
+            (self.counted, f' answers counted here ({", ".join(self.counters)})'),
+            (self.unknown, ' answers not known'),
+            (self.incomplete, ' answers known in part'),
+            (self.cached_unknown, ' answers at the full price: nothing says what was cached'),
+        ]
+        cost = [] if self.cost is None else [f'cost {self.cost:,.2f}']
+        said = [f'{count:,}{words}'.replace(' ()', '') for count, words in notes if count]
+        return ', '.join([f'{self.prompt:,} of prompts', f'{self.completion:,} of answers', *cost, *said])
+
+
+NOTHING = Spending(0, 0, 0, None, 0, 0)
 
 
 def spending_of(summary: Any, prices: Prices | None = None) -> Spending | None:
@@ -117,10 +270,71 @@ def spending_of(summary: Any, prices: Prices | None = None) -> Spending | None:
     if totals['prompt'] is None and totals['completion'] is None:
         return None
     prompt, completion = totals['prompt'] or 0, totals['completion'] or 0
-    cost = _cost(_part(summary, 'cost').get('total'))
+    cost = _number(_part(summary, 'cost').get('total'))
     if cost is None and prices and None not in (totals['prompt'], totals['completion']):
         cost = prices.cost(prompt, completion, totals['cached'])
-    return Spending(counts['all'], prompt, completion, cost, counts['counted'], counts['unknown'])
+    incomplete = max(_count(_part(summary, name).get('incomplete')) or 0 for name in ('prompt', 'completion'))
+    return Spending(
+        counts['all'],
+        prompt,
+        completion,
+        cost,
+        counts['counted'],
+        counts['unknown'],
+        incomplete,
+        _count(_part(summary, 'cost').get('cached_unknown')) or 0,
+        tuple(map(_text, _part(summary, 'counted_by'))),
+        _count(summary.get('tries')) or 0,
+    )
+
+
+@dataclass(frozen=True)
+class OtherSpending:
+    """What a model beside the one under test cost.
+
+    Attributes:
+        role: ``judge`` or ``simulator``.
+        model: Its name.
+        spent: What was asked for this result.
+        kept: What an earlier evaluation had asked, and this one used again; it was paid for then.
+    """
+
+    role: str
+    model: str
+    spent: Spending
+    kept: Spending
+
+    @property
+    def name(self) -> str:
+        """``judge gpt-4``."""
+        return f'{self.role} {self.model}'
+
+
+def read_others(summary: Any) -> list[OtherSpending]:
+    """The rows of ``others`` in the part ``usage`` of a result."""
+    rows = _list(summary.get(OTHERS)) if isinstance(summary, Mapping) else []
+    return [
+        OtherSpending(
+            _text(row.get('role')),
+            _text(row.get('model')),
+            spending_of(row) or NOTHING,
+            spending_of(row.get(KEPT)) or NOTHING,
+        )
+        for row in rows
+    ]
+
+
+def others_by_name(summary: Any) -> dict[str, Spending]:
+    """The same, name -> what was spent."""
+    return add_spendings(*({other.name: other.spent} for other in read_others(summary)))
+
+
+def add_spendings(*spendings: Mapping[str, Spending]) -> dict[str, Spending]:
+    """Name -> what was spent together."""
+    total: dict[str, Spending] = {}
+    for name, spent in (item for own in spendings for item in own.items()):
+        total[name] = total[name] + spent if name in total else spent
+    return total
 
 
 def _part(summary: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -128,9 +342,9 @@ def _part(summary: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return part if isinstance(part, Mapping) else {}
 
 
-def _cost(value: Any) -> float | None:
-    is_cost = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e15
-    return float(value) if is_cost else None
+def _number(value: Any) -> float | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e15
+    return float(value) if is_number else None
 
 
 def _count(value: Any) -> int | None:

@@ -9,7 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opencompass_tooleval.core.intervals import RESAMPLES, SEED, Interval, intervals_of
-from opencompass_tooleval.core.paired import Result, metrics_of, pairs_of
+from opencompass_tooleval.core.paired import Result, metrics_of, over_shared, pairs_of
+from opencompass_tooleval.core.usage_summary import PromptTokens
+
+NO_TOKENS = PromptTokens()
 
 
 def reduction(before: float, after: float) -> float | None:
@@ -24,8 +27,9 @@ class Comparison:
     Attributes:
         dataset: Abbr of the original data set, or the table's name.
         metric: Its metric.
-        original: Score of the original, 0-100.
-        variant: Score of the variant, 0-100.
+        original: Score of the original, 0-100; with an interval, over the records that both have.
+        variant: Score of the variant, so too.
+        unshared: How many records only one of them has.
         interval: Their difference in points over the records that both have; None for a column that is a mean of
             several data sets, and where the score is no mean over records.
     """
@@ -35,6 +39,7 @@ class Comparison:
     original: float
     variant: float
     interval: Interval | None
+    unshared: int = 0
 
     @property
     def delta(self) -> float:
@@ -57,10 +62,13 @@ def compare(
     metrics = [metric for metric in metrics_of(original) if metric in metrics_of(variant)]
     pairs = {(dataset, metric): its for metric in metrics if (its := pairs_of(original, variant, metric))}
     intervals = intervals_of(pairs, samples, seed)
-    return [
-        Comparison(dataset, metric, original[metric], variant[metric], intervals.get((dataset, metric)))
-        for metric in metrics
-    ]
+    comparisons = []
+    for metric in metrics:
+        its = pairs.get((dataset, metric))
+        scores, _ = over_shared(its, (original[metric], variant[metric]), (None, None))
+        interval = intervals.get((dataset, metric))
+        comparisons.append(Comparison(dataset, metric, *scores, interval, its.unshared if its else 0))
+    return comparisons
 
 
 @dataclass(frozen=True)
@@ -102,11 +110,25 @@ class VariantKind:
         ends = next((ends for ends in self.partners if name.endswith(ends[0])), (self.suffix, ''))
         return name.removesuffix(ends[0]) + ends[1]
 
+    def variant_of(self, name: str) -> str:
+        """What the variant of an original is called."""
+        ends = next((ends for ends in self.partners if name.endswith(ends[1])), (self.suffix, ''))
+        return name.removesuffix(ends[1]) + ends[0]
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns of the table, as :meth:`row` fills them."""
         scores = (self.original, self.variant, 'delta', 'low', 'high', 'records')
-        return ('model', 'dataset', 'metric', *scores, f'tokens_{self.original}', f'tokens_{self.variant}', 'reduction')
+        tokens = (*self.token_columns('first_prompt'), *self.token_columns('task_prompts'))
+        return ('model', 'dataset', 'metric', *scores, *tokens)
+
+    def token_columns(self, of: str) -> tuple[str, str, str]:
+        """Columns of tokens: of the original, of the variant, and by how many percent these are fewer.
+
+        Args:
+            of: ``first_prompt``, the first prompt of a task, or ``task_prompts``, all prompts of a task together.
+        """
+        return f'{of}_{self.original}', f'{of}_{self.variant}', f'{of}_reduction'
 
     def pair_up(self, abbrs: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
         """Pairs of abbrs, original and variant, in their order; and the variants without a partner."""
@@ -132,15 +154,19 @@ class VariantKind:
         ]
 
     def row(
-        self, model: str, comparison: Comparison, before: float | None = None, after: float | None = None
+        self,
+        model: str,
+        comparison: Comparison,
+        before: PromptTokens = NO_TOKENS,
+        after: PromptTokens = NO_TOKENS,
     ) -> dict[str, str]:
         """A line of the table: column -> text, ``''`` where there is nothing to say.
 
         Args:
             model: Its abbr.
             comparison: What is compared.
-            before: Mean tokens of the prompts of the original.
-            after: The same of the variant.
+            before: Tokens of the prompts of the original.
+            after: The same of the variant. Where another counted them, there is no reduction.
         """
         interval = comparison.interval
         numbers: dict[str, float | None] = {
@@ -149,9 +175,8 @@ class VariantKind:
             'delta': comparison.delta,
             'low': interval.low if interval else None,
             'high': interval.high if interval else None,
-            f'tokens_{self.original}': before,
-            f'tokens_{self.variant}': after,
-            'reduction': None if before is None or after is None else reduction(before, after),
+            **self._tokens('first_prompt', before.first, after.first, before.by == after.by),
+            **self._tokens('task_prompts', before.task, after.task, before.by == after.by),
         }
         texts = {
             'model': model,
@@ -162,3 +187,7 @@ class VariantKind:
             **{name: '' if value is None else f'{round(value, 2) + 0.0:.2f}' for name, value in numbers.items()},
         }
         return {column: texts[column] for column in self.columns}
+
+    def _tokens(self, of: str, before: float | None, after: float | None, comparable: bool) -> dict[str, float | None]:
+        less = reduction(before, after) if comparable and before is not None and after is not None else None
+        return dict(zip(self.token_columns(of), (before, after, less), strict=True))

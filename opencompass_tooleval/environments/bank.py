@@ -11,8 +11,8 @@ import json
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,10 +20,11 @@ from typing import Any
 
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.jsonable import clean_text, to_jsonable
 from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.environments.arguments import arguments_key
-from opencompass_tooleval.sweep.whole_file import whole_file
+from opencompass_tooleval.work_dir.whole_file import whole_file
 
 MEND = 'tooleval agents bank build --from SOURCE --out FILE'
 MAX_RESPONSE = MAX_CHARS
@@ -50,6 +51,8 @@ CREATE INDEX by_task ON calls (task, name, arguments_key);
 CREATE INDEX by_name ON calls (name, arguments_key);
 """
 _COLUMNS = 'file, task, name, arguments, response, error'
+_DAMAGED = (sqlite3.Error, UnicodeDecodeError)
+"""What :mod:`sqlite3` raises of a damaged file; the latter where the damage is in the text of its message."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +99,14 @@ def write_bank(calls: Iterable[RecordedCall], file: Path) -> Built:
         file: Where to; what is there is replaced.
 
     Raises:
+        DataError: There is no call that can be kept.
         OSError: It cannot be written.
     """
+    if file.exists() and not file.is_file():
+        raise OSError(f'cannot write {file}: a bank is a regular file, and this is a folder, a device or a pipe')
     count = left_out = cut = 0
     digest = hashlib.blake2b(digest_size=16)
-    with whole_file(file) as temporary, closing(sqlite3.connect(temporary)) as connection:
+    with whole_file(file) as temporary, _writing(temporary, file) as connection:
         connection.execute('PRAGMA journal_mode = OFF')
         connection.execute('PRAGMA synchronous = OFF')
         connection.execute(f'PRAGMA application_id = {_APPLICATION}')
@@ -118,21 +124,35 @@ def write_bank(calls: Iterable[RecordedCall], file: Path) -> Built:
                 clean_text(call.task),
                 clean_text(call.name[:MAX_NAME_CHARS]),
                 key,
-                json.dumps(to_jsonable(call.arguments), ensure_ascii=False),
+                stored_arguments(call.arguments),
                 clean_text(call.response[:MAX_RESPONSE]),
                 call.error,
             )
             digest.update(repr(row).encode())
             connection.execute('INSERT INTO calls VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)', row)
+        if not count:
+            why = f' ({left_out} are too large)' if left_out else ': T-Eval has them in review_str, plans have none'
+            raise DataError(file, f'no bank is made, since the sources hold no recorded call{why}')
         connection.executescript(_INDEXES)
         connection.execute('INSERT INTO facts VALUES (?, ?)', ('digest', digest.hexdigest()))
         connection.commit()
     return Built(count, left_out, cut)
 
 
-def _call(row: tuple[str, str, str, str, str, str]) -> RecordedCall:
-    file, task, name, arguments, response, error = row
-    return RecordedCall(file, task, name, json.loads(arguments), response, error)
+def stored_arguments(arguments: Any) -> str:
+    """Arguments as a bank keeps them: keys in their order, numbers and texts as they are."""
+    return json.dumps(to_jsonable(arguments), ensure_ascii=False)
+
+
+@contextmanager
+def _writing(temporary: Path, file: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to an empty ``temporary``; errors name ``file``."""
+    temporary.write_bytes(b'')  # a file that is written in place, since its folder is read-only, may be a bank already
+    try:
+        with closing(sqlite3.connect(temporary)) as connection:
+            yield connection
+    except sqlite3.Error as error:
+        raise OSError(f'cannot write {file}: {error}') from error
 
 
 class Bank:
@@ -156,7 +176,7 @@ class Bank:
             self._connection.execute(f'PRAGMA cache_size = -{_CACHE_KIB}')
             application = self._connection.execute('PRAGMA application_id').fetchone()[0]
             version = self._connection.execute('PRAGMA user_version').fetchone()[0]
-        except sqlite3.Error as error:
+        except _DAMAGED as error:
             raise DataError(file, f'the file is no response bank ({error})', mend=MEND) from error
         if (application, version) != (_APPLICATION, VERSION):
             self.close()
@@ -178,13 +198,32 @@ class Bank:
         try:
             with self._lock:
                 return self._connection.execute(query, parameters).fetchall()
-        except sqlite3.Error as error:
-            raise DataError(self.file, f'the response bank is damaged ({error})', mend=MEND) from error
+        except _DAMAGED as error:
+            raise self._damage(str(error)) from error
+
+    def _damage(self, what: str) -> DataError:
+        return DataError(self.file, f'the response bank is damaged ({what})', mend=MEND)
+
+    def _calls(self, rows: Sequence[Sequence[Any]]) -> list[RecordedCall]:
+        """The calls in rows of ``_COLUMNS``."""
+        calls = []
+        for row in rows:
+            if not all(isinstance(value, str) for value in row):
+                raise self._damage('a call has a value that is no text')
+            file, task, name, arguments, response, error = row
+            try:
+                calls.append(RecordedCall(file, task, name, load_json(arguments), response, error))
+            except ValueError as fault:
+                raise self._damage(f'arguments that are no JSON: {fault}') from fault
+        return calls
 
     @property
     def digest(self) -> str:
         """32 hex digits that stand for all that is in it."""
-        return str(self._rows("SELECT value FROM facts WHERE name = 'digest'")[0][0])
+        rows = self._rows("SELECT value FROM facts WHERE name = 'digest'")
+        if not rows:
+            raise self._damage('it has no digest')
+        return str(rows[0][0])
 
     def recorded_for(self, task: str, name: str, key: bytes) -> list[RecordedCall]:
         """A task's calls of an API with arguments, in the order in which they were put in.
@@ -195,25 +234,41 @@ class Bank:
             key: :func:`~opencompass_tooleval.environments.arguments.arguments_key`.
         """
         where = "task = ? AND name = ? AND arguments_key = ? AND task != ''"
-        return [*map(_call, self._rows(f'SELECT {_COLUMNS} FROM calls WHERE {where} ORDER BY id', task, name, key))]
+        return self._calls(self._rows(f'SELECT {_COLUMNS} FROM calls WHERE {where} ORDER BY id', task, name, key))
 
     def recorded_of(self, task: str, name: str) -> list[tuple[bytes, RecordedCall]]:
         """A task's calls of an API, with the key of their arguments, in the order in which they were put in."""
         where = "task = ? AND name = ? AND task != ''"
         rows = self._rows(f'SELECT arguments_key, {_COLUMNS} FROM calls WHERE {where} ORDER BY id', task, name)
-        return [(key, _call(tuple(rest))) for key, *rest in rows]
+        return list(zip((key for key, *_ in rows), self._calls([rest for _, *rest in rows]), strict=True))
 
-    def recorded_elsewhere(self, task: str, name: str, key: bytes) -> RecordedCall | None:
-        """The first call of other tasks with these arguments that went well; of none that did, the first."""
+    def recorded_elsewhere(self, task: str, name: str, key: bytes, written: str = '') -> RecordedCall | None:
+        """The first call of other tasks with these arguments that went well; of none that did, the first.
+
+        Args:
+            task: The task that calls.
+            name: The API.
+            key: :func:`~opencompass_tooleval.environments.arguments.arguments_key`.
+            written: The arguments as :func:`stored_arguments` has them: a call in which they are written the same
+                comes before all others.
+        """
         where = "name = ? AND arguments_key = ? AND (task != ? OR task = '')"
-        order = "ORDER BY error != '', id LIMIT 1"
-        rows = self._rows(f'SELECT {_COLUMNS} FROM calls WHERE {where} {order}', name, key, task)
-        return _call(rows[0]) if rows else None
+        order = "ORDER BY arguments != ? AND ? != '', error != '', id LIMIT 1"
+        rows = self._rows(f'SELECT {_COLUMNS} FROM calls WHERE {where} {order}', name, key, task, written, written)
+        return next(iter(self._calls(rows)), None)
 
-    def examples(self, name: str, most: int) -> list[RecordedCall]:
-        """The first recorded calls of an API, those that went well before the others."""
-        query = f"SELECT {_COLUMNS} FROM calls WHERE name = ? ORDER BY error != '', id LIMIT ?"
-        return [*map(_call, self._rows(query, name, most))]
+    def examples(self, name: str, most: int, cache_order: bool = False) -> list[RecordedCall]:
+        """The first recorded calls of an API.
+
+        Args:
+            name: The API.
+            most: So many at most.
+            cache_order: Whether calls of no task, such as a cache has, come first, in the order in which they were put
+                in; else those that went well come before the others.
+        """
+        order = "task != ''" if cache_order else "error != ''"
+        query = f'SELECT {_COLUMNS} FROM calls WHERE name = ? ORDER BY {order}, id LIMIT ?'
+        return self._calls(self._rows(query, name, most))
 
     def knows(self, name: str) -> bool:
         """Whether there is any call of an API."""

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.dialogue import Rounds
 from opencompass_tooleval.core.jsonable import clean_text
-from opencompass_tooleval.core.rounds import Rounds
 from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.environments.arguments import arguments_key, read_arguments
-from opencompass_tooleval.environments.bank import Bank, RecordedCall
+from opencompass_tooleval.environments.bank import Bank, RecordedCall, stored_arguments
 from opencompass_tooleval.environments.error_texts import TOOLBENCH_ERRORS, ErrorTexts
 from opencompass_tooleval.environments.functions import FunctionAnswer, Functions, FunctionTool, no_functions
 from opencompass_tooleval.environments.observation import (
@@ -34,7 +35,11 @@ from opencompass_tooleval.environments.observation import (
     WRONG_ARGUMENTS,
     Observation,
 )
-from opencompass_tooleval.environments.simulator import MAX_EXAMPLES, Simulator
+from opencompass_tooleval.environments.simulator import Simulator
+from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLES, UNREADABLE_INPUT, server_input
+
+BY_SCHEMA, BY_JSON = 'schema', 'json'
+ARGUMENT_CHECKS = (BY_SCHEMA, BY_JSON)
 
 Schemas = Mapping[str, Mapping[str, Any]]
 """Tool -> JSON Schema of its arguments."""
@@ -45,7 +50,6 @@ class Session:
 
     Attributes:
         task: Its id.
-        counts: Source -> how many of its calls it answered.
 
     Args:
         environment: What it is a session of.
@@ -63,7 +67,6 @@ class Session:
         documents: Mapping[str, Any] | None = None,
     ) -> None:
         self.task = clean_text(task)
-        self.counts: Counter[str] = Counter()
         self._environment = environment
         self._schemas = schemas
         self._documents = documents or {}
@@ -83,9 +86,7 @@ class Session:
             name: The tool, as the benchmark calls it.
             arguments: A value or JSON text.
         """
-        observation = self._answer(_shown_name(name), read_arguments(arguments))
-        self.counts[observation.source] += 1
-        return observation
+        return self._answer(_shown_name(name), self._passed(arguments))
 
     def ask(self, name: Any, arguments: Any) -> Rounds[Observation]:
         """Answers a call as :meth:`call`; what nothing else answers is asked of the environment's simulator.
@@ -94,16 +95,22 @@ class Session:
             name: As there.
             arguments: As there.
         """
-        shown = _shown_name(name)
-        passed = read_arguments(arguments)
+        shown, passed = _shown_name(name), self._passed(arguments)
         observation = self._answer(shown, passed)
         simulator, bank = self._environment.simulator, self._environment.bank
         if simulator is not None and observation.fault == UNANSWERED:
-            examples = bank.examples(shown, MAX_EXAMPLES) if bank else []
+            is_published = bool(simulator.form.published)
+            examples = bank.examples(shown, MAX_EXAMPLES, cache_order=is_published) if bank else []
             text = yield from simulator.simulate(shown, passed, self._document(shown), examples)
-            observation = observation if text is None else Observation(text, SIMULATED)
-        self.counts[observation.source] += 1
+            if text is not None:
+                observation = Observation(text, SIMULATED)
+            elif is_published:
+                observation = replace(observation, text=simulator.form.no_response)
         return observation
+
+    def _passed(self, arguments: Any) -> Any:
+        passed = read_arguments(arguments)
+        return server_input(passed) if self._environment.argument_checks == BY_JSON else passed
 
     def _document(self, name: str) -> Any:
         return self._documents.get(name) or {'name': name, 'parameters': (self._schemas or {}).get(name)}
@@ -118,19 +125,23 @@ class Session:
             if tool is not None and isinstance(arguments, dict):
                 tool.call(name, arguments)  # the state goes on as the recording did
                 tool.learn(name, arguments, recorded.response)
-            return Observation(recorded.response, EXACT)
+            return _recorded(recorded, EXACT)
         if not self._knows(name):
             return self._error(UNKNOWN_TOOL, self._environment.errors.unknown, name)
         if tool is not None:
             return self._by_function(tool, name, arguments, key)
-        elsewhere = self._elsewhere(name, key)
+        elsewhere = self._elsewhere(name, key, arguments)
         if elsewhere is not None:
-            return Observation(elsewhere.response, ELSEWHERE)
-        if wrong := self._wrong_arguments(name, arguments):
+            return _recorded(elsewhere, ELSEWHERE)
+        is_by_json = self._environment.argument_checks == BY_JSON
+        if is_by_json and isinstance(arguments, str):
+            return Observation(UNREADABLE_INPUT, ERROR, WRONG_ARGUMENTS)
+        wrong = self._wrong_arguments(name, arguments)
+        if wrong and not is_by_json:
             return wrong
-        nearest = self._nearest(name)
+        nearest = None if wrong else self._nearest(name)
         if nearest is not None:
-            return Observation(nearest.response, NEAREST)
+            return _recorded(nearest, NEAREST)
         return self._error(UNANSWERED, self._environment.errors.unanswered, name)
 
     def _prepare(self, tool: FunctionTool) -> None:
@@ -160,9 +171,12 @@ class Session:
         file = preferred if preferred in files else calls[0].file if calls else ''
         return [call for call in calls if call.file == file]
 
-    def _elsewhere(self, name: str, key: bytes | None) -> RecordedCall | None:
+    def _elsewhere(self, name: str, key: bytes | None, arguments: Any) -> RecordedCall | None:
         bank = self._environment.bank
-        return bank.recorded_elsewhere(self.task, name, key) if bank and key is not None else None
+        if bank is None or key is None:
+            return None
+        written = stored_arguments(arguments) if self._environment.argument_checks == BY_JSON else ''
+        return bank.recorded_elsewhere(self.task, name, key, written)
 
     def _nearest(self, name: str) -> RecordedCall | None:
         """The call of the API that the task's recording has, if it has but one."""
@@ -199,14 +213,18 @@ class Session:
         answer: FunctionAnswer = tool.call(name, arguments)
         if answer.is_wrong_call:
             return Observation(answer.text[:MAX_CHARS], ERROR, WRONG_ARGUMENTS)
-        elsewhere = self._elsewhere(name, key) if answer.is_guess else None
+        elsewhere = self._elsewhere(name, key, arguments) if answer.is_guess else None
         if elsewhere is not None:
             tool.learn(name, arguments, elsewhere.response)
-            return Observation(elsewhere.response, ELSEWHERE)
+            return _recorded(elsewhere, ELSEWHERE)
         return Observation(answer.text[:MAX_CHARS], FUNCTION)
 
     def _error(self, fault: str, template: str, name: str, parameter: str = '') -> Observation:
         return Observation(self._environment.errors.text(template, name, parameter), ERROR, fault)
+
+
+def _recorded(call: RecordedCall, source: str) -> Observation:
+    return Observation(call.response, source, error=call.error)
 
 
 def _shown_name(name: Any) -> str:
@@ -223,6 +241,14 @@ class Environment:
         recordings_of: The source file whose recordings of a task come before those of others, as
             :meth:`~opencompass_tooleval.environments.bank.Bank.files` calls it; by default the first that has any.
         simulator: Who answers what nothing else does, in :meth:`Session.ask`; None for nobody.
+        argument_checks: What is checked before a simulator is asked, one of :data:`ARGUMENT_CHECKS`. ``schema``: an
+            argument that is missing or unknown is the tool's error. ``json``: only that the arguments are JSON, as
+            StableToolBench's server does; the simulator answers all else, and of recorded calls with the same arguments
+            the one in which they are written the same comes first. None: ``json`` with a published simulator, else
+            ``schema``.
+
+    Raises:
+        ValueError: There are no such checks.
     """
 
     def __init__(
@@ -232,33 +258,22 @@ class Environment:
         errors: ErrorTexts = TOOLBENCH_ERRORS,
         recordings_of: str = '',
         simulator: Simulator | None = None,
+        argument_checks: str | None = None,
     ) -> None:
+        if argument_checks is None:
+            argument_checks = BY_JSON if simulator and simulator.form.published else BY_SCHEMA
+        if argument_checks not in ARGUMENT_CHECKS:
+            raise ValueError(f'argument_checks is {argument_checks!r}; it is one of {", ".join(ARGUMENT_CHECKS)}')
+        self.argument_checks = argument_checks
         self.bank = bank
         self.functions = functions
         self.errors = errors
         self.recordings_of = recordings_of
         self.simulator = simulator
-        self._sessions: dict[str, Session] = {}
 
     def begin(self, task: str, schemas: Schemas | None = None, documents: Mapping[str, Any] | None = None) -> Session:
         """A task from its start, with a fresh state; nothing of it is kept here. See :class:`Session`."""
         return Session(self, task, schemas, documents)
-
-    def call(self, task: str, name: Any, arguments: Any) -> Observation:
-        """Answers a call of a task that goes on since its first call, or since :meth:`restart`."""
-        if task not in self._sessions:
-            self._sessions[task] = self.begin(task)
-        return self._sessions[task].call(name, arguments)
-
-    def restart(self, task: str) -> None:
-        """Forgets what a task has done."""
-        self._sessions.pop(task, None)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Source -> how many of the calls of :meth:`call` it answered, for the tasks that go on."""
-        total = sum((session.counts for session in self._sessions.values()), Counter[str]())
-        return {source: total[source] for source in SOURCES}
 
 
 def shares(counts: Mapping[str, int]) -> dict[str, float]:

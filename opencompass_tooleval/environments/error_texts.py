@@ -18,7 +18,7 @@ class ErrorTexts:
         unknown: Of a tool that there is not; with ``{name}``.
         missing: Of a parameter that is not passed; with ``{name}`` and ``{parameter}``.
         unexpected: Of a parameter that there is not; with ``{name}`` and ``{parameter}``.
-        no_object: Of arguments that are no object; with ``{name}``.
+        no_object: Of arguments that are no object; may have ``{name}``.
         unanswered: Of a call that nothing answers; with ``{name}``.
         is_wrapped: Whether they are sent as ``{"error": TEXT, "response": ""}``.
     """
@@ -42,7 +42,7 @@ TOOLBENCH_ERRORS = ErrorTexts(
     unknown='No such function name: {name}',
     missing="Function executing error...\n{name}() missing 1 required positional argument: '{parameter}'",
     unexpected="Function executing error...\n{name}() got an unexpected keyword argument '{parameter}'",
-    no_object='Function executing error...\n{name}() the arguments are no JSON object',
+    no_object='Tool input parse error...\n',
     unanswered='API not working error...',
     is_wrapped=True,
 )

@@ -1,28 +1,48 @@
-"""FuncQA's 13 functions as tools; they have no state."""
+"""FuncQA's 13 functions as a session: it gives their results as published, and keeps the calls."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.easytool.funcqa.arithmetic import TOOL_NAMES, call_tool
-from opencompass_tooleval.environments.functions import FunctionAnswer, FunctionTool
+from opencompass_tooleval.benchmarks.funcqa.arithmetic import UNKNOWN_NAME, ToolResult, call_tool
+from opencompass_tooleval.benchmarks.funcqa.trajectory import ToolCall
+from opencompass_tooleval.core.dialogue import Rounds
+from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.environments.environment import Environment, Session
+from opencompass_tooleval.environments.observation import ERROR, FUNCTION, UNKNOWN_TOOL, WRONG_ARGUMENTS, Observation
 
 
-class Arithmetic:
-    """The published functions, their rounding included."""
+class FuncQASession(Session):
+    """One question as it goes on.
 
-    names = TOOL_NAMES
+    Attributes:
+        calls: The calls in order, and those that an answer names and that cannot be made.
+        tasks: As :attr:`~opencompass_tooleval.benchmarks.funcqa.trajectory.Trajectory.tasks`.
+        check: As there.
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
-        """Works it out."""
-        result = call_tool(name, dict(arguments))
-        return FunctionAnswer(result.text, is_wrong_call=bool(result.error))
+    Args:
+        question: Its id.
+        rounded: Whether results are rounded as published.
+    """
 
-    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        """There is nothing to learn."""
+    def __init__(self, question: str, rounded: bool = True) -> None:
+        super().__init__(Environment(), question)
+        self.calls: list[ToolCall] = []
+        self.tasks: Sequence[Mapping[str, Any]] = ()
+        self.check = ''
+        self._rounded = rounded
 
+    def ask(self, name: Any, arguments: Any) -> Rounds[Observation]:
+        """Answers a call; what is wrong with it is the observation's ``error``, by FuncQA's names."""
+        yield from ()
+        result = call_tool(name, arguments, self._rounded)
+        self.calls.append(ToolCall.of(name, arguments, result))
+        if not result.error:
+            return Observation(result.text, FUNCTION)
+        fault = UNKNOWN_TOOL if result.error == UNKNOWN_NAME else WRONG_ARGUMENTS
+        return Observation(result.text, ERROR, fault, result.error)
 
-def funcqa_functions() -> tuple[FunctionTool, ...]:
-    """The tools of one question."""
-    return (Arithmetic(),)
+    def note(self, name: str, parameters: Any, error: str) -> None:
+        """Keeps a call that cannot be made; of its parameters the text."""
+        self.calls.append(ToolCall.of(name, bounded_text(parameters) or None, ToolResult('', error)))

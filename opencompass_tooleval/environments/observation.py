@@ -32,8 +32,11 @@ class Observation:
             (recorded for another task), ``nearest`` (the task's only recorded call of that API), ``function`` (worked
             out in Python), ``simulated`` (a model's), ``error`` (nothing answers, and the API would say so).
         fault: One of :data:`FAULTS` where the source is ``error``, else ``''``.
+        error: What the recording says went wrong, in one word; ``''`` for a call that went well, None where no
+            recording says either.
     """
 
     text: str
     source: str
     fault: str = ''
+    error: str | None = None

@@ -87,7 +87,7 @@ def find_sources(paths: Sequence[Path]) -> list[Source]:
         readable = [(file, format_) for file, format_ in inside if format_]
         if not readable:
             raise DataError(
-                path, "there are no recorded calls: no T-Eval data, runs in ToolEval's format or StableToolBench cache"
+                path, "there are no recorded calls: no T-Eval data, runs in ToolBench's format or StableToolBench cache"
             )
         chosen += readable
     labels = _labels([path for path, _ in chosen])

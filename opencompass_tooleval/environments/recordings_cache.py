@@ -1,4 +1,5 @@
-"""Recorded calls of StableToolBench's cache: ``CATEGORY/TOOL/API.json``, a dict from ``str(arguments)`` to a response.
+"""Recorded calls of StableToolBench's cache: ``CATEGORY/TOOL_for_CATEGORY/API.json``, from ``str(arguments)`` to a
+response; a tool's folder without its category is read too.
 
 ``str()`` of a dict is a Python literal, and is read as one, within bounds. The cache does not say for which query a
 call was made: its calls belong to no task. An API is called as ToolBench's agents call it, ``API_for_TOOL``, of which
@@ -13,17 +14,18 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.core.reading import parse_literal
-from opencompass_tooleval.easytool.files import read_json
-from opencompass_tooleval.easytool.toolbench.responses import error_kind
 from opencompass_tooleval.environments.bank import RecordedCall
+from opencompass_tooleval.work_dir.data_files import read_members
 
 MAX_NAME = 64
 """Characters of a function's name that ToolBench's agents see: its last ones."""
 
 _FILES = '*/*/*.json'
+_A_FILE = 'object of responses by arguments, as those of the cache are'
 
 
 def is_cache(path: Path) -> bool:
@@ -37,12 +39,13 @@ def function_name(api: str, tool: str) -> str:
 
 
 def _response(stored: Any) -> str | None:
-    """As ToolBench's server sends it: ``{"error": ..., "response": ...}``."""
+    """As ToolBench's server sends it: the stored object, ``{"error": ..., "response": ...}``."""
     if isinstance(stored, str):
         return stored
     if not isinstance(stored, dict) or not stored.keys() & {'error', 'response'}:
         return None
-    return json.dumps(to_jsonable({key: stored.get(key, '') for key in ('error', 'response')}))
+    missing = {key: '' for key in ('error', 'response') if key not in stored}
+    return json.dumps(to_jsonable({**stored, **missing}))
 
 
 def read_cache(folder: Path, label: str) -> Iterator[RecordedCall]:
@@ -56,11 +59,9 @@ def read_cache(folder: Path, label: str) -> Iterator[RecordedCall]:
         DataError: A file is damaged, or is none of a cache.
     """
     for file in sorted(folder.glob(_FILES)):
-        stored = read_json(file)
-        if not isinstance(stored, dict):
-            raise DataError(file, 'the file is no object of responses by arguments, as those of the cache are')
-        name = function_name(file.stem, file.parent.name)
-        for passed, row in stored.items():
+        tool = file.parent.name.removesuffix(f'_for_{file.parent.parent.name}')
+        name = function_name(file.stem, tool)
+        for passed, row in read_members(file, _A_FILE):
             response = _response(row)
             if response is None:
                 raise DataError(file, "the response has neither 'error' nor 'response'", record=passed)

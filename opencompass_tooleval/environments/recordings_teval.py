@@ -11,13 +11,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.benchmarks.teval.records import ReviewGold, Sample, load_samples, split_stem
+from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
 from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.jsonable import answer_digest
 from opencompass_tooleval.core.messages import TOOL, Message
 from opencompass_tooleval.core.reading import parse_enclosed, parse_literal
-from opencompass_tooleval.core.verdicts import answer_digest
-from opencompass_tooleval.easytool.toolbench.responses import error_kind
 from opencompass_tooleval.environments.bank import RecordedCall
-from opencompass_tooleval.teval.records import ReviewGold, Sample, load_samples, split_stem
 
 _OF_CHOICE = {'A': '', 'B': 'internal', 'C': 'input', 'D': 'irrelevant', 'E': 'unable'}
 """Review's gold choice -> what went wrong."""

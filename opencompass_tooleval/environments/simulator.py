@@ -1,33 +1,33 @@
 """A model in the place of an API that nobody recorded: what it is asked, and what its reply says.
 
-The user message is StableToolBench's: ``API Documentation:``, ``API Examples:`` (up to five recorded calls, cut at
-2,048 characters together), ``API Input:``. What was simulated is kept by digest, so that a second run asks nothing and
-gives the same.
+The published simulators are asked, and their replies read, as StableToolBench's server does
+(:mod:`~opencompass_tooleval.environments.stabletoolbench`). Ours sees the same parts as JSON. What was simulated is
+kept by digest, so that a second run asks nothing and gives the same.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from opencompass_tooleval.core.answer import clean
 from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
+from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.jsonable import answer_digest, bounded_text, to_jsonable
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.reading import parse_enclosed
 from opencompass_tooleval.core.result import TRUNCATED
-from opencompass_tooleval.core.rounds import Rounds, Turn
-from opencompass_tooleval.core.verdicts import answer_digest
+from opencompass_tooleval.environments import stabletoolbench
 from opencompass_tooleval.environments.arguments import canonical_arguments
 from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.example_response import example_response
 from opencompass_tooleval.environments.simulator_prompts import SYSTEM_PROMPTS
+from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLE_CHARS, MAX_EXAMPLES
 
-MAX_EXAMPLES = 5
-MAX_EXAMPLE_CHARS = 2_048
-"""Of all examples together."""
+MAX_REQUESTS = 3
+"""So often is asked until a reply can be read."""
 
 _MAX_DOCUMENT_CHARS = 20_000
 _MAX_INPUT_CHARS = 20_000
@@ -35,7 +35,24 @@ _LEAST_WORDS = 2
 _SHOWN_DIGITS = 12
 
 SIMULATOR = 'simulator'
-"""Whom a :class:`~opencompass_tooleval.core.rounds.Turn` asks."""
+"""Whom a :class:`~opencompass_tooleval.core.dialogue.Turn` asks."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a simulator is asked, and how its reply is read.
+
+    Attributes:
+        message: Documentation, examples, name and arguments -> the user message; None where the call cannot be put so.
+        read: A reply -> the response as ToolBench's server sends it; None where it cannot be read.
+        published: Name of a published form; ``''`` for ours.
+        no_response: The response where no reply can be read; ``''`` for the tool's own error.
+    """
+
+    message: Callable[[Any, Sequence[RecordedCall], str, Any], str | None]
+    read: Callable[[str], str | None]
+    published: str = ''
+    no_response: str = ''
 
 
 @dataclass(frozen=True)
@@ -45,7 +62,7 @@ class Simulator:
     Attributes:
         model: Its name, for digests and results: what one model simulated never stands for another.
         system: The system prompt, one of :data:`~opencompass_tooleval.environments.simulator_prompts.SYSTEM_PROMPTS`
-            by name, or the text itself.
+            by name, or the text itself. A published one is asked in its published form, any other in ours.
         kept: Digest -> what was simulated; on disk as
             :func:`~opencompass_tooleval.environments.simulator_store.open_simulator` opens it.
     """
@@ -74,10 +91,15 @@ class Simulator:
         """The text of the system prompt."""
         return SYSTEM_PROMPTS.get(self.system, self.system)
 
+    @property
+    def form(self) -> Form:
+        """How it is asked."""
+        return FORMS.get(self.system, OWN_FORM)
+
     def simulate(
         self, name: str, arguments: Any, document: Any, examples: Sequence[RecordedCall] = ()
     ) -> Rounds[str | None]:
-        """The response of an API, as a dialogue of one round, or of none where it is kept.
+        """The response of an API, as a dialogue of up to three rounds, or of none where it is kept.
 
         Args:
             name: The API.
@@ -86,26 +108,33 @@ class Simulator:
             examples: Recorded calls of it; the first five are shown.
 
         Returns:
-            The response as ToolBench's server sends it, ``{"error": ..., "response": ...}``; None where the reply
-            cannot be read, which is kept too, and where all this is too long for the simulator, which is not.
+            The response as ToolBench's server sends it, ``{"error": ..., "response": ...}``; None where no reply can be
+            read, and where all this is too long for the simulator. That is not kept: a later call asks again.
         """
         digest = self.digest(name, arguments, document, examples)
-        if digest not in self.kept:
-            message = simulator_message(document, examples, name, arguments)
-            messages = (Message('system', self.prompt), Message('user', message))
+        message = self.form.message(document, examples, name, arguments)
+        if message is None:
+            return None
+        messages = (Message('system', self.prompt), Message('user', message))
+        for _ in range(MAX_REQUESTS):
+            if kept := self.kept.get(digest):
+                return kept
             reply = yield Turn(messages, example_response(document), model=SIMULATOR, may_be_too_long=True)
             if getattr(reply, 'reason', None) == TRUNCATED:
                 return None
-            # Two tasks may ask the same at the same time: the answer that came first stands.
-            self.kept.setdefault(digest, read_simulated(reply) or '')
-        return self.kept[digest] or None
+            response = self.form.read(reply)
+            if response is not None:
+                # Two tasks may ask the same at the same time: the answer that came first stands.
+                return self.kept.setdefault(digest, response)
+        return self.kept.get(digest)
 
     def digest(self, name: str, arguments: Any, document: Any, examples: Sequence[RecordedCall] = ()) -> str:
-        """32 hex digits that stand for the call, what is said of the API, the prompt and the model."""
+        """32 hex digits that stand for the call, what is said of the API, prompt, form and model."""
         canonical = canonical_arguments(arguments)
         passed = to_jsonable(arguments) if canonical is None else canonical
         shown = [_example(call) for call in examples[:MAX_EXAMPLES]]
-        return answer_digest([self.model, self.prompt, to_jsonable(document), shown, name, passed])
+        form = [self.form.published] if self.form.published else []
+        return answer_digest([self.model, self.prompt, to_jsonable(document), shown, name, passed, *form])
 
 
 def _example(call: RecordedCall) -> dict[str, Any]:
@@ -113,7 +142,7 @@ def _example(call: RecordedCall) -> dict[str, Any]:
 
 
 def simulator_message(document: Any, examples: Sequence[RecordedCall], name: str, arguments: Any) -> str:
-    """The user message.
+    """The user message of our form.
 
     Args:
         document: The API's documentation.
@@ -131,7 +160,7 @@ def simulator_message(document: Any, examples: Sequence[RecordedCall], name: str
 
 
 def read_simulated(reply: str) -> str | None:
-    """What a simulator's reply says, as ToolBench's server sends it; None where it is no such object.
+    """The response in a reply to our form, as ToolBench's server sends it; None where it is no such object.
 
     Args:
         reply: As the model gave it; thoughts and fences are taken off.
@@ -142,3 +171,20 @@ def read_simulated(reply: str) -> str | None:
     response = {'error': bounded_text(value.get('error'), MAX_CHARS // 4), 'response': to_jsonable(value['response'])}
     text = json.dumps(response, ensure_ascii=False)
     return text if len(text) <= MAX_CHARS else None
+
+
+OWN_FORM = Form(simulator_message, read_simulated)
+_MIRRORAPI = Form(
+    stabletoolbench.mirrorapi_message, stabletoolbench.read_mirrorapi, 'mirrorapi', stabletoolbench.NO_RESPONSE
+)
+FORMS = {
+    'stabletoolbench': Form(
+        stabletoolbench.simulator_message,
+        stabletoolbench.read_simulated,
+        'stabletoolbench',
+        stabletoolbench.NO_RESPONSE,
+    ),
+    'mirrorapi': _MIRRORAPI,
+    'mirrorapi_cot': _MIRRORAPI,
+}
+"""Published system prompt -> its form."""

@@ -2,7 +2,7 @@
 
 Two are published with StableToolBench: of the model in the place of an API, and of MirrorAPI, which was trained for it.
 They stand here as they are sent: where the source code has ``\\n`` and ``\\"``, a line break and a quotation mark. The
-user message that follows is that of :func:`~opencompass_tooleval.environments.simulator.simulator_message`.
+user message that follows is that of the prompt's :data:`~opencompass_tooleval.environments.simulator.FORMS`.
 """
 
 from __future__ import annotations

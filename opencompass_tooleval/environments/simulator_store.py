@@ -23,6 +23,8 @@ from opencompass_tooleval.environments.simulator import Simulator
 _APPLICATION = 0x5442534D  # 'TBSM'
 _SECONDS_FOR_OTHERS = 120.0
 _TABLE = 'CREATE TABLE simulated (digest TEXT PRIMARY KEY, response TEXT NOT NULL)'
+_FORGET_UNREAD = "DELETE FROM simulated WHERE response = ''"
+"""Earlier versions kept '' for a reply that they could not read; such a call is asked again."""
 _MEND = "simulator=dict(kept='ANOTHER FILE', ...) in the config"
 
 
@@ -73,6 +75,8 @@ class SimulatorStore(MutableMapping[str, str]):
                 connection.execute(_TABLE)
             elif application != _APPLICATION:
                 raise DataError(self.file, 'the file holds something else than what was simulated', mend=_MEND)
+            else:
+                connection.execute(_FORGET_UNREAD)
             connection.execute('COMMIT')
         except BaseException:
             connection.close()

@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from opencompass_tooleval.core.labels import SOURCES, words_of_reason
+from opencompass_tooleval.core.metrics import words_of_metric
 from opencompass_tooleval.core.usage import whole_number
-from opencompass_tooleval.core.words import SOURCES, words_of_metric, words_of_reason
 from opencompass_tooleval.report.figure import Figure, Series, Table, shown, slug
 from opencompass_tooleval.report.names import family_of, title_of
 from opencompass_tooleval.report.read import Material, Scored
@@ -45,15 +46,34 @@ def agent_figures(material: Material) -> Iterator[Figure]:
 
 
 def agent_tables(family: str, entries: Sequence[Scored]) -> Iterator[Table]:
-    """What a task took, a row per data set and model; no table where nothing is an agent's."""
-    rows = [
-        (title_of(entry.dataset), entry.model, *(_numbers(part, name) for name in _SPENT), _left_out(part))
+    """What a task took, a row per data set and model, and scores beside faulty gold calls; none where there is none."""
+    of_agents = [
+        (entry, part)
         for entry in sorted(entries, key=lambda entry: (entry.dataset, entry.model))
         if _is_agent(part := entry.part('breakdown'))
+    ]
+    rows = [
+        (title_of(entry.dataset), entry.model, *(_numbers(part, name) for name in _SPENT), _left_out(part))
+        for entry, part in of_agents
     ]
     if rows:
         columns = ('data set', 'model', *_SPENT.values(), 'observations left out')
         yield Table(f'spent-{family}', 'What a task takes: mean (95th percentile)', columns, tuple(rows))
+    repaired = [row for entry, part in of_agents for row in _repaired(entry, part.get('repaired'))]
+    if repaired:
+        columns = ('data set', 'model', 'metric', 'official', 'repaired')
+        yield Table(
+            f'repaired-{family}', 'Gold calls that equal no call by the documentation', columns, tuple(repaired)
+        )
+
+
+def _repaired(entry: Scored, beside: Any) -> Iterator[tuple[str, ...]]:
+    """A row per metric that gold calls at fault weigh upon: the official score, and that with these calls repaired."""
+    for metric, value in beside.items() if isinstance(beside, dict) else ():
+        official = entry.number(str(metric))
+        if official is not None and isinstance(value, (int, float)):
+            name = words_of_metric(metric).name
+            yield title_of(entry.dataset), entry.model, name, shown(official, 2), shown(value, 2)
 
 
 def _is_agent(breakdown: Mapping[str, Any]) -> bool:

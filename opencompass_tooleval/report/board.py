@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from opencompass_tooleval.core.intervals import Score
+from opencompass_tooleval.core.labels import Words
+from opencompass_tooleval.core.metrics import judged_metrics, lower_is_better, main_first, main_metrics, words_of_metric
 from opencompass_tooleval.core.paired import metrics_of
-from opencompass_tooleval.core.tables import column_error, errors_of
-from opencompass_tooleval.core.words import Words, lower_is_better, words_of_metric
+from opencompass_tooleval.core.tables import CORRELATIONS, column_error, errors_of
 from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.figure import Number, Table, shown
 from opencompass_tooleval.report.names import AGENTS, FAMILIES, family_of, is_variant, title_of
@@ -20,14 +21,6 @@ Columns = Mapping[Score, Mapping[Score, float]]
 OVERVIEW = 'overview'
 HALVES = ('_json', '_str', '_strict')
 """What columns end in that a page shows on demand: an ability's formats, and stricter readings."""
-
-_OF_AGENTS = ('solved_rate', 'pass_rate', 'success_rate', 'call_f1')
-"""What stands for a data set of agents, the first that it has, as in the summary: finishing alone is no success."""
-
-
-def main_of_agents(metrics: Sequence[str]) -> str:
-    """The metric that stands for a data set of agents: what a judge says, else F1 of calls."""
-    return next((metric for metric in _OF_AGENTS if metric in metrics), metrics[0])
 
 
 @dataclass(frozen=True)
@@ -118,7 +111,8 @@ def cell_of(model: str, shares: Mapping[Score, float], scored: Mapping[tuple[str
     dataset_errors = {score: errors_of(entry.result) for score, entry in parts.items()}
     errors = {score: by_metric[score[1]] for score, by_metric in dataset_errors.items() if score[1] in by_metric}
     value = math.fsum(share * float(values[score] or 0) for score, share in shares.items())
-    return Cell(value, column_error(shares, errors), caveats=caveats)
+    correlations = {score[0]: entry.result.get(CORRELATIONS, {}) for score, entry in parts.items()}
+    return Cell(value, column_error(shares, errors, correlations), caveats=caveats)
 
 
 def _mark_best(rows: Sequence[Row], columns: Sequence[str]) -> list[Row]:
@@ -169,7 +163,7 @@ def boards(material: Material, columns: Columns) -> list[Board]:
 
     Args:
         material: What was measured.
-        columns: As :func:`~opencompass_tooleval.sweep.published_columns.published_columns` gives it.
+        columns: As :func:`~opencompass_tooleval.work_dir.published_columns.published_columns` gives it.
     """
     present = set(material.datasets)
     groups: dict[str, dict[str, Mapping[Score, float]]] = {}
@@ -187,10 +181,11 @@ def boards(material: Material, columns: Columns) -> list[Board]:
         if not is_variant(name)
         or any(dataset in present and is_variant(dataset) for shares in group.values() for dataset, _ in shares)
     }
+    groups = {name: group for name, group in groups.items() if _whole(group, material, measured=False)}
     grouped = {dataset for group in groups.values() for shares in group.values() for dataset, _ in shares}
     alone: dict[str, dict[str, Mapping[Score, float]]] = {}
     for entry in sorted(material.scored, key=lambda entry: entry.dataset):
-        for metric in metrics_of(entry.result) if entry.dataset not in grouped else ():
+        for metric in main_first(metrics_of(entry.result)) if entry.dataset not in grouped else ():
             family = family_of(entry.dataset)
             # An agent has a dozen metrics: each data set is a table.
             name = entry.dataset if family == AGENTS else family
@@ -205,16 +200,19 @@ def boards(material: Material, columns: Columns) -> list[Board]:
     return [board for board in tables if any(not row.source for row in board.rows)]
 
 
-def _main_columns(columns: Mapping[str, Mapping[Score, float]], material: Material) -> list[str]:
-    """What stands for a table: its overall score if a model has it, else all abilities that one has."""
+def _whole(columns: Mapping[str, Mapping[Score, float]], material: Material, measured: bool) -> list[str]:
+    """The columns of a table of which a model has every data set, and every score if ``measured``."""
     done = material.by_pair()
-    whole = [
+
+    def has(model: str, score: Score) -> bool:
+        entry = done.get((model, score[0]))
+        return entry is not None and not (measured and entry.number(score[1]) is None)
+
+    return [
         name
         for name, shares in columns.items()
-        if any(all((model, dataset) in done for dataset, _ in shares) for model in material.models)
+        if any(all(has(model, score) for score in shares) for model in material.models)
     ]
-    plain = [name for name in whole if not name.endswith(HALVES) and not lower_is_better(name)]
-    return ['overall'] if 'overall' in whole else plain or whole
 
 
 def _overview(
@@ -222,24 +220,29 @@ def _overview(
     alone: Mapping[str, Mapping[str, Mapping[Score, float]]],
     material: Material,
 ) -> dict[str, Mapping[Score, float]]:
-    """The scores that stand for the tables, and the first one of each data set in none, benchmark by benchmark."""
+    """The scores that stand for the tables, overall or abilities, and for each data set in none, by benchmark."""
     rows: list[tuple[str, str, Mapping[Score, float]]] = []
     for name, columns in groups.items():
-        for column in _main_columns(columns, material):
-            ending = '' if column == 'overall' else f', {words_of_metric(column).name.lower()}'
+        whole = _whole(columns, material, measured=True) or _whole(columns, material, measured=False)
+        for column in main_metrics(whole):
+            ending = '' if column == 'overall' else f', {words_of_metric(column).name.lower()}{_unjudged(column)}'
             rows.append((family_of(name), title_of(name) + ending, columns[column]))
-    seen = set()
-    for name, columns in alone.items():
-        if family_of(name) == AGENTS:
-            column = main_of_agents(list(columns))
-            rows.append((AGENTS, f'{title_of(name)}, {words_of_metric(column).name}', columns[column]))
-            continue
+    scores: dict[str, dict[str, Mapping[Score, float]]] = {}
+    for columns in alone.values():
         for shares in columns.values():
-            ((dataset, _),) = shares
-            if dataset not in seen:
-                seen.add(dataset)
-                rows.append((family_of(name), title_of(dataset), shares))
+            ((dataset, metric),) = shares
+            scores.setdefault(dataset, {})[metric] = shares
+    for dataset, own in scores.items():
+        main, family = main_metrics(list(own)), family_of(dataset)
+        for metric in main:
+            is_named = family == AGENTS or len(main) > 1
+            ending = f', {words_of_metric(metric).name}{_unjudged(metric)}' if is_named else ''
+            rows.append((family, title_of(dataset) + ending, own[metric]))
     return {title: shares for _, title, shares in sorted(rows, key=lambda row: list(FAMILIES).index(row[0]))}
+
+
+def _unjudged(metric: str) -> str:
+    return ' (not judged)' if metric in judged_metrics() else ''
 
 
 def board_table(board: Board) -> Table:

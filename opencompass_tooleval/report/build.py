@@ -16,7 +16,8 @@ from opencompass_tooleval import __version__
 from opencompass_tooleval.core.benchmark import VARIANTS, find_variant
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.core.words import lower_is_better, words_of_reason
+from opencompass_tooleval.core.labels import words_of_reason
+from opencompass_tooleval.core.metrics import lower_is_better
 from opencompass_tooleval.report.agent_figures import agent_figures
 from opencompass_tooleval.report.board import Board, board_table, boards, printed_table
 from opencompass_tooleval.report.charts import to_plotly
@@ -24,10 +25,10 @@ from opencompass_tooleval.report.easytool_figures import SECTION as EASYTOOL
 from opencompass_tooleval.report.easytool_figures import easytool_published, retrieval_figure, selection_figure
 from opencompass_tooleval.report.figure import Figure, Table, as_table, shown
 from opencompass_tooleval.report.files import save_table
-from opencompass_tooleval.report.names import AGENTS, family_of, title_of
+from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.overview import Overview, overview
 from opencompass_tooleval.report.pages import Page, pages_of
-from opencompass_tooleval.report.provenance import missing_table, provenance_table, runs_table
+from opencompass_tooleval.report.provenance import missing_table, others_table, provenance_table, runs_table
 from opencompass_tooleval.report.read import Material, read, run_names
 from opencompass_tooleval.report.reasons import reason_figures
 from opencompass_tooleval.report.samples import SampleFiles
@@ -36,8 +37,8 @@ from opencompass_tooleval.report.spending import spending_figures, spent_of
 from opencompass_tooleval.report.teval_figures import teval_figures
 from opencompass_tooleval.report.ultratool_figures import ultratool_figures
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
-from opencompass_tooleval.sweep.published_columns import published_columns
-from opencompass_tooleval.sweep.whole_file import naming
+from opencompass_tooleval.work_dir.published_columns import published_columns
+from opencompass_tooleval.work_dir.whole_file import naming
 
 MARKER = '.tooleval-report'
 FRESH = '.unfinished'
@@ -128,11 +129,7 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     out.mkdir()
     samples = SampleFiles(out / 'samples')
     spent = spent_of(material, samples.write_all(material))
-    tokens = {
-        key: cost.prompts
-        for key, cost in spent.items()
-        if cost.prompts is not None and (cost.known or family_of(key[1]) != AGENTS)
-    }
+    tokens = {key: cost.prompts for key, cost in spent.items()}
     tables = tuple(boards(material, published_columns()))
     compared = {name: list(comparisons(find_variant(name), material)) for name in VARIANTS}
     figures = [
@@ -152,7 +149,12 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     first = overview(tables, samples.digest, spent)
     pages = pages_of(material, tables, figures, of_variants)
     report = Report(material, tables, tuple(figures), first, pages)
-    about_runs = (runs_table(material), provenance_table(material, spent), missing_table(material, samples.damaged))
+    about_runs = (
+        runs_table(material),
+        provenance_table(material, spent),
+        others_table(material),
+        missing_table(material, samples.damaged),
+    )
     _write_files(report, about_runs, out / 'files', formats)
     _write_pages(report, about_runs, out, formats)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.benchmark import BENCHMARKS, all_benchmarks, find_benchmark
+from opencompass_tooleval.core.benchmark import BENCHMARKS, all_benchmarks, part_of, published_size, records_of
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.report.figure import short_name
@@ -87,11 +87,14 @@ def _caveats(entry: Scored) -> Iterator[str]:
     protocols = {name: own for benchmark in all_benchmarks() for name, own in benchmark.protocols.items()}
     if version and protocol and protocol != protocols.get(str(version)):
         yield f'protocol {protocol} on data {version}'
-    count, runs = samples.get('all'), entry.result.get('runs')
+    part = part_of(entry.result)
     if str(version).endswith('subset'):
         yield 'sampled subset of the data'
-    elif isinstance(count, int):
-        yield from _of_size(provenance, count // len(runs) if isinstance(runs, list) and runs else count)
+    if part:
+        yield f'{part[0]} of {part[1]} records'
+    elif not str(version).endswith('subset'):
+        yield from _of_size(entry)
+    count = samples.get('all')
     if isinstance(count, int) and samples.get('infra', 0) > INFRA_SHARE * count:
         yield f'{samples["infra"]} of {count} samples failed through no fault of the model; they count as wrong'
 
@@ -116,14 +119,13 @@ def _of_judge(provenance: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_reference(breakdown: Mapping[str, Any]) -> Iterator[str]:
     """Answers that win since the reference has none: against published answers to a few queries, nearly all do."""
-    counts: Any = breakdown
-    for name in ('judged', 'win', 'by'):
-        counts = counts.get(name) if isinstance(counts, Mapping) else None
-    counts = counts if isinstance(counts, Mapping) else {}
-    counts = {by: count for by, count in counts.items() if isinstance(count, (int, float))}
-    if counts.get(_NO_REFERENCE):
-        share = counts[_NO_REFERENCE] / sum(counts.values())
-        yield f'{share:.0%} of the comparisons are won since the reference has no answer'
+    judged = breakdown.get('judged')
+    won = judged.get('win') if isinstance(judged, Mapping) else None
+    counts = won if isinstance(won, Mapping) else {}
+    numbers = [counts.get(name) for name in (_NO_REFERENCE, 'win', 'tie', 'loss')]
+    lacking, *tasks = [number if isinstance(number, (int, float)) else 0 for number in numbers]
+    if lacking and any(tasks):
+        yield f'{lacking / sum(tasks):.0%} of the tasks are won since the reference has no answer'
 
 
 def _of_environment(provenance: Mapping[str, Any]) -> Iterator[str]:
@@ -135,13 +137,9 @@ def _of_environment(provenance: Mapping[str, Any]) -> Iterator[str]:
         yield f'responses that were not recorded are simulated by {provenance["simulated_by"]}'
 
 
-def _of_size(provenance: Mapping[str, Any], count: int) -> Iterator[str]:
-    """What ``count`` records of one run lack of the published data."""
-    if provenance.get('benchmark') not in BENCHMARKS:
-        return
-    sizes = find_benchmark(str(provenance['benchmark'])).sizes
-    size = sizes.get((str(provenance.get('subset')), provenance.get('data_version')))
-    if size is None:
+def _of_size(entry: Scored) -> Iterator[str]:
+    """That nobody knows what it lacks of the published data."""
+    count = records_of(entry.result)
+    is_ours = entry.part('provenance').get('benchmark') in BENCHMARKS
+    if is_ours and count is not None and published_size(entry.result) is None:
         yield f'fewer than {FEW} records' if count < FEW else 'the published number of records is not known'
-    elif count < size:
-        yield f'{count} of {size} records'

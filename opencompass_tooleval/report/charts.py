@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from opencompass_tooleval.core.metrics import words_of_metric
 from opencompass_tooleval.core.result import OK
-from opencompass_tooleval.core.words import words_of_metric
 from opencompass_tooleval.report.figure import Figure, Series, short_name, short_names
 from opencompass_tooleval.report.palette import COLOURS, DASHES, HATCHES, MARKERS, PUBLISHED, RIGHT
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from opencompass_tooleval.core.intervals import Interval, Score
-from opencompass_tooleval.core.words import lower_is_better, words_of_reason
+from opencompass_tooleval.core.labels import words_of_reason
+from opencompass_tooleval.core.metrics import lower_is_better
 from opencompass_tooleval.report.board import OVERVIEW, Board, Cell
 from opencompass_tooleval.report.figure import mean, shown
 from opencompass_tooleval.report.names import FAMILIES, OTHERS, family_of, is_variant, title_of
@@ -36,8 +37,8 @@ class Place:
         score: 0-100.
         behind: Its difference from the first with its interval, as text; '' for the first.
         verdict: Whether that is more than noise.
-        prompts: Tokens of a prompt, the mean of the data sets' means; None if not known.
-        answers: The same of an answer.
+        prompts: Tokens of all prompts of a task, the mean of the data sets' means; None if not known.
+        answers: The same of its answers.
         cost: What all of its answers cost; None if not known.
     """
 
@@ -249,7 +250,7 @@ def _place(ranking: Standing, model: str, spent: Mapping[tuple[str, str], Spent]
         ranking.scores[model],
         '' if model == ranking.leader else in_words(ranking.behind[model]) or f'{ranking.behind_by(model):+.2f}',
         'first' if model == ranking.leader else verdict,
-        mean(cost.prompts for cost in costs),
+        mean(cost.prompts.task for cost in costs),
         mean(cost.answers for cost in costs),
         total_cost(costs),
     )

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from opencompass_tooleval.core.benchmark import find_variant
+from opencompass_tooleval.core.metrics import words_of_metric
 from opencompass_tooleval.core.paired import metrics_of
-from opencompass_tooleval.core.words import words_of_metric
 from opencompass_tooleval.report.agent_figures import agent_tables
 from opencompass_tooleval.report.board import OVERVIEW, Board
 from opencompass_tooleval.report.caveats import unlike

@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from opencompass_tooleval.core.usage_summary import PromptTokens, read_others
 from opencompass_tooleval.report.figure import Number, Table, shown
 from opencompass_tooleval.report.read import Material, Missing, run_names
-from opencompass_tooleval.sweep.work_dir import WorkDir, tail
+from opencompass_tooleval.work_dir.work_dir import WorkDir, tail
 
 _ELAPSED = re.compile(r'time elapsed: +([\d.]+)s')  # OpenCompass itself writes two blanks
 _FIRST = ('benchmark', 'subset', 'language', 'version', 'opencompass_tooleval', 'opencompass')
@@ -20,14 +21,14 @@ class Spent:
     """What a model and a data set took.
 
     Attributes:
-        prompts: Mean tokens of a prompt, estimated unless ``known``; None if the predictions hold none.
-        answers: Mean tokens of an answer; None without predictions.
+        prompts: Mean tokens of the prompts of a task.
+        answers: Mean tokens of the answers of a task, estimated unless ``known``; None without predictions.
         calls: How often the model was asked, every round of a dialogue for itself; None without predictions.
         cost: Mean cost of an answer by the prices of the model; None where it is not known.
         known: Of how many answers a server said the tokens, or a tokenizer counted them; 0 where they are estimated.
     """
 
-    prompts: Number
+    prompts: PromptTokens
     answers: Number
     calls: int | None
     cost: Number = None
@@ -45,8 +46,10 @@ def provenance_table(material: Material, spent: Mapping[tuple[str, str], Spent])
         'samples',
         'infra',
         'cut',
-        'prompt tokens',
-        'answer tokens',
+        'first prompt, tokens',
+        'all prompts, tokens',
+        'answers, tokens',
+        'counted',
         'calls',
         'cost',
         *used,
@@ -54,14 +57,41 @@ def provenance_table(material: Material, spent: Mapping[tuple[str, str], Spent])
     rows, names = [], run_names([*material.runs, *(entry.run for entry in material.scored)])
     for entry in material.scored:
         cost, samples = spent.get((entry.model, entry.dataset)), entry.part('samples')
-        numbers = [''] * 4
+        numbers = [''] * 6
         if cost:
-            numbers = [shown(number, 0) for number in (cost.prompts, cost.answers, cost.calls)]
-            numbers.append(shown(None if cost.cost is None else cost.cost * cost.known, 4))
+            numbers = [shown(number, 0) for number in (cost.prompts.first, cost.prompts.task, cost.answers)]
+            money = None if cost.cost is None else cost.cost * cost.known
+            numbers += [cost.prompts.by, shown(cost.calls, 0), shown(money, 4)]
         counts = tuple(str(samples.get(name, '')) for name in ('all', 'infra', 'cut'))
         details = (_text(entry.part('provenance').get(key)) for key in used)
         rows.append((entry.model, entry.dataset, names[entry.run], *counts, *numbers, *details))
     return Table('provenance', 'Results', columns, tuple(rows))
+
+
+def others_table(material: Material) -> Table:
+    """A row per result and model that was asked beside the one under test, such as a judge or a simulator."""
+    rows = [
+        (
+            entry.model,
+            entry.dataset,
+            other.role,
+            other.model,
+            *(shown(number, 0) for number in (spent.answers, spent.tries, spent.prompt, spent.completion)),
+            shown(spent.cost, 4),
+            shown(spent.unknown + spent.incomplete, 0),
+            ', '.join(spent.counters),
+            shown(kept.answers, 0),
+            shown(kept.prompt + kept.completion, 0),
+            shown(kept.cost, 4),
+        )
+        for entry in material.scored
+        for other in read_others(entry.part('usage'))
+        for spent, kept in [(other.spent, other.kept)]
+    ]
+    asked = ('answers', 'requests', 'prompts, tokens', 'answers, tokens', 'cost', 'tokens not known', 'counted here')
+    kept_columns = ('kept answers', 'kept, tokens', 'kept, cost')
+    columns = ('model', 'data set', 'role', 'asked', *asked, *kept_columns)
+    return Table('others', 'Judges and simulators', columns, tuple(rows))
 
 
 def runs_table(material: Material) -> Table:

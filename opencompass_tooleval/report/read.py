@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.sweep.shards import numbered_shards, whole_of
-from opencompass_tooleval.sweep.work_dir import WorkDir, last_error, tail
+from opencompass_tooleval.core.tables import metrics_together, without_samples
+from opencompass_tooleval.work_dir.published_columns import published_columns
+from opencompass_tooleval.work_dir.shards import numbered_shards, whole_of
+from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error, tail
 
 _TASK = re.compile(r'\bTask \[([^\[\]\n]*)\]')
 """What a log of OpenCompass begins with: ``MODEL/DATASET``, separated by commas."""
@@ -27,7 +29,7 @@ class Scored:
         dataset: Abbr of the data set.
         run: Where it is.
         folder: The model's abbr there.
-        result: What the file holds, without ``details``.
+        result: What the file holds, :func:`~opencompass_tooleval.core.tables.without_samples`.
     """
 
     model: str
@@ -132,6 +134,7 @@ def _whole(name: str, names: set[str]) -> str:
 
 def _of_run(run: WorkDir) -> tuple[list[Scored], list[Missing]]:
     scored, missing = [], []
+    together = metrics_together(published_columns().values())
     done, begun = set(run.pairs()), set(_begun(run))
     datasets = {dataset for _, dataset in done}
     names = datasets | {dataset for _, dataset in begun}
@@ -144,7 +147,7 @@ def _of_run(run: WorkDir) -> tuple[list[Scored], list[Missing]]:
                 missing.append(Missing(model, dataset, f'damaged: {error}'))
                 continue
             if result is not None and 'error' not in result:
-                bare = {key: value for key, value in result.items() if key != 'details'}
+                bare = without_samples(result, together.get(dataset, ()))
                 scored.append(Scored(model, dataset, run, model, bare))
                 continue
             whole = run.predictions(model, dataset)

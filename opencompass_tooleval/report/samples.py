@@ -7,18 +7,22 @@ kept per data set in ``dN/M.js``, each text of a hundred samples once, and besid
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.benchmark import BENCHMARKS, find_benchmark
+from opencompass_tooleval.core.answer import CUT
+from opencompass_tooleval.core.benchmark import holds_dialogues
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.labels import FAULTS, SOURCES, words_of_reason
+from opencompass_tooleval.core.metrics import lower_is_better, words_of_metric
 from opencompass_tooleval.core.paired import details_of
 from opencompass_tooleval.core.runs import with_runs
-from opencompass_tooleval.core.words import FAULTS, SOURCES, lower_is_better, words_of_metric, words_of_reason
+from opencompass_tooleval.core.usage_summary import PromptTokens, spending_of
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.read import Material, Missing, Scored
@@ -26,7 +30,9 @@ from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.standing import Digest
 from opencompass_tooleval.report.texts import as_text
 from opencompass_tooleval.report.trajectories import JUDGED, matches_of, opinions_of, reasons_in, said_in, trajectory_of
-from opencompass_tooleval.sweep.prompt_tokens import estimate_tokens
+from opencompass_tooleval.work_dir.progress import run_counter
+from opencompass_tooleval.work_dir.prompt_tokens import Counter, prompt_tokens
+from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 SIZE = 100
 EXCERPT = 90
@@ -147,7 +153,8 @@ def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _main(metrics: Sequence[str]) -> list[str]:
     """What stands for the whole: one metric, or all that are no errors and no formats; none if there are only these."""
     first = next((name for name in _WHOLE if name in metrics), None)
-    told = [name for name in metrics if 'error' not in name and not name.startswith(('parse_rate', 'json_rate'))]
+    forms = ('parse_rate', 'json_rate', 'json_format', 'string_format')
+    told = [name for name in metrics if 'error' not in name and not name.startswith(forms)]
     no_error = [name for name in told if not lower_is_better(name)]
     return no_error if first is None else [first]
 
@@ -167,16 +174,18 @@ class _Prompts:
 
     folder: str
     hashes: list[int] = field(default_factory=list)
-    tokens: dict[int, int] = field(default_factory=dict)
+    tokens: dict[tuple[str, int], int] = field(default_factory=dict)
 
-    def count(self, messages: Sequence[Message]) -> int:
-        """Estimated tokens; every distinct text is counted once."""
-        total = 0
-        for _, text in messages:
-            if (key := hash(text)) not in self.tokens:
-                self.tokens[key] = estimate_tokens([text])[0]
-            total += self.tokens[key]
-        return total
+    def remembering(self, counter: Counter) -> Counter:
+        """The same counter, which counts every distinct text once for all models."""
+
+        def count(texts: Sequence[str]) -> list[int]:
+            keys = {text: (counter.name, hash(text)) for text in texts}
+            new = [text for text, key in keys.items() if key not in self.tokens]
+            self.tokens.update(zip((keys[text] for text in new), counter.count(new), strict=True))
+            return [self.tokens[keys[text]] for text in texts]
+
+        return Counter(counter.name, count)
 
 
 def _chunk_of_prompts(prompts: Sequence[Sequence[Message]]) -> dict[str, Any]:
@@ -201,6 +210,7 @@ class SampleFiles:
         self._reasons: dict[str, None] = {}
         self._metrics: dict[str, None] = {}
         self._prompts: dict[str, _Prompts] = {}
+        self._counters: dict[tuple[WorkDir, str], Counter] = {}
         self._has_trajectories = False
 
     def write_all(self, material: Material) -> dict[tuple[str, str], Spent]:
@@ -246,18 +256,18 @@ class SampleFiles:
         asked = [asked_of(predictions.get(key, {}), detail) for key, detail in keyed]
         shared, own = self._share(entry.dataset, asked)
         judged = _judgements(entry)
-        are_dialogues = _holds_dialogues(entry)
+        are_dialogues = holds_dialogues(entry.part('provenance'))
+        counter, is_known = self._counter(entry), spending_of(entry.part('usage')) is not None
         rows = []
-        answer_tokens = prompt_tokens = calls = 0
+        answer_tokens = calls = 0
         for i, (key, detail) in enumerate(keyed):
             row = _row(detail, predictions.get(key, {}), _of_answer(judged.get(key[0], []), detail), are_dialogues)
             if i in own:
                 row['prompt'] = asked[i]
             rows.append(row)
             answers = _answers_in(row)
-            answer_tokens += sum(estimate_tokens(answers))
+            answer_tokens += 0 if is_known or not answers else sum(counter.count(answers))
             calls += max(1, len(answers)) if key in predictions else 0  # of a dialogue that failed: 1
-            prompt_tokens += shared.count(asked[i])
         folder = f'p{number}'
         index = index_of(details)
         self.digest.add(entry.model, entry.dataset, result, index)
@@ -274,11 +284,19 @@ class SampleFiles:
         self._metrics |= dict.fromkeys(index['metrics'])
         pair = {'model': entry.model, 'dataset': entry.dataset, 'folder': folder, 'prompts': shared.folder}
         self._pairs.append({**pair, **counts})
+        prompts = prompt_tokens(entry.result, predictions.values, lambda: shared.remembering(counter))
         return Spent(
-            prompt_tokens / len(rows) if any(asked) else None,
-            answer_tokens / len(rows) if predictions else None,
+            prompts if prompts.by else PromptTokens(by=counter.name),
+            answer_tokens / len(rows) if predictions and not is_known else None,
             calls if predictions else None,
         )
+
+    def _counter(self, entry: Scored) -> Counter:
+        """What counts prompts and answers whose tokens the result does not have, as the summary of the run has it."""
+        key = entry.run, entry.folder
+        if key not in self._counters:
+            self._counters[key] = run_counter(entry.run, entry.folder)
+        return self._counters[key]
 
     def _predictions(self, entry: Scored) -> list[dict[str, Any]]:
         """The rows; none if a file is damaged, which is kept in mind: the result is sound all the same."""
@@ -312,11 +330,16 @@ def _answers_in(row: Mapping[str, Any]) -> list[str]:
     return [answer for _, answer in row['trace']['rounds']] if 'trace' in row else [row['answer']]
 
 
-def _holds_dialogues(entry: Scored) -> bool:
-    """Whether predictions are dialogues: an answer of another benchmark that looks like one is an answer."""
-    provenance = entry.part('provenance')
-    name = provenance.get('benchmark')
-    return bool(provenance.get('loop')) or (name in BENCHMARKS and find_benchmark(str(name)).are_dialogues)
+def answer_text(prediction: Mapping[str, Any]) -> str:
+    """What a prediction says: its text, and behind it each native call with its arguments as they came."""
+    calls = prediction.get('calls')
+    shown = [as_text(prediction.get('prediction', ''))]
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, Mapping):
+            passed = call.get('arguments')
+            written = passed if isinstance(passed, str) else json.dumps(passed, ensure_ascii=False)
+            shown.append(as_text(f'{call.get("name")}({written})'))
+    return '\n'.join(filter(None, shown))
 
 
 def _row(
@@ -324,8 +347,9 @@ def _row(
 ) -> dict[str, Any]:
     raw = prediction.get('prediction', '')
     row = {
-        'answer': as_text(raw),
+        'answer': answer_text(prediction),
         'infra': prediction.get('infra'),
+        'cut': prediction.get('finish') == CUT,
         'parsed': detail.get('parsed'),
         'rung': detail.get('rung'),
         'gold': detail.get('gold'),

@@ -7,18 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from opencompass_tooleval.core.benchmark import holds_dialogues
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.metrics import lower_is_better, main_first
 from opencompass_tooleval.core.prices import Prices
-from opencompass_tooleval.core.usage_summary import spending_of
-from opencompass_tooleval.core.words import lower_is_better
-from opencompass_tooleval.report.board import OVERVIEW, Board, main_of_agents
+from opencompass_tooleval.core.usage_summary import prompt_tokens_of, spending_of
+from opencompass_tooleval.report.board import OVERVIEW, Board
 from opencompass_tooleval.report.figure import Figure, Number, Series
-from opencompass_tooleval.report.names import AGENTS, OTHERS, family_of
+from opencompass_tooleval.report.names import OTHERS, family_of
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.read import Material, Scored
-from opencompass_tooleval.sweep.dumped_config import read_dumped
-from opencompass_tooleval.sweep.progress import prices_of
-from opencompass_tooleval.sweep.work_dir import WorkDir
+from opencompass_tooleval.work_dir.dumped_config import read_dumped
+from opencompass_tooleval.work_dir.progress import prices_of
+from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 Key = tuple[str, str]
 _ANSWERS = 1000
@@ -47,13 +48,14 @@ def _prices(run: WorkDir) -> dict[str, Prices]:
 
 
 def _known(entry: Scored, estimated: Spent | None, prices: Prices | None) -> Spent:
-    base = estimated or Spent(None, None, None)
-    spending = spending_of(entry.part('usage'), prices)
+    usage = entry.part('usage')
+    prompts = prompt_tokens_of(usage, holds_dialogues(entry.part('provenance')))
+    base, spending = estimated or Spent(prompts, None, None), spending_of(usage, prices)
     known = spending.with_tokens if spending else 0
     if spending is None or known <= 0:
         return base
     cost = None if spending.cost is None else spending.cost / known
-    return replace(base, prompts=spending.prompt / known, answers=spending.completion / known, cost=cost, known=known)
+    return replace(base, answers=spending.completion / known, cost=cost, known=known)
 
 
 def spending_figures(boards: Sequence[Board], spent: Mapping[Key, Spent]) -> Iterator[Figure]:
@@ -65,9 +67,7 @@ def spending_figures(boards: Sequence[Board], spent: Mapping[Key, Spent]) -> Ite
         if board.name == OVERVIEW or family_of(board.name) == OTHERS:
             continue
         columns = [column for column in board.columns if not lower_is_better(column)]
-        if family_of(board.name) == AGENTS and columns:
-            columns = [main_of_agents(columns), *columns]
-        figures = (figure for column in columns if (figure := _figure(board, column, spent)))
+        figures = (figure for column in main_first(columns) if (figure := _figure(board, column, spent)))
         yield from islice(figures, 1)
 
 

@@ -152,7 +152,7 @@ def _interval(shares: Shares, scores: Mapping[str, float], drawn: Drawn, first: 
     pairs, means = drawn.get((first, second), ({}, {}))
     if not all(score in pairs for score in shares):
         return None
-    interval = compare_column(shares, pairs, means).interval
+    interval = compare_column(shares, pairs, means)
     # The first may lead over all of its records, and be behind over the few of these that the second was asked, too.
     is_whole = math.isclose(interval.delta, scores[second] - scores[first], abs_tol=_NOISE)
     return interval if is_whole else None

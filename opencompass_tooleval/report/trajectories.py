@@ -64,7 +64,8 @@ def trajectory_of(prediction: str) -> dict[str, Any] | None:
         (observations), ``settings``, ``all`` (how many steps there are), ``tokens`` and ``seconds`` of all of them
         where they are known, and ``steps``: ``text``, ``calls``, ``parent``, ``purpose``, ``reason``, ``tokens``
         (asked and answered), ``seconds``. A call: ``name``, ``arguments``, ``observation``, ``source``, ``fault``,
-        and, where the loop cut the observation, ``seen`` of ``whole`` characters.
+        ``error`` where the recording says that there was one, and, where the loop cut the observation, ``seen`` of
+        ``whole`` characters.
     """
     if not prediction.startswith('{'):
         return None
@@ -155,7 +156,7 @@ def _step(step: Mapping[str, Any], place: int, space: _Space) -> dict[str, Any]:
 
 
 def _call(call: Mapping[str, Any], space: _Space) -> dict[str, Any]:
-    observation = call.get('observation')
+    observation, error = call.get('observation'), space.text(call.get('error'), NAME)
     seen, whole = len(observation) if isinstance(observation, str) else 0, whole_number(call.get('whole_chars')) or 0
     return {
         'name': space.text(call.get('name'), NAME),
@@ -163,6 +164,7 @@ def _call(call: Mapping[str, Any], space: _Space) -> dict[str, Any]:
         'observation': space.text(observation, OBSERVATION),
         'source': space.text(call.get('source'), NAME),
         'fault': space.text(call.get('fault'), NAME),
+        **({'error': error} if error else {}),
         **({'seen': seen, 'whole': whole} if whole > seen else {}),
     }
 

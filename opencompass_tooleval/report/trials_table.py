@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from opencompass_tooleval.core.metrics import words_of_metric
 from opencompass_tooleval.core.trials import parse_name, trials_of_result
-from opencompass_tooleval.core.words import words_of_metric
 from opencompass_tooleval.report.figure import Table
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.read import Scored

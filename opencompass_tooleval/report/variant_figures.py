@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from opencompass_tooleval.core.benchmark import find_variant
 from opencompass_tooleval.core.intervals import RESAMPLES
-from opencompass_tooleval.core.variants import Comparison, VariantKind, compare
-from opencompass_tooleval.core.words import words_of_metric
-from opencompass_tooleval.report.board import main_of_agents
+from opencompass_tooleval.core.metrics import main_metrics, words_of_metric
+from opencompass_tooleval.core.usage_summary import PromptTokens
+from opencompass_tooleval.core.variants import NO_TOKENS, Comparison, VariantKind, compare
 from opencompass_tooleval.report.figure import Figure, Series, Table
-from opencompass_tooleval.report.names import AGENTS, family_of, title_of
+from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.read import Material
 
 
@@ -28,26 +28,26 @@ def comparisons(kind: VariantKind, material: Material) -> Iterator[tuple[str, Co
 
 
 def variant_table(
-    name: str, compared: Sequence[tuple[str, Comparison]], tokens: Mapping[tuple[str, str], float]
+    name: str, compared: Sequence[tuple[str, Comparison]], tokens: Mapping[tuple[str, str], PromptTokens]
 ) -> Table:
     """Every comparison with its interval.
 
     Args:
         name: Of the kind, in :data:`~opencompass_tooleval.core.benchmark.VARIANTS`.
         compared: What :func:`comparisons` gives.
-        tokens: Model and data set -> mean estimated tokens of its prompts.
+        tokens: Model and data set -> tokens of its prompts.
     """
     kind = find_variant(name)
     rows = []
     for model, comparison in compared:
-        names = comparison.dataset, comparison.dataset + kind.suffix
-        lengths = (tokens.get((model, name)) for name in names)
+        names = comparison.dataset, kind.variant_of(comparison.dataset)
+        lengths = (tokens.get((model, name), NO_TOKENS) for name in names)
         rows.append(tuple(kind.row(model, comparison, *lengths).values()))
     return Table(name, f'Differences in points, 95% interval of {RESAMPLES} resamples', kind.columns, tuple(rows))
 
 
 def variant_figures(
-    name: str, compared: Sequence[tuple[str, Comparison]], tokens: Mapping[tuple[str, str], float]
+    name: str, compared: Sequence[tuple[str, Comparison]], tokens: Mapping[tuple[str, str], PromptTokens]
 ) -> Iterator[Figure]:
     """Differences and tokens, per model; see :func:`variant_table`."""
     kind = find_variant(name)
@@ -74,33 +74,42 @@ def variant_figures(
             choice=model,
             top=None,
         )
-        yield _tokens(name, number, model, datasets, tokens)
+        lengths = {
+            dataset: (tokens.get((model, dataset), NO_TOKENS), tokens.get((model, kind.variant_of(dataset)), NO_TOKENS))
+            for dataset in datasets
+        }
+        first = {dataset: (own[0].first, own[1].first) for dataset, own in lengths.items()}
+        whole = {dataset: (own[0].task, own[1].task) for dataset, own in lengths.items()}
+        by = ', '.join(dict.fromkeys(tokens.by for own in lengths.values() for tokens in own if tokens.by))
+        yield _tokens(name, f'tokens-{number}', model, 'Tokens of the first prompt', first, by)
+        if whole != first:
+            yield _tokens(name, f'task-tokens-{number}', model, 'Tokens of all prompts of a task', whole, by)
 
 
 def _mains(compared: Sequence[Comparison]) -> dict[str, Comparison]:
-    """Data set -> the comparison by its main metric: the first, of agents what stands for them elsewhere too."""
+    """Data set -> the comparison by its main metric, the first where there are several."""
     by_dataset: dict[str, dict[str, Comparison]] = {}
     for comparison in compared:
         by_dataset.setdefault(comparison.dataset, {})[comparison.metric] = comparison
-    return {
-        name: own[main_of_agents(list(own))] if family_of(name) == AGENTS else next(iter(own.values()))
-        for name, own in by_dataset.items()
-    }
+    return {name: own[main_metrics(list(own))[0]] for name, own in by_dataset.items()}
 
 
 def _tokens(
-    variant: str, number: int, model: str, names: Sequence[str], tokens: Mapping[tuple[str, str], float]
+    variant: str,
+    stem: str,
+    model: str,
+    title: str,
+    lengths: Mapping[str, tuple[float | None, float | None]],
+    by: str,
 ) -> Figure:
+    """Mean tokens of the data sets of which both sides are known."""
     kind = find_variant(variant)
-    both = [name for name in names if (model, name) in tokens and (model, name + kind.suffix) in tokens]
-    labels = tuple(title_of(name) for name in both)
+    both = {dataset: own for dataset, own in lengths.items() if None not in own}
     series = (
-        Series(kind.original, tuple(tokens[model, name] for name in both)),
-        Series(kind.variant, tuple(tokens[model, name + kind.suffix] for name in both)),
+        Series(kind.original, tuple(own[0] for own in both.values())),
+        Series(kind.variant, tuple(own[1] for own in both.values())),
     )
-    note = 'As the server says, else estimated: words, signs and Chinese characters of a whole prompt.'
-    if any(family_of(name) == AGENTS for name in both):
-        note += ' Of agents: of all rounds of a task, with their tools, where the server says it.'
-    title = 'Tokens before and after'
-    name = f'{variant}-tokens-{number}'
+    labels = tuple(map(title_of, both))
+    note = f'Mean over the tasks, with the tools that are offered; {by}.'
+    name = f'{variant}-{stem}'
     return Figure(name, variant, title, 'bars', labels, series, '', 'mean tokens', note, choice=model, top=None)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from opencompass_tooleval.agents.judged_answer import JudgedAnswer
-from opencompass_tooleval.core.judge_item import JudgeItem, Judging
-from opencompass_tooleval.core.verdicts import Unread
+from opencompass_tooleval.judging.judge_item import JudgeItem, Judging
+from opencompass_tooleval.judging.judgement import Unread
 
 Says = Callable[[JudgeItem], str]
 """What a judge replies to a question."""

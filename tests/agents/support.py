@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from opencompass_tooleval.agents.loops import Loop
 from opencompass_tooleval.agents.task import GoldCall, Task
 from opencompass_tooleval.agents.trajectory import Trajectory
+from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES, call_tool
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.rounds import Turn
+from opencompass_tooleval.core.dialogue import Turn
 from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.core.tool_set import ToolSchema
-from opencompass_tooleval.easytool.funcqa.arithmetic import PARAMETER
 from opencompass_tooleval.environments.environment import Environment, Session
-from opencompass_tooleval.environments.funcqa_tools import funcqa_functions
+from opencompass_tooleval.environments.functions import FunctionAnswer, FunctionTool
 
 NUMBERS = {
     'type': 'object',
@@ -34,6 +34,25 @@ TASK = Task(
 )
 PRODUCT = ('multiply_', {'input': [12, 25]})
 REST = ('subtract_', {'input': [300, 42]})
+
+
+class Arithmetic:
+    """The published functions, their rounding included."""
+
+    names = TOOL_NAMES
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
+        """Works it out."""
+        result = call_tool(name, dict(arguments))
+        return FunctionAnswer(result.text, is_wrong_call=bool(result.error))
+
+    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
+        """There is nothing to learn."""
+
+
+def funcqa_functions() -> tuple[FunctionTool, ...]:
+    """The tools of one question."""
+    return (Arithmetic(),)
 
 
 def session_of(task: Task = TASK) -> Session:

@@ -18,20 +18,20 @@ from opencompass_tooleval.agents.scoring import METRICS
 from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.dialogue import Rounds, Turn
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.rounds import Rounds, Turn
 from opencompass_tooleval.core.tool_calls import read_answer
 from opencompass_tooleval.core.tool_set import ToolSchema
-from opencompass_tooleval.easytool.instruct import Catalogue
-from opencompass_tooleval.easytool.shapes import dump_instructions, load_instructions
-from opencompass_tooleval.easytool.sources import load_docs
-from opencompass_tooleval.easytool.template import template_instruction
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.observation import SOURCES as ALL_SOURCES
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
-from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
-from opencompass_tooleval.host.fixed_models import OracleModel
-from tests.easytool.shared_data import DEMO, real
+from opencompass_tooleval.instructions.instruct import Catalogue
+from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
+from opencompass_tooleval.models.fixed_models import OracleModel
+from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions, load_instructions
+from opencompass_tooleval.tool_docs.sources import load_docs
+from opencompass_tooleval.tool_docs.template import template_instruction
+from tests.instructions.shared_data import DEMO, real
 
 PLACES = {
     'teval': ('tooleval:demo/agents/teval', 'tooleval:demo/agents/teval/EN'),
@@ -79,7 +79,7 @@ def dialogues(subset: Any, kept: Path) -> AgentDialogues:
 @pytest.mark.parametrize('subset', TABLE, ids=lambda subset: subset.name)
 def test_metrics_are_those_that_are_scored(subset: Any) -> None:
     assert [metric for metric in METRICS if metric in subset.metrics] == list(subset.metrics)
-    assert set(subset.right_or_wrong) <= set(subset.metrics)
+    assert set(subset.binary_metrics) <= set(subset.metrics)
 
 
 @pytest.mark.parametrize('subset', DEMO_SUBSETS, ids=lambda subset: subset.name)
@@ -248,6 +248,25 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(
 ) -> None:
     with pytest.raises(fault, match=says):
         AgentDialogues(**options)
+
+
+@pytest.mark.parametrize(
+    ('simulator', 'given', 'checks'),
+    [
+        (None, {}, 'schema'),
+        ({'system': 'own'}, {}, 'schema'),
+        ({'system': 'stabletoolbench'}, {}, 'json'),
+        ({'system': 'mirrorapi_cot'}, {'argument_checks': 'schema'}, 'schema'),
+    ],
+)
+def test_a_trajectory_says_what_is_checked_before_a_simulator_is_asked(
+    simulator: dict[str, Any] | None, given: dict[str, str], checks: str, tmp_path: Path
+) -> None:
+    model = {'type': OracleModel, 'abbr': 'knowing'}
+    options = {**given, 'simulator': {**simulator, 'model': model, 'kept': tmp_path / 'kept'} if simulator else None}
+    begin = AgentDialogues('function_calling', finish='tool', **options)
+    row = ToolEvalAgentDataset.load('tooleval:demo/toolbench', 'toolbench_g1')[0]
+    assert parse_trajectory(drive(begin(row), oracle)).settings['argument_checks'] == checks
 
 
 def test_a_bank_is_opened_once_and_is_the_same_from_its_recordings(tmp_path: Path) -> None:

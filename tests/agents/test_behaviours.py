@@ -19,9 +19,9 @@ from opencompass_tooleval.agents.records import load_data
 from opencompass_tooleval.agents.scoring import METRICS, WASTE
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
-from tests.api.scripted_server import Refused, Request, Script, call, serving
-from tests.easytool.shared_data import DEMO
 from tests.forked import run_opencompass
+from tests.instructions.shared_data import DEMO
+from tests.models.api.scripted_server import Refused, Request, Script, call, serving
 
 TASKS = load_data(DEMO / 'agents' / 'teval' / 'EN' / 'plan_json_v1.json', 'teval').tasks
 SIZES = [len(task.gold or ()) for task in TASKS]
@@ -44,7 +44,7 @@ MODELS = (
 )
 CONFIG = """
 from mmengine.config import read_base
-from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
 with read_base():
     from opencompass_tooleval.configs.datasets.demo.tooleval_agent_demo_gen import tooleval_agent_datasets
@@ -323,4 +323,7 @@ def test_what_is_simulated_is_counted_and_told(tmp_path: Path) -> None:
     assert 'simulated_by' not in lazy['provenance'] and lazy['provenance']['simulator'] == 'simulating'
     (notes,) = tmp_path.glob('out/*/summary/*_notes.txt')
     told = [line for line in notes.read_text().splitlines() if line.startswith(('NOTE', 'WARNING'))]
-    assert told == ['NOTE observations are simulated by simulating, prompt own: tooleval-ultratool_en-agent-fc']
+    assert told == [
+        'NOTE * is of a part of the records: 5 of 1,000 (ultratool_en-agent-fc)',
+        'NOTE observations are simulated by simulating, prompt own: tooleval-ultratool_en-agent-fc',
+    ]

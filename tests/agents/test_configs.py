@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mmengine.config import Config
 
+from opencompass_tooleval.agents.judged_scores import metrics_of
+from opencompass_tooleval.agents.judgings import KINDS
 from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.records import TABLE, find_subset
 from opencompass_tooleval.agents.subsets import LOOPS
+from opencompass_tooleval.benchmarks.variant_kinds import EASYTOOL
 from opencompass_tooleval.core.benchmark import VARIANTS, find_variant
-from opencompass_tooleval.easytool.variant_kind import EASYTOOL
-from tests.easytool.shared_data import DEMO
+from tests.instructions.shared_data import DEMO
 
 CONFIGS = DEMO.parent / 'configs'
 FOLDER = CONFIGS / 'datasets' / 'agents'
@@ -46,7 +49,8 @@ def rows() -> dict[str, Any]:
 
 
 def test_every_config_is_named() -> None:
-    assert {file.stem.removesuffix('_gen') for file in FOLDER.glob('*_gen.py')} == {*NAMES, JUDGED}
+    variables = [key for file in FOLDER.glob('*_gen.py') for key in read(file) if key.endswith('_datasets')]
+    assert sorted(variables) == sorted(f'{name}_datasets' for name in (*NAMES, JUDGED))
 
 
 def test_judged_data_sets_are_the_same_but_for_the_evaluator() -> None:
@@ -61,8 +65,8 @@ def test_judged_data_sets_are_the_same_but_for_the_evaluator() -> None:
 
 @pytest.mark.parametrize('name', NAMES)
 def test_configs_pick_from_the_rows(name: str) -> None:
-    config = read(FOLDER / f'{name}_gen.py')
-    assert [key for key in config if key.endswith('_datasets')] == [f'{name}_datasets']
+    data = re.sub(r'_(zh_)?agent_.*', '', name)
+    config = read(FOLDER / f'{data}_agent_gen.py')
     found = {row['abbr']: row.to_dict() for row in config[f'{name}_datasets']}
     assert list(found) == [f'tooleval-{abbr}' for abbr in NAMES[name]]
     every = rows()
@@ -100,7 +104,7 @@ def test_loops_take_their_options(row: Any, monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_summarizer_has_every_metric() -> None:
     config = read(CONFIGS / 'summarizers' / 'tooleval_agent.py')
     shown = {tuple(row) for row in config['summarizer']['dataset_abbrs']}
-    judged = {'solved_rate', 'pass_rate', 'win_rate', 'success_rate'}
+    judged = set(metrics_of(KINDS))
     for abbr, row in rows().items():
         subset = find_subset(row['name'])
         more = judged if subset.format == 'toolbench' else set()

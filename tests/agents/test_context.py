@@ -6,8 +6,8 @@ import pytest
 
 from opencompass_tooleval.agents.context import LEFT_OUT, Reply, ask
 from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.dialogue import Turn
 from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.core.rounds import Turn
 from opencompass_tooleval.core.tool_calls import ToolCall
 
 TOO_LONG = Answer('', 'infra:truncated')

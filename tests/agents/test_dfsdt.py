@@ -17,19 +17,19 @@ from opencompass_tooleval.agents.finish import finish_call
 from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.prompts import GOLD_ANSWER
 from opencompass_tooleval.agents.task import Task
-from opencompass_tooleval.agents.tooleval_format import load_answers
+from opencompass_tooleval.agents.toolbench_answers import load_answers
 from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
-from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.rounds import Turn
+from opencompass_tooleval.core.answer import Answer, extras, with_extras
+from opencompass_tooleval.core.dialogue import Turn
 from opencompass_tooleval.core.tool_calls import ToolCall, make_call
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
-from opencompass_tooleval.host.fixed_models import OracleModel
-from opencompass_tooleval.host.rounds_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.fixed_models import OracleModel
 from tests.agents.support import NUMBERS, PRODUCT, REST, TASK, calling, drive, session_of, talk
-from tests.agents.test_tooleval_format import RUNS
+from tests.agents.test_toolbench_answers import RUNS
 from tests.environments.test_playback import CALLS
 
 SEARCH = DepthFirstSearch()
@@ -85,8 +85,23 @@ def test_it_is_bounded_by_the_models_answers() -> None:
     assert (len(turns), len(trajectory.steps), trajectory.stopped) == (126, 126, 'limit:steps')  # 2 + 4 + ... + 64
     trajectory, turns = drive(SEARCH, THOUGHT)
     assert (len(turns), len(trajectory.steps), trajectory.stopped) == (200, 200, 'limit:calls')
+    trajectory, turns = drive(DepthFirstSearch(max_model_calls=4), CALL, CALL, DONE)
+    assert (len(turns), trajectory.final_answer) == (3, '258')
+
+
+def test_the_last_answer_that_a_model_may_give_is_thrown_away() -> None:
     trajectory, turns = drive(DepthFirstSearch(max_model_calls=3), CALL, CALL, DONE)
-    assert (len(turns), trajectory.final_answer) == (3, '258')  # the last answer counts
+    assert (len(turns), trajectory.final_answer, trajectory.stopped) == (3, '', 'limit:calls')
+    assert [(step.parent, step.reason, len(step.calls)) for step in trajectory.steps] == [
+        (-1, '', 1),
+        (0, '', 1),
+        (1, 'limit:calls', 0),  # what it cost is known, and no more
+    ]
+    assert trajectory.path == (0, 1)
+    trajectory, _ = drive(DepthFirstSearch(max_model_calls=4), CALL, GIVES_UP, CALL, DONE)
+    assert (trajectory.stopped, trajectory.path) == ('limit:calls', (0, 1))  # to the give-up
+    trajectory, turns = drive(DepthFirstSearch(max_model_calls=1), DONE)
+    assert (len(turns), trajectory.path, trajectory.stopped) == (1, (), 'limit:calls')
 
 
 def test_the_second_child_is_shown_what_the_first_did() -> None:
@@ -124,13 +139,19 @@ def test_what_is_asked() -> None:
         'multiply_': {'tool_name': 'Sums & More', 'tool_description': 'd' * 600},
         'subtract_for_sums_more': {'tool_name': 'Sums & More', 'tool_description': 'd' * 600},
         'a': 'text',
+        'b': {'tool_name': 'b', 'tool_description': ' \nc \nd ' + ' ' * 506 + 'e'},  # first cut, then stripped
+        'n': {'tool_name': 'n', 'tool_description': ' \n'},
+        'o': {'tool_name': 'o', 'tool_description': None},
     }
     tools = tuple(ToolSchema(name, f'calls {name}', NUMBERS) for name in documents)
     task = Task('1', 's', 'What {is} this?', tools, documents=documents)
     _, turns = drive(SEARCH, DONE, task=task)
     system, user = turns[0].messages
     listed = system.content.partition('following tools:\n')[2]
-    assert listed == f'1.Sums & More: {"d" * 512}\n2.sums_more: {"d" * 512}\n3.a: calls a\n'
+    assert (
+        listed
+        == f'1.Sums & More: {"d" * 512}\n2.sums_more: {"d" * 512}\n3.a: calls a\n4.b: c d\n5.n: None\n6.o: None\n'
+    )
     assert user.content == '\nWhat {is} this?\nBegin!\n'
     assert turns[0].tools is not None and turns[0].tools.parallel is False
     assert [tool.name for tool in turns[0].tools.tools] == [*documents, 'Finish']
@@ -142,7 +163,7 @@ def test_unknown_functions_and_broken_arguments_are_told() -> None:
     messages = turns[2].messages
     assert messages[2].calls[0].name == prompts.INVALID_NAME
     assert json.loads(messages[3].content)['error'] == 'No such function name: guess'
-    assert 'no JSON object' in messages[5].content
+    assert json.loads(messages[5].content) == {'error': 'Tool input parse error...\n', 'response': ''}
     assert messages[4].calls[0].arguments == {'unreadable_arguments': '{"input": [1,'}
     assert [(call.name, call.arguments, call.fault) for call in trajectory.calls] == [
         ('guess', {}, 'unknown_tool'),
@@ -163,6 +184,77 @@ def test_only_the_first_call_of_an_answer_counts() -> None:
     assert [call.name for call in trajectory.calls] == ['multiply_']
     assert [step.reason for step in trajectory.steps] == ['call:several', '']
     assert len(turns[1].messages[2].calls) == 1
+
+
+STABLE = {'runner': 'stabletoolbench'}
+
+
+@pytest.mark.parametrize('loop', [DepthFirstSearch(**STABLE), ToolBenchReAct(**STABLE)], ids=lambda loop: loop.name)
+def test_stabletoolbench_carries_out_all_calls_of_an_answer(loop: DepthFirstSearch) -> None:
+    trajectory, turns = drive(loop, calling(PRODUCT, REST), DONE)
+    assert [call.observation for call in trajectory.calls] == ['300', '258']
+    assert [step.reason for step in trajectory.steps] == ['', '']
+    assert turns[0].tools is not None and turns[0].tools.parallel is None
+    assistant, *told = turns[1].messages[2:]
+    assert [(call.id, message.call_id) for call, message in zip(assistant.calls, told, strict=True)] == [
+        ('id0', 'id0'),
+        ('id1', 'id1'),
+    ]
+    assert [message.content for message in told] == ['300', '258']
+
+    give_up = ('Finish', {'return_type': 'give_up_and_restart'})
+    trajectory, _ = drive(loop, calling(give_up, PRODUCT), DONE)  # as published, the last call says how it goes on
+    assert (trajectory.final_answer, [len(step.calls) for step in trajectory.steps]) == ('258', [2, 1])
+    trajectory, _ = drive(loop, calling(PRODUCT, give_up))
+    assert trajectory.stopped == 'finish:gave_up' and trajectory.path == (0,)
+    trajectory, turns = drive(loop, calling(PRODUCT, finishing('258'), REST))
+    assert (len(turns), trajectory.final_answer) == (1, '258')
+    assert [call.name for call in trajectory.steps[0].calls] == ['multiply_', 'Finish']
+
+
+def test_each_of_several_calls_is_two_deep() -> None:
+    loop = DepthFirstSearch(max_depth=5, children=1, **STABLE)
+    trajectory, turns = drive(loop, calling(PRODUCT, REST))
+    assert (len(turns), trajectory.stopped) == (2, 'limit:steps')  # 4, then 8
+    loop = DepthFirstSearch(max_depth=4, **STABLE)
+    _, turns = drive(loop, CALL, calling(PRODUCT, REST), DONE)
+    listed, _, former = turns[2].messages[-1].content.partition('\nagain, ')
+    assert '"multiply_"' in listed and '"subtract_"' not in listed  # the first stands for all
+    assert former.startswith('your former observation: 300\n')
+    _, turns = drive(DepthFirstSearch(max_depth=6, **STABLE), calling(PRODUCT, REST), CALL, DONE)
+    assert '\nagain, your former observation: 258\n' in turns[2].messages[-1].content  # here the last
+
+
+def test_depths_by_the_name_of_the_runner() -> None:
+    for loop, depth in ((SEARCH, 12), (DepthFirstSearch(**STABLE), 50), (ToolBenchReAct(**STABLE), 50)):
+        assert loop.settings['max_depth'] == depth
+    assert DepthFirstSearch(max_depth=7, **STABLE).settings['max_depth'] == 7
+    assert len(drive(ToolBenchReAct(**STABLE), CALL)[1]) == 25
+    with pytest.raises(ValueError, match=r"runner is 'mine'; it is one of toolbench, stabletoolbench"):
+        DepthFirstSearch(runner='mine')
+
+
+def test_an_empty_content_beside_a_call_is_one_deep_and_none_is_not() -> None:
+    call = calling(PRODUCT)
+    assert len(drive(REACT, call)[1]) == 6
+    assert len(drive(REACT, call.changed(has_content=True))[1]) == 4
+    assert len(drive(REACT, calling(PRODUCT, text='<think>Hm.</think>'))[1]) == 6  # content null, thoughts apart
+    assert len(drive(REACT, calling(PRODUCT, text='Hm.').changed(has_content=True))[1]) == 4
+
+
+def test_thoughts_keep_the_blanks_around_them() -> None:
+    trajectory, turns = drive(SEARCH, Answer(' Hm.\n\n'), calling(PRODUCT, text='\tSo. '), DONE)
+    assert [step.text for step in trajectory.steps[:2]] == [' Hm.\n\n', '\tSo. ']
+    assert [message.content for message in turns[2].messages[2:4]] == [' Hm.\n\n', '\tSo. ']
+
+
+def test_the_diversity_prompt_shows_what_a_call_passed_as_it_was_written() -> None:
+    written = '{"input":[12,25] }'
+    first = Answer('', calls=(make_call('multiply_', written),))
+    kept = with_extras(Answer(''), json.loads(json.dumps(extras(first))))  # as after a kill
+    for answer in (first, kept):
+        _, turns = drive(DepthFirstSearch(max_depth=2), answer, DONE)
+        assert f'"arguments": {json.dumps(written)},' in turns[1].messages[-1].content
 
 
 def test_observations_are_cut_as_published() -> None:
@@ -264,6 +356,10 @@ def test_whatever_is_answered_it_is_a_bounded_tree(
     ends = set()
     for place, step in enumerate(trajectory.steps):
         assert -1 <= step.parent < place and step.parent not in ends
+        if step.reason == 'limit:calls':  # thrown away
+            assert place == len(parents) - 1 == max_model_calls - 1
+            ends.add(place)
+            continue
         deep = 2 * len(step.calls) + (bool(step.text) or not step.calls)
         depths.append(deep + (depths[step.parent] if step.parent >= 0 else 0))
         gave_up = step.reason == 'finish:gave_up'
@@ -361,7 +457,7 @@ def test_published_calls_played_back_through_the_loop(bank: Bank, name: str) -> 
         steps = stored.trajectory.steps
         answers = [Answer(step.text, calls=tuple(ToolCall(c.name, c.arguments) for c in step.calls)) for step in steps]
         answers[-1] = calling(finishing(stored.trajectory.final_answer))  # the files write it as text that is no JSON
-        task = Task(stored.task.id, 'toolbench', stored.task.query, stored.task.tools)
+        task = Task(stored.task.id, 'toolbench', stored.task.query, ())  # so that no name is the end of another
         session = environment.begin(task.id)
         trajectory, turns = talk(loop, lambda _, number, answers=answers: answers[number], task, session)
         assert [(c.name, c.arguments, c.observation, c.source) for c in trajectory.calls] == [

@@ -11,15 +11,15 @@ import pytest
 
 from opencompass_tooleval.agents.dfsdt import DepthFirstSearch
 from opencompass_tooleval.agents.task import Task
-from opencompass_tooleval.agents.tooleval_format import to_tooleval
+from opencompass_tooleval.agents.toolbench_answers import to_toolbench
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.rounds import Turn
+from opencompass_tooleval.core.dialogue import Turn
 from opencompass_tooleval.core.tool_calls import make_call
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment, Session
 from tests.agents.support import talk
-from tests.agents.test_tooleval_format import EXAMPLE, comparable
+from tests.agents.test_toolbench_answers import EXAMPLE, comparable
 
 pytestmark = pytest.mark.skipif(not EXAMPLE.is_dir(), reason='no published search of ToolBench at hand')
 QUERIES = {'588': 30, '608': 4, '1073': 4}
@@ -129,7 +129,7 @@ def test_the_same_answers_lead_to_the_same_tree(query: str, tmp_path: Path) -> N
 
     assert len(turns) == len(answers)
     assert [step.parent for step in trajectory.steps] == [answer.parent - 1 for answer in answers]
-    assert [step.text for step in trajectory.steps] == [answer.text.strip() for answer in answers]
+    assert [step.text for step in trajectory.steps] == [answer.text for answer in answers]
     calls = [(call.name, call.arguments, call.observation) for step in trajectory.steps for call in step.calls]
     assert calls == [(a.name, json.loads(a.arguments), a.observation) for a in answers if a.name]
     assert trajectory.final_answer == json.loads(generation['final_answer'])['final_answer']
@@ -140,4 +140,4 @@ def test_the_same_answers_lead_to_the_same_tree(query: str, tmp_path: Path) -> N
     assert asked == expected
 
     file = EXAMPLE / 'model_predictions_converted__virtual_chatgpt_dfs__G1_instruction.json'
-    assert comparable(to_tooleval(task, trajectory)) == comparable(json.loads(file.read_text())[query])
+    assert comparable(to_toolbench(task, trajectory)) == comparable(json.loads(file.read_text())[query])

@@ -21,25 +21,24 @@ from opencompass_tooleval.agents.easytool_tools import tools_of
 from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.prompts import GOLD_ANSWER
 from opencompass_tooleval.agents.task import GoldCall, Task
-from opencompass_tooleval.agents.tooleval_format import load_answers
+from opencompass_tooleval.agents.toolbench_answers import load_answers
 from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.rounds import Turn
+from opencompass_tooleval.core.dialogue import Turn
 from opencompass_tooleval.core.similarity import ExactSimilarity
 from opencompass_tooleval.core.tool_set import ToolSchema
-from opencompass_tooleval.easytool.instruction import FunctionInstruction, ToolInstruction
-from opencompass_tooleval.easytool.method_prompts import SYSTEM
-from opencompass_tooleval.easytool.shapes import dump_instructions
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
-from opencompass_tooleval.host.fixed_models import OracleModel
-from opencompass_tooleval.host.rounds_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.fixed_models import OracleModel
+from opencompass_tooleval.tool_docs.instruction import FunctionInstruction, ToolInstruction
+from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
 from tests.agents.support import talk
 from tests.agents.test_dfsdt import hostile_answers
-from tests.agents.test_tooleval_format import RUNS
-from tests.easytool.shared_data import expected
+from tests.agents.test_toolbench_answers import RUNS
 from tests.environments.test_playback import CALLS
+from tests.instructions.shared_data import expected
 
 PLACE = {'type': 'object', 'properties': {'place': {'type': 'string'}}, 'required': ['place']}
 APIS = {
@@ -126,6 +125,7 @@ def purposes(trajectory: Trajectory) -> list[str]:
 
 ONE_TRY = ['choose_tool', 'choose_API', 'choose_parameter', 'answer_generation', 'answer_check']
 BEGINNING = ['task_decompose', 'task_topology', 'tool_check']
+END = ['answer_summarize', 'answer_check']
 
 
 def test_prompts_are_the_published_ones() -> None:
@@ -134,7 +134,7 @@ def test_prompts_are_the_published_ones() -> None:
     assert set(method._PURPOSES.values()) == set(published['toolbench'])
     for template, purpose in method._PURPOSES.items():
         system, human = published['toolbench'][purpose]
-        assert system == (prompts.TOOL_CHECK_SYSTEM if purpose == 'tool_check' else SYSTEM)
+        assert system == (prompts.TOOL_CHECK_SYSTEM if purpose == 'tool_check' else prompts.SYSTEM)
         if purpose == 'choose_tool':
             human = human.replace('{question}', '{query}').replace('{Too_list}', '{tools}')
         assert template == human, purpose
@@ -142,7 +142,7 @@ def test_prompts_are_the_published_ones() -> None:
 
 def test_one_task(session: Session) -> None:
     trajectory, turns = carried_out(session)
-    assert purposes(trajectory) == [*BEGINNING, *ONE_TRY, 'answer_summarize']
+    assert purposes(trajectory) == [*BEGINNING, *ONE_TRY, *END]
     assert [(call.name, call.arguments, call.observation, call.source) for call in trajectory.calls] == [
         ('search_for_maps', {'place': 'Delft'}, 'in Holland', 'exact')
     ]
@@ -151,10 +151,12 @@ def test_one_task(session: Session) -> None:
     assert [turn.messages[0].content == prompts.TOOL_CHECK_SYSTEM for turn in turns].index(True) == 2
     asked = [turn.messages[-1].content for turn in turns]
     assert 'ID: 1\nFinds places.\nID: 2\nSays the weather.\n' in asked[3]
-    assert asked[4].startswith("Finds places.\n\nThis is the API list: ['search_for_maps', 'route_for_maps']\n")
+    listed = "This is the API list: ['search_for_maps', 'route_for_maps']\n"
+    assert asked[4].startswith(f'Finds places.\n{prompts.CHOOSE_API_NOTE}\n{listed}')
     assert "{'name': 'search_for_maps', 'description': 'search_for_maps!'}" in asked[5]
     assert 'This is the API response:\n in Holland\n' in asked[6]
-    assert "[{'task': 'Find Delft', 'answer': 'It is in Holland.'}]" in asked[-1]
+    assert "[{'task': 'Find Delft', 'answer': 'It is in Holland.'}]" in asked[-2]
+    assert f'{TASK.query}\nThis is the response: Delft is in Holland.\n' in asked[-1]
     assert parse_trajectory(trajectory.to_json()) == trajectory
 
 
@@ -166,26 +168,64 @@ def test_a_task_sees_the_answers_of_those_it_depends_on(session: Session) -> Non
     }
     trajectory, turns = carried_out(session, **replies)
     depend = ['choose_tool', 'choose_API', 'choose_parameter_depend', 'answer_generation_depend', 'answer_check']
-    assert purposes(trajectory) == [*BEGINNING, *ONE_TRY, 'tool_check', *depend, 'answer_summarize']
+    assert purposes(trajectory) == [*BEGINNING, *ONE_TRY, 'tool_check', *depend, *END]
     log = "[{'task': 'Find Delft', 'answer': 'It is in Holland.'}]"
     for turn in (turns[11], turns[12]):
         assert f'previous questions and answers: \n {log}\n' in turn.messages[-1].content
     assert [call.observation for call in trajectory.calls] == ['in Holland', 'rain']
 
 
-def test_a_task_that_depends_on_an_unknown_one_has_an_empty_log(session: Session) -> None:
-    trajectory, turns = carried_out(session, task_topology=['[{"task": "Find Delft", "id": 1, "dep": [7]}]'])
-    assert purposes(trajectory)[5:7] == ['choose_parameter_depend', 'answer_generation_depend']
-    assert 'previous questions and answers: \n []\n' in turns[5].messages[-1].content
+@pytest.mark.parametrize('dep', ['[7]', '[1, -1]', '[1, 7]', '"1, 7"'])
+def test_a_task_that_depends_on_one_that_there_is_not_stops_the_run(session: Session, dep: str) -> None:
+    topology = f'[{{"task": "Find Delft", "id": 1, "dep": {dep}}}]'
+    trajectory, _ = carried_out(session, task_topology=[topology])
+    assert (trajectory.stopped, purposes(trajectory)) == ('plan:unknown_dependency', BEGINNING)
+    needs_none, _ = carried_out(session, task_topology=[topology], tool_check=['{"Reason": "", "Choice": "No"}'])
+    assert needs_none.final_answer  # there nobody looks at it
 
 
-def test_tools_that_were_tried_are_left_out(session: Session) -> None:
-    checks = ['{"Choice": "No"}', '{"Choice": "No"}']
-    trajectory, turns = carried_out(session, choose_tool=['{"ID": 1}', '{"ID": 2}'], answer_check=checks)
+def test_the_first_dependency_says_whether_there_is_one(session: Session) -> None:
+    trajectory, _ = carried_out(session, task_topology=['[{"task": "Find Delft", "id": 1, "dep": [-1, 1, 7]}]'])
+    assert 'choose_parameter' in purposes(trajectory) and trajectory.final_answer
+    empty = '[{"task": "a", "id": 1, "dep": []}, {"task": "b", "id": 2, "dep": -1}]'
+    assert carried_out(session, task_topology=[empty])[0].stopped == 'plan:unknown_dependency'
 
-    assert purposes(trajectory)[3:] == [*ONE_TRY, *ONE_TRY, 'answer_summarize']  # two tools: no third try
-    assert 'ID: 1' not in turns[8].messages[-1].content and 'ID: 2' in turns[8].messages[-1].content
+
+def test_ids_are_what_they_are(session: Session) -> None:
+    texts = '[{"task": "a", "id": "1", "dep": -1}, {"task": "b", "id": "2", "dep": [1]}]'
+    assert carried_out(session, task_topology=[texts])[0].stopped == 'plan:unknown_dependency'
+
+
+def test_tools_that_were_tried_are_left_out_and_all_tries_are_made(session: Session) -> None:
+    no = '{"Choice": "No"}'
+    trajectory, turns = carried_out(session, choose_tool=['{"ID": 1}', '{"ID": 2}', '{"ID": 1}'], answer_check=[no])
+    empty_try = ['choose_tool', 'choose_API', 'answer_generation', 'answer_check']  # Weather has no such API
+    assert purposes(trajectory)[3:] == [*ONE_TRY, *empty_try, *ONE_TRY * 3, *END]
+    listed = [t.messages[-1].content.partition('Tool List:\n')[2].partition('\n\nPlease')[0] for t in turns]
+    both = 'ID: 1\nFinds places.\nID: 2\nSays the weather.'
+    chosen = [tools for tools, purpose in zip(listed, purposes(trajectory), strict=True) if purpose == 'choose_tool']
+    assert chosen == [both, 'ID: 2\nSays the weather.', '', '', '']
+    assert 'answers: []\n' in turns[-2].messages[-1].content  # none was accepted
     assert trajectory.final_answer == 'Delft is in Holland.'
+
+
+def test_only_accepted_answers_are_summarized_and_the_last_is_logged(session: Session) -> None:
+    replies = {
+        **TWO_TASKS,
+        'answer_generation': ['First.', 'Second.'],
+        'answer_check': [*['{"Choice": "No"}'] * 5, '{"Choice": "Yes"}'],
+    }
+    trajectory, turns = carried_out(session, **replies)
+    asked = dict(zip(purposes(trajectory), (turn.messages[-1].content for turn in turns), strict=True))
+    assert "[{'task': 'Find Delft', 'answer': 'Second.'}]" in asked['answer_generation_depend']
+    assert "answers: [{'task': 'Look out there', 'answer': 'It rains.'}]\n" in asked['answer_summarize']
+
+
+def test_a_later_task_is_shown_without_an_answer(session: Session) -> None:
+    order = '[{"task": "Look", "id": 2, "dep": [1]}, {"task": "Find Delft", "id": 1, "dep": -1}]'
+    _, turns = carried_out(session, task_topology=[order])
+    asked = [turn.messages[-1].content for turn in turns]
+    assert any("previous questions and answers: \n [{'task': 'Find Delft', 'answer': ''}]\n" in text for text in asked)
 
 
 def test_yes_anywhere_ends_the_tries(session: Session) -> None:
@@ -195,18 +235,19 @@ def test_yes_anywhere_ends_the_tries(session: Session) -> None:
 
 def test_several_apis_and_several_calls(session: Session) -> None:
     parameters = ['{"Parameters": [{"place": "Delft"}, {"place": "Rome"}]}', '{"Parameters": {"place": "Delft"}}']
-    replies = {'choose_API': ['["search_for_maps", "now_for_weather"]'], 'choose_parameter': parameters}
+    replies = {'choose_API': ['["search_for_maps", "route_for_maps"]'], 'choose_parameter': parameters}
     trajectory, turns = carried_out(session, **replies)
-    assert [call.name for call in trajectory.calls] == ['search_for_maps', 'search_for_maps', 'now_for_weather']
-    assert trajectory.calls[2].observation == 'rain'  # though it is another tool's
+    assert [call.name for call in trajectory.calls] == ['search_for_maps', 'search_for_maps', 'route_for_maps']
+    assert [len(step.calls) for step in trajectory.steps[4:8]] == [0, 2, 1, 0]  # with what chose their parameters
     shown = turns[7].messages[-1].content.partition('API response:\n ')[2].removesuffix('\nOutput:')
     assert shown == ('in Holland\n\n' + 'in Italy ' * 200)[:1_000]
     assert trajectory.calls[1].whole_chars == 1_800
 
 
 def test_a_task_that_needs_no_tool_is_answered_directly(session: Session) -> None:
-    trajectory, _ = carried_out(session, tool_check=['{"Choice": "No"}'])
-    assert purposes(trajectory) == [*BEGINNING, 'answer_generation_direct', 'answer_summarize']
+    trajectory, turns = carried_out(session, tool_check=['{"Reason": "", "Choice": "No"}'])
+    assert purposes(trajectory) == [*BEGINNING, 'answer_generation_direct', *END]
+    assert "[{'task': 'Find Delft', 'answer': 'I just know.'}]" in turns[-2].messages[-1].content
     assert trajectory.calls == () and trajectory.final_answer
 
 
@@ -217,14 +258,23 @@ def test_a_task_that_needs_no_tool_is_answered_directly(session: Session) -> Non
         ({'task_decompose': ['{"Tasks": 3}']}, 'plan:no_tasks', {'task_decompose': 1}),
         ({'task_topology': ['no']}, 'plan:no_order', {'task_decompose': 1, 'task_topology': 12}),
         ({'task_topology': ['[{"id": 1, "dep": -1}]']}, 'plan:no_order', {'task_decompose': 1, 'task_topology': 1}),
-        ({'choose_tool': ['{"ID": 77}']}, 'tool:unknown_name', {'choose_tool': 1}),
+        ({'choose_tool': ['{"ID": 77}']}, '', {'choose_tool': 1, 'choose_API': 0, 'answer_generation': 1}),
+        ({'choose_tool': ['-1']}, '', {'choose_tool': 1, 'choose_API': 0, 'answer_generation': 1}),
         ({'choose_tool': ['{"tool": 1}']}, 'parse:no_tool', {'choose_tool': 1}),
-        ({'choose_tool': ['no']}, '', {'choose_tool': 60}),  # five tries of twelve requests
+        ({'choose_tool': ['no']}, '', {'choose_tool': 12, 'answer_generation': 1}),
+        ({'choose_tool': ['no'], 'answer_check': ['no']}, '', {'choose_tool': 60, 'answer_generation': 5}),
+        ({'choose_tool': ['[1]']}, 'parse:no_tool', {'choose_tool': 1}),
+        ({'tool_check': ['{"Choice": "No"}']}, '', {'tool_check': 12, 'choose_tool': 1}),  # it gives no reason
         ({'tool_check': ['no']}, '', {'tool_check': 12, 'choose_tool': 1}),  # then a tool is needed
-        ({'choose_API': ['no']}, '', {'choose_API': 24}),  # two tools
-        ({'choose_parameter': ['no']}, '', {'choose_parameter': 24, 'answer_generation': 0}),
-        ({'choose_parameter': ['{"Parameters": "x"}']}, '', {'choose_parameter': 2, 'answer_generation': 0}),
-        ({'answer_summarize': ['']}, 'finish:missing', {'answer_summarize': 1}),
+        ({'choose_API': ['no']}, '', {'choose_API': 12, 'answer_generation': 1}),
+        ({'choose_API': ['("search_for_maps",)']}, '', {'choose_API': 12, 'answer_generation': 1}),
+        ({'choose_API': ['[]']}, '', {'choose_API': 1, 'choose_parameter': 0, 'answer_generation': 1}),
+        ({'choose_API': ['["guess", ["x"], 7]']}, '', {'choose_API': 1, 'choose_parameter': 0, 'answer_generation': 1}),
+        ({'choose_parameter': ['no']}, '', {'choose_parameter': 12, 'answer_generation': 1}),
+        ({'choose_parameter': ['{"Parameters": "x"}']}, '', {'choose_parameter': 1, 'answer_generation': 1}),
+        ({'choose_parameter': ['{"Parameters": ["x"]}']}, 'args:unreadable', {'answer_generation': 0}),
+        ({'choose_parameter': ['{"Parameters": [0]}']}, 'args:unreadable', {'answer_generation': 0}),
+        ({'answer_summarize': ['']}, 'finish:missing', {'answer_summarize': 1, 'answer_check': 2}),
     ],
 )
 def test_what_cannot_be_read(
@@ -240,14 +290,28 @@ def test_what_cannot_be_read(
 def test_unread_replies_say_so(session: Session) -> None:
     trajectory, _ = carried_out(session, task_decompose=['no', '{"Tasks": ["Find Delft"]}'])
     assert [step.reason for step in trajectory.steps[:3]] == ['parse:not_a_literal', '', '']
-    trajectory, _ = carried_out(session, choose_parameter=['{"Parameters": 1}'], choose_tool=['{"ID": 1}', '{"ID": 9}'])
-    assert [step.reason for step in trajectory.steps[5:]] == ['args:unreadable', 'tool:unknown_name']
+    replies = {'choose_tool': ['{"ID": 1}', '{"ID": 9}'], 'answer_check': ['no', 'yes']}
+    trajectory, _ = carried_out(session, choose_parameter=['{"Parameters": 1}'], **replies)
+    reasons = ['args:unreadable', '', '', 'tool:unknown_name', '', '', '', '']
+    assert [step.reason for step in trajectory.steps[5:]] == reasons
 
 
-def test_an_unknown_api_is_the_tools_error(session: Session) -> None:
-    trajectory, turns = carried_out(session, choose_API=['["guess"]'])
-    assert [(call.name, call.fault) for call in trajectory.calls] == [('guess', 'unknown_tool')]
-    assert 'No such function name: guess' in turns[5].messages[-1].content
+@pytest.mark.parametrize(
+    'names', ['"search_for_maps"', '["search_for_maps"]\n\nIt finds places.', '```\n["guess", "search_for_maps"]\n```']
+)
+def test_apis_that_are_chosen_in_other_words(session: Session, names: str) -> None:
+    trajectory, turns = carried_out(session, choose_API=[names])
+    assert [call.name for call in trajectory.calls] == ['search_for_maps'] and len(turns) == 10
+
+
+def test_what_may_be_empty_is_passed_as_nothing(session: Session) -> None:
+    trajectory, _ = carried_out(session, choose_parameter=['{"Parameters": [{}, "", []]}'])
+    assert [call.arguments for call in trajectory.calls] == [{}, {}, {}]
+
+
+def test_no_room_for_the_last_check_costs_no_answer(session: Session) -> None:
+    trajectory, turns = carried_out(session, loop=EasyTool(max_steps=9))
+    assert (len(turns), trajectory.final_answer, trajectory.stopped) == (9, 'Delft is in Holland.', '')
 
 
 def test_limits(session: Session) -> None:
@@ -287,6 +351,16 @@ def test_retrieval_chooses_among_the_five_nearest(session: Session, tmp_path: Pa
     assert listed == '\n'.join(f'ID: {n + 3}\nCan find {n} for you' for n in range(5))
     assert [(call.name, call.fault) for call in trajectory.calls] == [('do_it_for_find_0', 'unanswered')]
     assert trajectory.settings['encoder'] == 'words' and trajectory.settings['corpus'] == file.name
+
+
+def test_the_five_nearest_of_a_task_stay_the_same_while_it_is_tried(session: Session, tmp_path: Path) -> None:
+    file = tmp_path / 'corpus.json'
+    file.write_text(dump_instructions(tool_instructions([f'Find {n}' for n in range(8)])))
+    loop = EasyTool(retrieve=True, corpus=str(file), similarity=ByWord)
+    chosen = [f'{{"ID": {n}}}' for n in (3, 4, 99, 5, 6)]
+    _, turns = carried_out(session, loop=loop, choose_tool=chosen, choose_API=['[]'], answer_check=['no'])
+    listed = [turn.messages[-1].content for turn in turns if purpose_of(turn) == 'choose_tool']
+    assert [text.count('\nCan find ') for text in listed] == [5, 4, 3, 3, 2]
 
 
 def test_nothing_is_encoded_without_retrieval(session: Session) -> None:

@@ -10,7 +10,7 @@ from opencompass_tooleval.agents.breakdown import breakdown, settings_of
 from opencompass_tooleval.agents.scoring import METRICS, score_predictions
 from opencompass_tooleval.agents.task import GoldCall, Task
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
-from opencompass_tooleval.core.words import REASONS
+from opencompass_tooleval.core.labels import REASONS
 
 
 def nested(depth: int) -> Any:

@@ -23,10 +23,10 @@ from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.core.tool_set import ToolSchema
-from opencompass_tooleval.core.verdicts import UnjudgedError
 from opencompass_tooleval.environments.observation import SOURCES
-from opencompass_tooleval.host.api_model import ToolEvalOpenAI
-from opencompass_tooleval.host.fixed_models import _FixedModel
+from opencompass_tooleval.judging.judgement import UnjudgedError
+from opencompass_tooleval.models.fixed_models import _FixedModel
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from tests.agents.judged_support import run, status
 from tests.conftest import ModelServer, start_server
 from tests.forked import NOWHERE, start_python
@@ -163,7 +163,9 @@ def test_what_one_evaluation_kept_is_a_file_of_judgements(
         0.0,
         100.0,
     ]
-    assert result['breakdown']['judged']['win'] == {'win': 0, 'tie': 2, 'loss': 0, 'by': {'select_better_answer': 4}}
+    assert (result['win_rate_half_ties'], result['tie_rate']) == (50.0, 100.0)
+    won = {'win': 0, 'tie': 2, 'loss': 0, 'no_reference': 0, 'rounds': 4, 'drawn_rounds': 0}
+    assert result['breakdown']['judged']['win'] == {**won, 'by': {'select_better_answer': 4}}
     assert result['provenance']['reference'] == str(reference)
     file = tmp_path / 'results' / 'model' / 'data_judgements.jsonl'
     second = ToolEvalAgentJudgedEvaluator(SUBSET, judgements=str(file), judged=kinds)
@@ -264,7 +266,7 @@ SCRIPT = textwrap.dedent(
 def test_after_a_kill_only_what_was_in_flight_is_asked_again(server: ModelServer) -> None:
     """Eight answers, four judgements of each, two questions in each judgement: killed among the second ones."""
     server.reset('slow@41-=10')
-    cfg = {**server_cfg(server), 'type': 'opencompass_tooleval.host.api_model.ToolEvalOpenAI'}
+    cfg = {**server_cfg(server), 'type': 'opencompass_tooleval.models.openai_model.ToolEvalOpenAI'}
     process = start_python('-c', SCRIPT, json.dumps(cfg), output=NOWHERE, errors=NOWHERE)
     try:
         deadline = time.monotonic() + 1500
@@ -286,7 +288,7 @@ def test_after_a_kill_only_what_was_in_flight_is_asked_again(server: ModelServer
 
 
 def test_a_judge_may_call_functions(scripted: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then it is sent what ToolEval's judge is sent, and nothing of ours."""
+    """Then it is sent what ToolBench's judge is sent, and nothing of ours."""
     sent: dict[str, Any] = {}
     says = {
         'check_answer_status': {'answer_status': 'Unsure', 'reason': 'Too short.'},

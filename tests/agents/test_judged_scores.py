@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.judged_scores import breakdown, judge_answer, judge_answers
-from opencompass_tooleval.agents.judgements import Judgement, load_judgements, matched, with_answers
+from opencompass_tooleval.agents.judged_answer import digest_of
+from opencompass_tooleval.agents.judged_scores import breakdown, judge_answer, judge_answers, metrics_of
+from opencompass_tooleval.agents.judgements import digests_of, load_judgements, match_answer
 from opencompass_tooleval.agents.judgings import JudgeSettings, collected, judgings
-from opencompass_tooleval.agents.opinion import Opinion
+from opencompass_tooleval.agents.recorded_judgements import judged_lines
 from opencompass_tooleval.agents.trajectory import Step, Trajectory
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.verdicts import UnjudgedError
+from opencompass_tooleval.judging.judgement import Judgement, Opinion, UnjudgedError
 from tests.agents.judged_support import answer, call, run, status
 
 UNFINISHED = answer(query_id='2', nodes=[call()])
@@ -23,7 +24,7 @@ UNFINISHED = answer(query_id='2', nodes=[call()])
 
 def judgement(query_id: str, *values: str, digest: str = '') -> Judgement:
     opinions = tuple(Opinion(value, fault='' if value else 'unread') for value in values)
-    return Judgement(query_id, {'solved': opinions}, digest)
+    return Judgement(query_id, found={'solved': opinions}, answer_digest=digest)
 
 
 def test_values_and_reasons() -> None:
@@ -42,9 +43,9 @@ def test_values_and_reasons() -> None:
 
 def test_the_reason_is_of_the_first_metric_that_is_not_full() -> None:
     opinions = {'solved': (Opinion('Solved'),), 'win': (Opinion('reference'),), 'success': (Opinion('no'),)}
-    found = judge_answer(answer(), [Judgement('1', opinions)], ('solved', 'win', 'success'))
+    found = judge_answer(answer(), [Judgement('1', found=opinions)], ('solved', 'win', 'success'))
     assert (found.values, found.reason) == (
-        {'solved_rate': 1.0, 'win_rate': 0.0, 'success_rate': 0.0},
+        {'solved_rate': 1.0, 'win_rate': 0.0, 'win_rate_half_ties': 0.0, 'tie_rate': 0.0, 'success_rate': 0.0},
         'judge:not_better',
     )
 
@@ -61,7 +62,7 @@ def test_one_percent_unjudged_may_be_and_is_no_zero() -> None:
     judged = judge_answers(answers, judgements, ('solved',))
     assert [one.values['solved_rate'] for one in judged] == [1.0 if number == 7 else 0.5 for number in range(100)]
     found = breakdown(judged)
-    assert found['unjudged'] == 1
+    assert (found['unjudged'], found['unjudged_opinions']) == (0, 1), 'each answer has a judgement'
     assert found['solved']['rates'] == pytest.approx([100.0, 0.0])
     assert found['solved']['standard_deviation'] == pytest.approx(50.0)
     assert found['solved']['split_share'] == 0.99
@@ -69,26 +70,65 @@ def test_one_percent_unjudged_may_be_and_is_no_zero() -> None:
         judge_answers(answers, [*judgements[:6], *judgements[7:]], ('solved',))
 
 
+def test_answers_and_judgements_that_are_not_there_are_counted_apart() -> None:
+    answers = [answer(query_id=str(number)) for number in range(100)]
+    judgements = [judgement(str(number), *['Solved'] * 4) for number in range(100)]
+    judgements[7], judgements[9] = judgement('7', *[''] * 4), judgement('9', 'Solved', '', '', '')
+    judged = [judge_answer(one, [own], ('solved',)) for one, own in zip(answers, judgements, strict=True)]
+    found = breakdown(judged)
+    assert (found['unjudged'], found['unjudged_opinions']) == (1, 7)
+    (line, *_) = judged_lines(judged, 'j')
+    assert line == 'judged by j; 7 judgements could not be had, 1 answers not judged'
+
+
+def test_what_is_drawn_is_counted() -> None:
+    def passing(query_id: str, *pairs: tuple[str, str]) -> Judgement:
+        solved, solvable = (tuple(Opinion(pair[place]) for pair in pairs) for place in (0, 1))
+        return Judgement(query_id, found={'solved': solved, 'solvable': solvable})
+
+    yes, no, unsure = ('Solved', 'Solvable'), ('Unsolved', 'Solvable'), ('Unsure', 'Solvable')
+    judgements = [passing('1', yes, no, yes, no), passing('2', unsure, unsure, unsure), passing('3', yes, yes, yes, no)]
+    judged = judge_answers([answer(query_id=query) for query in '123'], judgements, ('pass',))
+    assert breakdown(judged)['pass'] == {'drawn_votes': 3, 'ties': 1}
+    assert 'passed: 3 votes drawn, 1 answers with as many for them as against' in judged_lines(judged, 'j')
+
+
+def test_a_run_against_itself_wins_half_with_half_of_the_ties() -> None:
+    answers = [answer(query_id=str(number)) for number in range(400)]
+    references = {one.id: one for one in answers[:-10]}
+    settings = JudgeSettings(('win',))
+    asked = judgings(answers, references, settings)
+    found = {place: run(judging, lambda item: status('Solved'))[0] for place, judging in asked.items()}
+    judged = judge_answers(answers, collected(answers, references, found), ('win',))
+    rates = {name: 100 * sum(one.values[name] or 0 for one in judged[:-10]) / 390 for name in metrics_of(['win'])}
+    assert 26 < rates['win_rate'] < 37 and rates['win_rate_half_ties'] == pytest.approx(50, abs=3)
+    assert rates['win_rate_half_ties'] == pytest.approx(rates['win_rate'] + rates['tie_rate'] / 2)
+    counted = breakdown(judged)['win']
+    assert (counted['no_reference'], counted['rounds'], counted['drawn_rounds']) == (10, 390 * 4, 390 * 4)
+    assert counted['by'] == {'identical': 390 * 4} and sum(counted[name] for name in ('win', 'tie', 'loss')) == 400
+    line = next(line for line in judged_lines(judged, 'j') if line.startswith('against'))
+    assert '10 of the wins since it has no answer; 1560 of 1560 rounds drawn' in line
+
+
 def test_judgements_of_no_task_are_an_error() -> None:
-    with pytest.raises(ValueError, match="1 judgements are of no task, such as '9'"):
+    with pytest.raises(ValueError, match="of 1 records are of nothing that is scored, such as record '9'"):
         judge_answers([answer()], [judgement('1', 'Solved'), judgement('9', 'Solved')], ('solved',))
 
 
 def test_only_judgements_of_the_very_answer_count() -> None:
     own, other = answer(), answer('Leiden.')
     rows = [judgement('1', 'Solved', digest=other.digest), judgement('1', 'Unsolved', digest=own.digest)]
-    assert [opinion.value for opinion in matched(own, rows).opinions['solved']] == ['Unsolved']
-    assert matched(own, rows[:1]).fault == 'other_answer'
-    assert matched(own, []).fault == 'no_judgement'
+    assert [opinion.value for opinion in match_answer(own, rows).found['solved']] == ['Unsolved']
+    assert match_answer(own, rows[:1]).fault == 'other_answer'
+    assert match_answer(own, []).fault == 'no_judgement'
     assert own.digest != replace(own, nodes=[call(), *own.nodes]).digest
     assert own.digest == replace(own, query='Another?', tools=[]).digest
 
 
 def test_predictions_beside_a_file_say_what_was_judged() -> None:
     done = Trajectory('react', (Step('Delft.'),), 'Delft.', path=(0,))
-    rows = [judgement('1', 'Solved'), judgement('2', 'Solved'), judgement('3', 'Solved')]
-    completed = with_answers(rows, {'1': done.to_json(), '2': 'no trajectory'})
-    assert [bool(row.answer_digest) for row in completed] == [True, False, False]
+    assert digests_of('1', done.to_json()) == {'': digest_of(done)}
+    assert digests_of('2', 'no trajectory') is None
 
 
 def test_success_is_easytools() -> None:
@@ -132,14 +172,14 @@ OWN_ROW = {'id': '1', 'solved': [{'value': 'Solved'}]}
     ('content', 'fault'),
     [
         ([], 'no judgements'),
-        ([3], "no object with an 'id'"),
+        ([3], 'the judgement is no object'),
         ([{**OWN_ROW, 'solved': {}}], "'solved' is no list"),
         ([{**OWN_ROW, 'solved': [3]}], "'solved': an opinion is no object"),
         ([{**OWN_ROW, 'solved': [{'value': 'own'}]}], "'value' is none of Solved"),
         ([{**OWN_ROW, 'solved': [{'value': ''}]}], "'fault' does not say why"),
         ([{**OWN_ROW, 'solved': [{'value': 'Solved', 'fault': 'unread'}]}], "'value' is none of"),
         ([{**OWN_ROW, 'solved': [{'value': 'Solved'}] * 1_001}], "'solved' is no list"),
-        ([OWN_ROW, OWN_ROW], "'1' is judged twice"),
+        ([OWN_ROW, OWN_ROW], "'1': it is judged twice"),
         ({'1': {'is_solved': {}}}, "'is_solved' is none of"),
         ({'1': {'is_solved': {'x': 'AnswerStatus.Solved'}}}, 'a key that is no number'),
         ({'1': {'is_solved': {'0': 'AnswerStatus.Done'}}}, "'is_solved' is none of"),
@@ -162,4 +202,4 @@ def test_another_models_preferences_are_refused(tmp_path: Path) -> None:
     file.write_text(json.dumps({'1': {'a': 1, 'b': 2, 'round_0': 'complete'}}), encoding='utf-8')
     with pytest.raises(DataError, match='it is of a and b, not of c'):
         load_judgements(file, 'c')
-    assert [opinion.value for opinion in load_judgements(file, 'a')[0].opinions['win']] == ['own'] + ['reference'] * 2
+    assert [opinion.value for opinion in load_judgements(file, 'a')[0].found['win']] == ['own'] + ['reference'] * 2

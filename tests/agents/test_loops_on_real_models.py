@@ -15,11 +15,11 @@ from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer
-from opencompass_tooleval.host.local_chat import ToolEvalHFChat
-from opencompass_tooleval.host.rounds_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.local_chat import ToolEvalHFChat
 from tests.agents.support import PRODUCT, TASK, session_of
 from tests.conftest import load_tool
-from tests.host.tool_templates import HERMES
+from tests.models.tool_templates import HERMES
 
 NAME, ARGUMENTS = PRODUCT
 OUT_LEN = 48

@@ -14,10 +14,10 @@ from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer
-from opencompass_tooleval.host.api_model import ToolEvalOpenAI
-from opencompass_tooleval.host.rounds_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from tests.agents.support import TOOLS
-from tests.api.scripted_server import KEY, Request, Script, call, serving
+from tests.models.api.scripted_server import KEY, Request, Script, call, serving
 
 KINDS = ('right', 'lazy', 'looping', 'unknown', 'broken', 'parallel', 'chatting', 'empty', 'long')
 LONG = 'word ' * 3_000
@@ -76,7 +76,8 @@ class Calling(Agent):
                 assert isinstance(json.loads(made['function']['arguments']), dict)  # as servers read them
         step = sum(message['role'] == 'assistant' for message in messages)
         text, calls = self.answers(self.kind(request), step)
-        return {'content': text, 'tool_calls': [call(*made, place) for place, made in enumerate(calls)]}
+        content = text or (None if calls else '')  # as OpenAI's servers have it
+        return {'content': content, 'tool_calls': [call(*made, place) for place, made in enumerate(calls)]}
 
 
 class Writing(Agent):

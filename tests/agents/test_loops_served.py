@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from opencompass_tooleval.agents.function_calling import FunctionCalling
-from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from tests.agents.test_loops_on_real_models import calling, check_looping, run  # noqa: F401 (a fixture)
-from tests.host.test_transformers_serve import served  # noqa: F401 (a fixture)
+from tests.models.test_transformers_serve import served  # noqa: F401 (a fixture)
 
 
 def test_a_served_model_that_calls(served: str, calling: Path) -> None:  # noqa: F811

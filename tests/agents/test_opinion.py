@@ -1,4 +1,4 @@
-"""What is read from a judge's replies to ToolEval's questions."""
+"""What is read from a judge's replies to the questions of ToolBench's evaluator."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import json
 import pytest
 import yaml
 
-from opencompass_tooleval.agents import tooleval_prompts as prompts
+from opencompass_tooleval.agents import toolbench_judge_prompts as prompts
 from opencompass_tooleval.agents.opinion import coin, reader
-from opencompass_tooleval.core.verdicts import Unread
-from tests.easytool.shared_data import DATA
+from opencompass_tooleval.judging.judgement import Unread
+from tests.instructions.shared_data import DATA
 
 PUBLISHED = DATA.parent / 'expected' / 'toolbench' / 'prompts.json'
 

@@ -16,7 +16,7 @@ from tests.forked import start_opencompass
 PATIENCE = 1500
 CONFIG = """
 from mmengine.config import read_base
-from opencompass_tooleval.host.fixed_models import OracleModel
+from opencompass_tooleval.models.fixed_models import OracleModel
 
 with read_base():
     from opencompass_tooleval.configs.datasets.demo.tooleval_agent_demo_gen import tooleval_agent_datasets
@@ -59,6 +59,6 @@ def test_demo(tmp_path: Path) -> None:
     (compared,) = tmp_path.glob('out/*/summary/summary_*_easytool.csv')
     summary = compared.with_name(compared.name.replace('_easytool', '')).read_text(encoding='utf-8')
     assert all(abbr in summary for abbr in abbrs)
-    assert 'solved_rate,gen,50.00,50.00' in summary and 'win_rate' not in summary
+    assert 'solved_rate,gen *,50.00,50.00' in summary and 'win_rate' not in summary
     assert 'tooleval-toolbench_g2-agent-react' in compared.read_text(encoding='utf-8')
     assert results['tooleval-ultratool_en-agent-fc']['breakdown']['sources']['simulated'] == 13

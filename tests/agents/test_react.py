@@ -12,13 +12,13 @@ from opencompass_tooleval.agents.context import LEFT_OUT
 from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.rounds import Turn
+from opencompass_tooleval.core.dialogue import Turn
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.simulator import Simulator
-from opencompass_tooleval.host.fixed_models import OracleModel
-from opencompass_tooleval.host.rounds_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.fixed_models import OracleModel
 from tests.agents.support import PRODUCT, REST, TASK, drive, session_of, talk
 
 pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
@@ -259,7 +259,7 @@ def test_toolbenchs_finish_may_give_up_or_say_nothing():
     trajectory, turns = drive(
         TOOLBENCH, action('Finish', 'broken'), action('Finish', {'return_type': 'give_up_and_restart'})
     )
-    assert turns[1].messages[-1].content.startswith('Observation: {"error"')
+    assert turns[1].messages[-1].content.startswith('Observation: {error:"must have "return_type""}')
     assert (trajectory.stopped, trajectory.final_answer, trajectory.calls) == ('finish:gave_up', '', ())
     trajectory, _ = drive(ReAct(prompts='toolbench', max_steps=2), final('300'))
     assert ([step.reason for step in trajectory.steps], trajectory.stopped) == (

@@ -17,8 +17,8 @@ from opencompass_tooleval.agents.records import load_data
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.benchmark import ScoredAnswers
 from opencompass_tooleval.core.errors import DataError
-from tests.easytool.shared_data import DEMO, real
 from tests.environments.test_playback import CALLS, ERRORS, tool_messages
+from tests.instructions.shared_data import DEMO, real
 
 RUNS = DEMO / 'agents' / 'toolbench' / 'runs.json'
 PLANS = DEMO / 'agents' / 'teval' / 'EN' / 'plan_json_v1.json'
@@ -108,20 +108,36 @@ def predictions_of(folder: Path, *done: str) -> Path:
     return folder / 'predictions.json'
 
 
+def by_schema(file: Path) -> list[str]:
+    """Trajectories that make a file's gold calls, repaired where no call by the documentation equals them."""
+    done = []
+    for task in load_data(file, 'teval').tasks:
+        calls = [call.repaired or call for call in task.gold or ()]
+        answered = [AnsweredCall(call.name, call.arguments, 'fine', 'function') for call in calls]
+        steps = tuple(Step('', (call,), place - 1) for place, call in enumerate(answered))
+        done.append(Trajectory('react', steps, 'Done.', path=tuple(range(len(steps))), settings={'bank': 'ab'}))
+    return [trajectory.to_json() for trajectory in done]
+
+
+def test_faulty_gold_is_said_beside_the_official_scores(tmp_path: Path) -> None:
+    plans = json.loads(PLANS.read_text(encoding='utf-8'))
+    fare = next(step for step in plans['demo_ferry']['ground_truth'] if step['name'] == 'FerryBoard.get_fare')
+    fare['args']['adults'] = '2'  # documented as a number
+    file = tmp_path / PLANS.name
+    file.write_text(json.dumps(plans), encoding='utf-8')
+    result = score('teval', predictions_of(tmp_path, *by_schema(file)), data=file)
+    assert result.total.metrics['all_calls_right'] == 75
+    assert (
+        '1 gold calls of 1 tasks equal no call by the documentation; '
+        'repaired: call_order 100.00, arguments 100.00, all_calls_right 100.00'
+    ) in result.lines
+    assert result.more['repaired']['all_calls_right'] == 100
+    sound = score('teval', predictions_of(tmp_path, *by_schema(PLANS)), data=PLANS)
+    assert 'repaired' not in sound.more and not any('repaired' in line for line in sound.lines)
+
+
 def test_predictions(tmp_path: Path) -> None:
-    done = [
-        Trajectory(
-            'react',
-            tuple(
-                Step('', (AnsweredCall(call.name, call.arguments, 'fine', 'function'),), place - 1)
-                for place, call in enumerate(task.gold or ())
-            ),
-            'Done.',
-            path=tuple(range(len(task.gold or ()))),
-            settings={'bank': 'ab'},
-        ).to_json()
-        for task in load_data(PLANS, 'teval').tasks
-    ]
+    done = by_schema(PLANS)
     result = score('teval', predictions_of(tmp_path, *done), data=PLANS)
     assert result.total.reasons == {'ok': 4} and result.total.metrics['all_calls_right'] == 100
     assert (result.settings['loop'], result.settings['bank'], result.expected) == ('react', 'ab', 553)

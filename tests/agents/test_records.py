@@ -9,21 +9,26 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.agents.errata import check_gold
+from opencompass_tooleval.agents.react import shown_tools
 from opencompass_tooleval.agents.records import TABLE, data_file, find_subset, load_data
 from opencompass_tooleval.agents.task import GoldCall, parse_task
 from opencompass_tooleval.agents.toolbench_names import RENAMED_TOOLS, function_of, standard_name, standard_parameter
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.easytool.files import read_json
-from tests.easytool.shared_data import DATA, DEMO, real
+from opencompass_tooleval.core.function_calling import keeps_to
+from opencompass_tooleval.core.tool_set import MAX_DESCRIPTION, ToolSet
+from opencompass_tooleval.work_dir.data_files import read_json
+from tests.instructions.shared_data import DATA, DEMO, real
 
 ERRATA = {
-    'teval': {'unfit_gold': 12},
+    'teval': {'unfit_gold': 12, 'gold_type': 25},
     'toolbench_g1': {'shared_name': 7},
     'toolbench_g2': {'renamed_tool': 6},
     'toolbench_g3': {},
-    'ultratool_zh': {'unfit_gold': 3},
-    'ultratool_en': {'unfit_gold': 3},
+    'ultratool_zh': {'unfit_gold': 3, 'gold_type': 50, 'gold_value': 9},
+    'ultratool_en': {'unfit_gold': 3, 'gold_type': 53, 'gold_value': 30},
 }
+MISTYPED_TASKS = {'teval': 21, 'ultratool_zh': 35, 'ultratool_en': 38}
 
 
 @pytest.mark.parametrize('subset', [subset for subset in TABLE if subset.tasks], ids=lambda subset: subset.name)
@@ -32,6 +37,8 @@ def test_published_files_have_the_tables_counts(subset: Any) -> None:
     data = load_data(file, subset.name)
     assert (len(data.tasks), data.calls) == (subset.tasks, subset.calls)
     assert Counter(erratum.kind for erratum in data.errata) == ERRATA[subset.name]
+    mistyped = {erratum.where for erratum in data.errata if erratum.kind == 'gold_type'}
+    assert len(mistyped) == MISTYPED_TASKS.get(subset.name, 0)
     assert len({task.id for task in data.tasks}) == subset.tasks
     for task in data.tasks:
         assert parse_task(task.to_payload()) == task
@@ -39,6 +46,31 @@ def test_published_files_have_the_tables_counts(subset: Any) -> None:
         assert len(set(names)) == len(names) and set(task.documents) == set(names)
         assert {call.name for call in task.oracle_calls} <= set(names)
         assert (task.gold is None) == (subset.format == 'toolbench') == bool(task.relevant)
+        for call in task.gold or ():
+            read, open_arguments = call.repaired or call, (call.repaired or call).open_arguments
+            closed = {name: value for name, value in read.arguments.items() if name not in open_arguments}
+            allowed = {**task.schemas[call.name], 'required': [], 'additionalProperties': False}
+            assert keeps_to(closed, allowed) and set(task.schemas[call.name]['required']) <= set(read.arguments)
+
+
+RETURNED = {'teval': 'return_data', 'ultratool_zh': 'results', 'ultratool_en': 'results'}
+
+
+@pytest.mark.parametrize('subset', RETURNED)
+def test_native_calls_are_shown_what_tools_return_as_text_is(subset: str) -> None:
+    row = find_subset(subset)
+    shortened = set()
+    for task in load_data(real(f'{row.folder.removeprefix("data/")}/{row.file}'), subset).tasks:
+        texts = {tool['name']: tool for tool in shown_tools(task)}
+        for tool in ToolSet(task.tools).as_request():
+            name, description = tool['function']['name'], tool['function']['description']
+            assert len(description) <= MAX_DESCRIPTION
+            shown = texts[name] if name in texts else texts[name.replace('_', '.', 1)]
+            returned = json.loads(description.partition('\nReturns: ')[2])
+            assert description.startswith(f'{shown["description"]}\nReturns: ')
+            if returned != shown[RETURNED[subset]]:
+                shortened.add(name)
+    assert shortened == ({'event_planning_tool'} if subset == 'ultratool_en' else set())
 
 
 TRAJECTORIES = sorted((DATA / 'toolbench_trajectories').glob('*.json.gz'))
@@ -152,9 +184,63 @@ def test_values_of_ultratool_have_the_types_of_the_documentation(tmp_path: Path)
     assert task.query == 'Plan it.'
     assert task.gold == (
         GoldCall('plan', {'days': 3, 'names': ['a', 'b'], 'daily': True, 'city': '5'}),
-        GoldCall('plan', {'days': 'soon', 'city': '<city of step 1>'}, ('city',)),
+        GoldCall(
+            'plan',
+            {'days': 'soon', 'city': '<city of step 1>'},
+            ('city',),
+            GoldCall('plan', {'days': 'soon', 'city': '<city of step 1>'}, ('city', 'days')),
+        ),
     )
-    assert [(erratum.where, erratum.kind) for erratum in data.errata] == [('0', 'unfit_gold')]
+    assert [(erratum.where, erratum.kind) for erratum in data.errata] == [('0', 'unfit_gold'), ('0', 'gold_type')]
+
+
+NOTE = {
+    'type': 'object',
+    'properties': {
+        'text': {'type': 'string'},
+        'number': {'type': 'number'},
+        'color': {'type': 'string', 'enum': ['Light', 'Dark']},
+        'day': {'type': 'string', 'pattern': '^[0-9]+$'},
+        'odd': {'type': 'no type'},
+        'any': {},
+    },
+    'required': ['text'],
+}
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'kinds', 'repaired', 'open_arguments'),
+    [
+        ({'text': 'a', 'number': 1, 'color': 'Dark', 'day': '1', 'odd': [1], 'any': None}, [], None, ()),
+        ({'text': 101}, ['gold_type'], {'text': '101'}, ()),
+        ({'text': True}, ['gold_type'], {'text': True}, ('text',)),
+        ({'text': None}, ['gold_type'], {'text': None}, ('text',)),
+        ({'text': 'a', 'number': ' 12 '}, ['gold_type'], {'text': 'a', 'number': 12}, ()),
+        ({'text': 'a', 'number': 'many'}, ['gold_type'], {'text': 'a', 'number': 'many'}, ('number',)),
+        ({'text': 'a', 'number': '[' * 5_000}, ['gold_type'], {'text': 'a', 'number': '[' * 5_000}, ('number',)),
+        ({'text': 'a', 'number': None}, ['gold_type'], {'text': 'a'}, ()),
+        ({'text': 'a', 'color': 'light '}, ['gold_value'], {'text': 'a', 'color': 'Light'}, ()),
+        ({'text': 'a', 'color': 'red', 'day': 'x'}, ['gold_value'], None, ('color', 'day')),
+        ({'text': 1, 'color': 'red'}, ['gold_type'], {'text': '1', 'color': 'red'}, ('color',)),
+        ({}, ['unfit_gold'], {'text': None}, ('text',)),
+        ({'text': 1, 'more': 2}, ['unfit_gold', 'gold_type'], {'text': '1'}, ()),
+    ],
+)
+def test_gold_that_no_call_by_the_schema_equals_is_repaired(
+    arguments: dict[str, Any], kinds: list[str], repaired: dict[str, Any] | None, open_arguments: tuple[str, ...]
+) -> None:
+    checked, found = check_gold(GoldCall('note', arguments), NOTE)
+    assert (checked.name, checked.arguments, checked.open_arguments, found) == ('note', arguments, (), kinds)
+    if not kinds:
+        assert checked.repaired is None
+    else:
+        assert checked.repaired == GoldCall('note', repaired or arguments, open_arguments)
+
+
+def test_what_is_open_is_no_fault_and_an_unknown_tool_has_no_repair() -> None:
+    call = GoldCall('note', {'text': 1}, ('text',))
+    assert check_gold(call, NOTE) == (call, [])
+    assert check_gold(call, None) == (call, ['unfit_gold'])
 
 
 def test_versions_are_of_teval() -> None:

@@ -7,13 +7,23 @@ from dataclasses import replace
 
 import pytest
 
-from opencompass_tooleval.agents.scoring import METRICS, OF_CALLS, WASTE, score_predictions, score_trajectory
-from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.agents.breakdown import breakdown
+from opencompass_tooleval.agents.records import find_subset, load_data
+from opencompass_tooleval.agents.scoring import (
+    METRICS,
+    OF_CALLS,
+    WASTE,
+    Repaired,
+    score_predictions,
+    score_trajectory,
+)
+from opencompass_tooleval.agents.task import GoldCall, Task, parse_task
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.agents.waste import Waste, count_waste
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.tool_set import ToolSchema
+from tests.instructions.shared_data import real
 
 GOLD = (GoldCall('find', {'name': 'Delft'}), GoldCall('route', {'to': 'Delft'}), GoldCall('book', {'day': 3}))
 TASK = Task('q1', 'teval', 'Take me to Delft.', (), GOLD)
@@ -107,6 +117,14 @@ def test_recorded_errors_are_errors() -> None:
     assert count_waste(chain(replace(FIND, observation=''), FIND)).repeated_after_error == 0
 
 
+def test_what_a_recording_says_of_an_error_counts_before_its_words() -> None:
+    failed = replace(FIND, observation="{'text': 'input param should be a Chinese string'}", error='input')
+    assert count_waste(chain(failed, failed)) == Waste(calls=2, repeated=1, repeated_after_error=1)
+    fine = replace(FIND, observation='Twenty films were not found elsewhere.', error='')
+    assert count_waste(chain(fine, fine)) == Waste(calls=2, repeated=1)
+    assert count_waste(chain(replace(fine, error=None), FIND)).repeated_after_error == 1
+
+
 @pytest.mark.parametrize('dropped', range(3))
 def test_a_gold_call_less_is_a_third_less(dropped: int) -> None:
     made = [call for place, call in enumerate((FIND, ROUTE, BOOK)) if place != dropped]
@@ -122,6 +140,16 @@ def test_of_needed_tools_only_the_names_count() -> None:
     assert list(score.values.values()) == expected and score.reason == 'calls:missing'
     score = score_trajectory(task, chain(BOOK, replace(BOOK, arguments={}), FIND))
     assert score.values['call_precision'] == 1 and score.reason == 'ok'
+
+
+def test_refused_arguments_are_the_cause_where_no_gold_call_says_what_is_right() -> None:
+    task = replace(TASK, gold=None, relevant=('find', 'book'))
+    refused = score_trajectory(task, chain(FIND, REFUSED))
+    assert (refused.reason, refused.values['call_f1'], refused.values['invalid']) == ('calls:refused', 1, 0.5)
+    assert score_trajectory(task, chain(FIND, REFUSED, BOOK)).reason == 'calls:refused'
+    assert score_trajectory(task, chain(REFUSED)).reason == 'calls:missing'
+    assert score_trajectory(replace(task, relevant=()), chain(REFUSED)).reason == 'calls:refused'
+    assert score_trajectory(replace(TASK, gold=(GoldCall('book', {'dag': 3}),)), chain(REFUSED)).reason == 'ok'
 
 
 def test_without_gold_calls_an_end_is_right() -> None:
@@ -191,3 +219,81 @@ def test_a_detail_says_which_tools_were_offered() -> None:
     (shown,) = score_trajectory(replace(TASK, tools=(tool,)), chain(FIND)).to_detail()['tools']
     assert (shown['name'], shown['required'], shown['optional']) == ('route', ['by'], ['to'])
     assert len(shown['description']) == 200
+
+
+# Gold calls that no call by the documentation equals
+
+MISTYPED = GoldCall('book', {'room': 3, 'day': 1}, (), GoldCall('book', {'room': '3', 'day': 1}))
+UNKNOWABLE = GoldCall('pay', {'account': 'the account'}, (), GoldCall('pay', {'account': 'the account'}, ('account',)))
+FAULTY = Task('q2', 'teval', 'Book a room.', (), (GOLD[0], MISTYPED, UNKNOWABLE))
+BY_SCHEMA = (
+    FIND,
+    AnsweredCall('book', {'room': '3', 'day': 1}, 'booked', 'exact'),
+    AnsweredCall('pay', {'account': 12}, 'paid', 'exact'),
+)
+AS_GOLD = (FIND, *(AnsweredCall(call.name, call.arguments, 'done', 'exact') for call in (MISTYPED, UNKNOWABLE)))
+
+
+def test_the_repaired_reading_stands_beside_the_official_one() -> None:
+    score = score_trajectory(FAULTY, chain(*BY_SCHEMA))
+    assert (score.values['arguments'], score.values['all_calls_right'], score.reason) == (THIRD, 0, 'calls:arguments')
+    assert score.repaired == Repaired(2, {'call_order': 1, 'arguments': 1, 'all_calls_right': 1})
+    assert score.to_detail()['repaired'] == {'call_order': 1, 'arguments': 1, 'all_calls_right': 1}
+    as_gold = score_trajectory(FAULTY, chain(*AS_GOLD))
+    assert as_gold.values['all_calls_right'] == 1 and as_gold.repaired == score.repaired
+    swapped = score_trajectory(FAULTY, chain(BY_SCHEMA[1], BY_SCHEMA[0], BY_SCHEMA[2]))
+    assert swapped.repaired and swapped.repaired.values['call_order'] == pytest.approx(2 / 3)
+    wrong = replace(BY_SCHEMA[1], arguments={'room': '4', 'day': 1})
+    other = score_trajectory(FAULTY, chain(FIND, wrong, BY_SCHEMA[2]))
+    assert other.repaired and other.repaired.values['arguments'] == pytest.approx(2 / 3)
+    plain = score_trajectory(TASK, chain(FIND, ROUTE, BOOK))
+    assert plain.repaired is None and 'repaired' not in plain.to_detail()
+
+
+def test_what_was_not_answered_is_wrong_in_both_readings() -> None:
+    nothing = {'call_order': 0, 'arguments': 0, 'all_calls_right': 0}
+    (failed,) = score_predictions([FAULTY], [Answer('', 'infra:timeout')])
+    assert failed.repaired == Repaired(2, nothing)
+    stopped = score_trajectory(FAULTY, chain(*BY_SCHEMA, stopped='infra:timeout'))
+    assert stopped.repaired == Repaired(2, nothing)
+
+
+def test_the_breakdown_has_the_repaired_metrics_of_all_tasks() -> None:
+    scores = [
+        score_trajectory(FAULTY, chain(*BY_SCHEMA)),
+        score_trajectory(TASK, chain(FIND, ROUTE, BOOK)),
+        score_trajectory(TASK, chain(FIND, ROUTE, REFUSED)),
+    ]
+    assert aggregate(scores, METRICS).metrics['all_calls_right'] == pytest.approx(100 / 3)
+    assert breakdown(scores)['repaired'] == {
+        'calls': 2,
+        'tasks': 1,
+        'call_order': 100,
+        'arguments': pytest.approx(800 / 9),
+        'all_calls_right': pytest.approx(200 / 3),
+    }
+    assert 'repaired' not in breakdown(scores[1:])
+
+
+def test_a_task_keeps_its_repaired_gold() -> None:
+    assert parse_task(FAULTY.to_payload()) == FAULTY
+
+
+@pytest.mark.parametrize(
+    ('subset', 'calls', 'tasks', 'official'),
+    [('teval', 37, 33, 520), ('ultratool_zh', 59, 44, 956), ('ultratool_en', 83, 60, 940)],
+)
+def test_who_keeps_to_the_published_documentation_has_all_calls_right_once_repaired(
+    subset: str, calls: int, tasks: int, official: int
+) -> None:
+    row = find_subset(subset)
+    data = load_data(real(f'{row.folder.removeprefix("data/")}/{row.file}'), subset).tasks
+    scores = []
+    for task in data:
+        made = [call.repaired or call for call in task.gold or ()]
+        passed = [{**call.arguments, **dict.fromkeys(call.open_arguments, 'any')} for call in made]
+        done = [AnsweredCall(call.name, own, 'done', 'exact') for call, own in zip(made, passed, strict=True)]
+        scores.append(score_trajectory(task, chain(*done)))
+    beside = breakdown(scores)['repaired']
+    assert beside == {'calls': calls, 'tasks': tasks, 'call_order': 100, 'arguments': 100, 'all_calls_right': 100}
+    assert sum(score.values['all_calls_right'] or 0 for score in scores) == official

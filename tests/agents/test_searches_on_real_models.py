@@ -8,7 +8,7 @@ from opencompass_tooleval.agents.dfsdt import DepthFirstSearch, ToolBenchReAct
 from opencompass_tooleval.agents.easytool import EasyTool
 from tests.agents.support import PRODUCT
 from tests.agents.test_loops_on_real_models import calling, local, run, with_template
-from tests.host.tool_templates import HERMES
+from tests.models.tool_templates import HERMES
 
 __all__ = ['calling']
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from opencompass_tooleval.agents import toolbench_prompts as prompts
 from opencompass_tooleval.agents.dfsdt import DepthFirstSearch, ToolBenchReAct
 from opencompass_tooleval.agents.finish import finish_call
 from tests.agents.test_loops_over_http import PRODUCT, REST, Calling, carried_out, ended, told
-from tests.api.scripted_server import Request
+from tests.models.api.scripted_server import Request
 
 KINDS = ('right', 'lazy', 'looping', 'unknown', 'broken', 'parallel', 'restarting', 'vague', 'empty', 'long')
 ANSWER = ('Finish', json.dumps(finish_call('258').arguments))
@@ -85,3 +86,17 @@ def test_react() -> None:
         'long': ('258', '', 6),
     }
     assert (len(done['long'].calls), done['long'].left_out, done['right'].left_out) == (5, 3, 0)
+
+
+class SayingNothing(Searching):
+    """Sends an empty content beside its calls, in place of none."""
+
+    def message(self, request: Request) -> dict[str, Any]:
+        message = super().message(request)
+        return {**message, 'content': message['content'] or ''}
+
+
+def test_an_empty_content_beside_a_call_is_a_thought() -> None:
+    done = carried_out(ToolBenchReAct(max_observation=15_000), SayingNothing(), ('right', 'looping'))
+    assert ended(done) == {'right': ('258', '', 3), 'looping': ('', 'limit:steps', 4)}
+    assert ended(carried_out(ToolBenchReAct(), Searching(), ('looping',))) == {'looping': ('', 'limit:steps', 6)}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from opencompass_tooleval.agents.judged_answer import JudgedAnswer
-from opencompass_tooleval.agents.opinion import Opinion, coin
+from opencompass_tooleval.agents.opinion import coin
 from opencompass_tooleval.agents.solved import (
     deviation,
     judge_passed,
@@ -19,8 +19,8 @@ from opencompass_tooleval.agents.solved import (
     rates,
     unasked,
 )
-from opencompass_tooleval.core.judge_item import JudgeItem
-from opencompass_tooleval.core.verdicts import Unread
+from opencompass_tooleval.judging.judge_item import JudgeItem
+from opencompass_tooleval.judging.judgement import Opinion, Unread
 from tests.agents.judged_support import answer, call, finish, names, run, status
 
 
@@ -80,7 +80,7 @@ def test_a_judge_that_cannot_take_the_whole_run_gets_it_shortened() -> None:
 def test_repeats_are_asked_for_by_themselves() -> None:
     keys = {run(judge_solved(answer(), repeat), lambda item: status('Solved'))[1][0].key for repeat in range(4)}
     assert len(keys) == 4
-    assert JudgeItem('a', 'p').key == JudgeItem('b', 'p', repeat=0).key  # what was kept before stays so
+    assert JudgeItem('a', 'p', str).key == JudgeItem('b', 'p', str, repeat=0).key  # what was kept before stays so
 
 
 @pytest.mark.parametrize('question', ['check_answer_status', 'parse_answer_status'])
@@ -143,7 +143,7 @@ def test_points_and_rates_against_numpy() -> None:
     assert (points(opinions('')), points([]), deviation([])) == (None, None, None)
 
 
-def test_most_judgements_decide_whether_it_passes_and_else_a_coin() -> None:
+def test_as_many_judgements_for_it_as_against_it_let_it_pass() -> None:
     yes, no, open_ = ('Solved', 'Solvable'), ('Unsolved', 'Solvable'), ('Unsure', 'Solvable')
 
     def vote(name: str, *pairs: tuple[str, str]) -> float | None:
@@ -154,4 +154,6 @@ def test_most_judgements_decide_whether_it_passes_and_else_a_coin() -> None:
     assert vote('a', ('', '')) is None
     drawn = [vote(str(name), open_) for name in range(200)]
     assert {0.0, 1.0} == set(drawn) and drawn == [vote(str(name), open_) for name in range(200)]
-    assert [vote(str(name), yes, no) for name in range(20)] == [float(coin('pass', name)) for name in range(20)]
+    assert [vote(str(name), yes, no) for name in range(20)] == [1.0] * 20
+    assert [vote(str(name), yes, no, no, yes) for name in range(20)] == [1.0] * 20
+    assert [vote(str(name), no, open_) for name in range(20)] == [float(coin('pass', name, 1)) for name in range(20)]

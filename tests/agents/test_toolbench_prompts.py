@@ -6,7 +6,7 @@ import json
 
 from opencompass_tooleval.agents import toolbench_prompts as prompts
 from opencompass_tooleval.agents.finish import FINISH
-from tests.easytool.shared_data import expected
+from tests.instructions.shared_data import expected
 
 
 def test_prompts_are_those_of_the_source_code() -> None:

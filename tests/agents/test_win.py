@@ -8,9 +8,11 @@ from collections import Counter
 
 import pytest
 
-from opencompass_tooleval.agents.opinion import Opinion
-from opencompass_tooleval.agents.win import judge_round, outcome, reference_first, won
-from opencompass_tooleval.core.judge_item import JudgeItem
+from opencompass_tooleval.agents.solved import judge_solved
+from opencompass_tooleval.agents.toolbench_judge_prompts import CHECK, PARSE, SELECT
+from opencompass_tooleval.agents.win import judge_round, outcome, points, reference_first
+from opencompass_tooleval.judging.judge_item import JudgeItem
+from opencompass_tooleval.judging.judgement import Opinion
 from tests.agents.judged_support import Says, answer, call, finish, names, run, status
 
 OWN, REFERENCE = answer('Own: Delft.'), answer('Reference: Leiden.')
@@ -89,7 +91,9 @@ def test_rounds_by_brute_force(rounds: int, orders: str, taste: str) -> None:
             'win' if counts['own'] > counts['reference'] else 'loss' if counts['own'] < counts['reference'] else 'tie'
         )
         assert outcome(found) == wanted
-        assert won(found) == float(wanted == 'win')
+        worth = points(found)
+        assert worth['win_rate'] == float(wanted == 'win') and worth['tie_rate'] == float(wanted == 'tie')
+        assert worth['win_rate_half_ties'] == {'win': 1, 'tie': 0.5, 'loss': 0}[wanted]
         if orders == 'both' and rounds % 2 == 0 and taste in ('first', 'second'):
             assert wanted == 'tie'  # a judge that looks at the place alone prefers nobody
 
@@ -115,12 +119,25 @@ def test_what_cannot_be_read_is_no_round(question: str) -> None:
     good = judge('Solved', 'Solved')
     opinion, _ = run(judge_round(OWN, REFERENCE), lambda item: '' if question in item.id else good(item))
     assert (opinion.value, opinion.fault) == ('', 'empty')
-    assert outcome([opinion]) == '' and won([opinion]) is None
-    assert won([opinion, Opinion('own')]) == 1.0
+    assert outcome([opinion]) == '' and set(points([opinion]).values()) == {None}
+    assert points([opinion, Opinion('own')])['win_rate'] == 1.0
 
 
-def test_a_final_answer_is_cut_where_answers_are_compared() -> None:
+def test_final_answers_are_cut_and_methods_left_out_before_anything_is_asked() -> None:
     long = answer('Own: ' + 'x' * 3_000 + ' the end')
-    _, asked = run(judge_round(long, REFERENCE), judge('Solved', 'Solved'))
-    select = asked[-1].prompt
-    assert '"final_answer": ' + json.dumps(long.final_answer[:1_000]) in select
+    _, asked = run(judge_round(long, REFERENCE), judge('Unsure', 'Unsure'))
+    status_of, details_of = (next(i for i in asked if i.id == f'1/{q}/0') for q in ('check_answer_status', PARSE.name))
+    assert f'\nAnswer:\n{long.final_answer[:1_000]}\n\nNow' in status_of.prompt
+    for item in (details_of, asked[-1]):
+        assert '"final_answer": ' + json.dumps(long.final_answer[:1_000]) + ',' in item.prompt
+        assert '"method"' not in item.prompt and 'the end' in item.prompt  # as Finish was passed it
+    assert names(asked) == [*[CHECK.name, PARSE.name] * 2, SELECT.name]
+    _, alone = run(judge_solved(long), lambda item: status('Unsure'))
+    assert '"method"' in alone[1].prompt and long.final_answer in alone[0].prompt  # by itself it is whole
+
+
+def test_what_gives_up_behind_the_cut_is_judged() -> None:
+    late = answer('Own: ' + 'x' * 2_000 + ' give_up_and_restart')
+    assert run(judge_solved(late), judge('Solved', 'Solved'))[0].by == 'gave_up'
+    opinion, _ = run(judge_round(late, REFERENCE), judge('Solved', 'Unsolved'))
+    assert (opinion.value, opinion.by) == ('own', 'only_solved')

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import opencompass_tooleval
+from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
+from opencompass_tooleval.benchmarks.teval.records import load_samples, split_stem
 from opencompass_tooleval.cli.main import main
-from opencompass_tooleval.teval.prompts import gold_answer
-from opencompass_tooleval.teval.records import load_samples, split_stem
 
 DEMO = Path(opencompass_tooleval.__file__).resolve().parent / 'demo' / 'teval'
 

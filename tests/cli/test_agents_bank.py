@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import DEMO, Command, write_json
-from tests.easytool.shared_data import DATA
+from tests.instructions.shared_data import DATA
 
+REVIEW_OF_DEMO = DEMO / 'EN' / 'review_str_v2.json'
 REVIEW = DATA / 'teval' / 'EN' / 'review_str_v1.json'
 
 
@@ -39,11 +40,29 @@ def test_coverage_of_gold_calls(tooleval: Command, bank: Path) -> None:
     assert '13 gold calls of 4 tasks' in shown
 
 
+RUNS = DEMO.parent / 'agents' / 'toolbench' / 'runs.json'
+
+
+@pytest.mark.parametrize(
+    'options',
+    [
+        pytest.param(('--from', DEMO / 'EN', RUNS, '--out', 'x.bank'), id='in a row'),
+        pytest.param(('--out', 'x.bank', '--from', DEMO / 'EN', RUNS), id='at the end'),
+        pytest.param(('--from', DEMO / 'EN', '--out', 'x.bank', '--from', RUNS), id='one by one'),
+        pytest.param((f'--from={DEMO / "EN"}', RUNS, '-o', 'x.bank'), id='with an equals sign'),
+    ],
+)
+def test_several_sources(tooleval: Command, options: tuple[object, ...]) -> None:
+    done = tooleval('agents', 'bank', 'build', *options)
+    assert done.code == 0 and 'x.bank: 61 calls' in done.out, done.err
+
+
 def test_faults_are_one_line(tooleval: Command, bank: Path, tmp_path: Path) -> None:
     other = write_json(tmp_path / 'other.json', {})
     for arguments, said in (
         (('build', '--from', tmp_path / 'none', '--out', tmp_path / 'x'), 'no such file'),
         (('build', '--from', other, '--out', tmp_path / 'x'), 'no recorded calls'),
+        (('build', '--from', DEMO / 'EN' / 'plan_json_v2.json', '--out', tmp_path / 'x'), 'hold no recorded call'),
         (('stats', other), 'no response bank'),
         (('stats', tmp_path / 'none'), 'tooleval agents bank build'),
         (('stats', bank, '--data', other), 'plan_json_v2'),
@@ -52,6 +71,32 @@ def test_faults_are_one_line(tooleval: Command, bank: Path, tmp_path: Path) -> N
         done = tooleval('agents', 'bank', *arguments)
         assert done.code == 1 and said in done.err and done.err.count('\n') == 1
     assert not (tmp_path / 'x').exists()
+
+
+def test_a_bank_is_not_written_into_its_sources(tooleval: Command, tmp_path: Path) -> None:
+    cache = tmp_path / 'cache' / 'Movies' / 'web'
+    cache.mkdir(parents=True)
+    answers = write_json(cache / 'search.json', {'{}': {'error': '', 'response': 'found'}})
+    (tmp_path / 'link').symlink_to(tmp_path / 'cache')
+    content = answers.read_bytes()
+    for source, out in (
+        (answers.parents[2], answers),
+        (answers.parents[2], tmp_path / 'link' / 'new.bank'),
+        (tmp_path / 'link', cache / 'new.bank'),
+        (REVIEW_OF_DEMO, REVIEW_OF_DEMO),
+    ):
+        done = tooleval('agents', 'bank', 'build', '--from', source, '--out', out)
+        assert done.code == 1 and done.err.count('\n') == 1
+        assert f'cannot write {out}: it lies inside the source' in done.err
+    assert answers.read_bytes() == content and [*cache.iterdir()] == [answers]
+    assert tooleval('agents', 'bank', 'build', '--from', tmp_path / 'cache', '--out', tmp_path / 'new.bank').code == 0
+
+
+@pytest.mark.parametrize('place', ['', 'file/x', '/dev/null', '/dev/full', '/proc/x', 'x' * 300])
+def test_a_bank_that_cannot_be_written_is_one_line(tooleval: Command, tmp_path: Path, place: str) -> None:
+    (tmp_path / 'file').touch()
+    done = tooleval('agents', 'bank', 'build', '--from', REVIEW_OF_DEMO, '--out', tmp_path / place)
+    assert done.code == 1 and done.err.startswith('tooleval: ') and done.err.count('\n') == 1
 
 
 @pytest.mark.skipif(not REVIEW.is_file(), reason='no published data of T-Eval at hand')

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.tooleval_format import load_answers
+from opencompass_tooleval.agents.toolbench_answers import load_answers
 from tests.cli.conftest import DEMO, Command, write_json
 from tests.conftest import ModelServer, start_server
-from tests.easytool.shared_data import expected, real
+from tests.instructions.shared_data import expected, real
 
 RUNS = DEMO.parent / 'agents' / 'toolbench' / 'runs.json'
 DATA = DEMO.parent / 'toolbench' / 'G1_instruction.json'
@@ -37,7 +37,7 @@ def judge(server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     cfg = {'path': 'tiny', 'abbr': 'the-judge', 'key': 'right', 'openai_api_base': server.url, 'max_seq_len': 8192}
     cfg |= {'query_per_second': 1000, 'max_workers': 4, 'retry': 1}
     lines = [
-        'from opencompass_tooleval.host.api_model import ToolEvalOpenAI',
+        'from opencompass_tooleval.models.openai_model import ToolEvalOpenAI',
         f'models = [dict(type=ToolEvalOpenAI, **{cfg})]',
     ]
     config = tmp_path / 'judge.py'
@@ -62,10 +62,14 @@ def test_judging_and_scoring(tooleval: Command, tmp_path: Path, judge: Path, ser
     # Of each answer and reference two judgements, and of the seven that have both two comparisons.
     assert server.stats()['requests'] == 8 * 2 + 7 * 2 + 7 * 2
     assert 'judged by the-judge\nsolved by judgement: 100.0, 100.0; standard deviation 0.0; unsure 0.0%' in done.out
-    assert 'against the reference: 1 won, 7 tied, 0 lost' in done.out  # a judge that always takes the first
+    # A judge that always takes the first; one query has no reference.
+    assert 'against the reference: 1 won, 7 tied, 0 lost; 1 of the wins since it has no answer; 0 of 14' in done.out
     assert f'wrote {out}; 44 questions asked' in done.out
     again = json.loads(tooleval('agents', 'judge', RUNS, '--out', out, '--judge', judge, *options, '--json', '-').out)
-    assert (again['judge_calls'], again['metrics']) == (0, {'solved_rate': 100.0, 'win_rate': 12.5})
+    assert (again['judge_calls'], again['metrics']) == (
+        0,
+        {'solved_rate': 100.0, 'win_rate': 12.5, 'win_rate_half_ties': 56.25, 'tie_rate': 87.5},
+    )
     assert (again['judge'], again['reference'], again['orders']) == ('the-judge', str(reference), 'both')
     scored = tooleval('score', 'agents', 'toolbench_g1', RUNS, '--data', DATA, '--judgements', out, '--json', '-')
     assert scored.code == 0, scored.err

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Command, write_json
-from tests.easytool.shared_data import DEMO
+from tests.instructions.shared_data import DEMO
 
 RUNS = DEMO / 'agents' / 'toolbench' / 'runs.json'
 

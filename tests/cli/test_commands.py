@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -50,10 +51,12 @@ def test_list_says_what_datasets_takes(tooleval: Command, monkeypatch: pytest.Mo
     assert done.code == 0 and all(len(line) <= 80 for line in done.out.splitlines())
     configs = [*DEMO.parents[1].joinpath('configs', 'datasets').glob('*/*_gen.py')]
     named = {line.strip() for line in done.out.splitlines() if line.startswith('  ')}
-    assert named == {
-        file.stem for file in configs if file.stem.startswith(f'tooleval_{name}') or file.parent.name == name
+    ours = [file for file in configs if file.stem.startswith(f'tooleval_{name}') or file.parent.name == name]
+    assert {text for text in named if not text.startswith('/')} == {file.stem for file in ours} != set()
+    variables = [re.findall(r'^(\w+_datasets) = ', file.read_text(), re.MULTILINE) for file in ours]
+    assert {text[1:] for text in named if text.startswith('/')} == {
+        variable for several in variables if len(several) > 1 for variable in several
     }
-    assert named
 
 
 def test_list_of_no_benchmark(tooleval: Command) -> None:

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from opencompass_tooleval.benchmarks.ultratool.judge import Scores
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
+from opencompass_tooleval.benchmarks.ultratool.records import find_subset
+from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged, dimensions
+from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, score_judgements
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.ultratool.protocol import Protocol
-from opencompass_tooleval.ultratool.records import find_subset
-from opencompass_tooleval.ultratool.score_judged import Judged, dimensions
-from opencompass_tooleval.ultratool.scoring import aggregate_scores, score_judgements
 from tests.cli.conftest import Command, read_lines
 from tests.core.test_paired_trials import result as result_of_trials
 
@@ -50,7 +51,7 @@ def scores(subset: str, skill: float) -> list[SampleScore]:
 
 
 def result(rows: Sequence[SampleScore], **provenance: Any) -> dict[str, Any]:
-    """A result as :class:`~opencompass_tooleval.host.evaluator.ToolEvalEvaluator` writes it."""
+    """A result as :class:`~opencompass_tooleval.evaluators.evaluator.ToolEvalEvaluator` writes it."""
     total = aggregate(rows, list(rows[0].values))
     return {
         **total.metrics,
@@ -230,10 +231,44 @@ def test_what_cannot_be_paired_is_said(tooleval: Command, run: Path) -> None:
     assert found['notes'] == [
         'broken: the result of weak is an error',
         'gsm8k: no interval of accuracy: the first has no samples of this package',
-        f'{dataset}: {RECORDS - 4} of {RECORDS} records are in both; the difference is over these',
+        f'{dataset}: {RECORDS - 4} of {RECORDS} records are in both; scores and differences are over these',
         f'{dataset}: 1 samples of strong have no answer, through no fault of the model',
     ]
     assert tooleval('compare', run, 'weak', 'strong', '--samples', 9).code == 0
+
+
+def test_rows_subtract_where_one_side_lacks_records(tooleval: Command, run: Path) -> None:
+    dataset = 'tooleval-teval-plan_json_v2'
+    shared = result(scores('plan_json', 0.4)[6:])
+    write(run, 'strong', dataset, result(scores('plan_json', 0.8)[6:]))
+    found = said(tooleval, run, 'weak', 'strong', '--samples', 50)
+    row = rows(found, 'datasets')[dataset, 'f1_score']
+    assert (row['a'], row['error_a']) == pytest.approx((shared['f1_score'], shared['standard_errors']['f1_score']))
+    assert row['a'] != json.loads((run / 'results' / 'weak' / f'{dataset}.json').read_text())['f1_score']
+    for one in (*found['datasets'], *found['tables']):
+        assert one['delta'] == pytest.approx(one['b'] - one['a']), one
+    table = rows(found, 'tables')
+    halves = [table['tooleval-teval_v2', f'plan_{kind}'] for kind in ('json', 'str')]
+    assert table['tooleval-teval_v2', 'plan']['error_a'] == pytest.approx(
+        np.hypot(*(half['error_a'] for half in halves)) / 2
+    )
+
+
+def test_a_part_of_the_data_is_said(tooleval: Command, run: Path) -> None:
+    dataset = 'tooleval-teval-plan_json_v2'
+    part = result(scores('plan_json', 0.8)[:8])
+    part['samples']['of'] = RECORDS
+    write(run, 'strong', dataset, part)
+    notes = said(tooleval, run, 'weak', 'strong', '--samples', 50, '--datasets', dataset)['notes']
+    assert f'{dataset}: a part of the data, 8 of {RECORDS} records, of strong' in notes
+
+
+def test_a_metric_that_applies_to_other_records_in_one_result_is_said(tooleval: Command, run: Path) -> None:
+    dataset = 'tooleval-teval-plan_json_v2'
+    half = [SampleScore(one.id, {'f1_score': None}, 'ok') for one in scores('plan_json', 0.8)[:4]]
+    write(run, 'strong', dataset, result([*half, *scores('plan_json', 0.8)[4:]]))
+    found = said(tooleval, run, 'weak', 'strong', '--samples', 50, '--datasets', dataset)
+    assert f'{dataset}: f1_score: over the records to which they apply in both' in found['notes']
 
 
 def created(gaps: int, skill: int) -> dict[str, Any]:
@@ -241,11 +276,11 @@ def created(gaps: int, skill: int) -> dict[str, Any]:
     subset = find_subset('tool_creation')
     generator = np.random.default_rng(skill)
     judgements = [
-        Judged(f'r{number}', f'1.{step}', 'missing', {})
+        Judged(f'r{number}', f'1.{step}', 'missing')
         if number < gaps and step == 2
         else Judged(
             f'r{number}', f'1.{step}', 'judged',
-            {name: float(generator.integers(skill, 11)) for name in dimensions(subset)},
+            Scores({name: float(generator.integers(skill, 11)) for name in dimensions(subset)}),
         )
         for number in range(RECORDS)
         for step in range(1, 4)
@@ -298,9 +333,7 @@ def test_several_runs_of_the_records(tooleval: Command, run: Path) -> None:
     found = said(tooleval, run, 'weak', 'strong', '--samples', 500, '--datasets', dataset)
     (row,) = found['datasets']
     assert row['records'] == RECORDS
-    assert row['error_a'] != errors['weak']
-    assert row['error_a'] == pytest.approx(errors['weak'], rel=0.15)  # the bootstrap's
-    assert row['error_b'] == errors['strong']
+    assert (row['error_a'], row['error_b']) == pytest.approx((errors['weak'], errors['strong']))
     assert {sample['run'] for sample in found['differing'][dataset]} == {0, 1}
     assert '(run 1): f1_score' in tooleval('compare', run, 'weak', 'strong', '--samples', 9, '--show', 99).out
 

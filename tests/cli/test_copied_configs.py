@@ -55,7 +55,12 @@ def test_there_are_sweeps_to_copy() -> None:
 
 @pytest.mark.usefixtures('demo_as_data')
 @pytest.mark.parametrize('sweep', SWEEPS, ids=lambda file: file.stem)
-def test_a_copy_in_an_empty_folder_plans(tooleval: Command, tmp_path: Path, sweep: Path) -> None:
+def test_a_copy_in_an_empty_folder_plans(
+    tooleval: Command, tmp_path: Path, sweep: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is a GPU, a key and a judge, nothing would stop it."""
+    for name, value in (('CUDA_VISIBLE_DEVICES', '0'), ('OPENAI_API_KEY', 'key'), ('OC_JUDGE_MODEL', 'judge')):
+        monkeypatch.setenv(name, value)
     copy = tmp_path / 'work' / 'my_sweep.py'
     copy.write_text(sweep.read_text(encoding='utf-8') + OWN_LINES, encoding='utf-8')
     done = tooleval('plan', copy, '--json', '-')

@@ -23,10 +23,10 @@ from opencompass_tooleval.cli.doctor import (
     check_versions,
     show_finding,
 )
-from opencompass_tooleval.host.registry import REGISTERED
-from tests.api.scripted_server import KEY, Script, serving
+from opencompass_tooleval.registry import REGISTERED
 from tests.cli.conftest import Command, demo_file
 from tests.conftest import ROOT
+from tests.models.api.scripted_server import KEY, Script, serving
 
 WORKING = {
     'opencompass': '0.5.4',
@@ -125,12 +125,12 @@ def test_registry() -> None:
 
 
 def test_registry_that_lacks_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('opencompass_tooleval.host.registry.REGISTERED', {'MODELS': ('OracleModel', 'NoSuchModel')})
+    monkeypatch.setattr('opencompass_tooleval.registry.REGISTERED', {'MODELS': ('OracleModel', 'NoSuchModel')})
     assert list(check_registry()) == [Finding(Level.FAULT, 'registry', 'not registered: NoSuchModel')]
 
 
 def test_registry_that_cannot_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('opencompass_tooleval.host.registry.MODULES', ('host.no_such_module',))
+    monkeypatch.setattr('opencompass_tooleval.registry.MODULES', ('host.no_such_module',))
     (finding,) = check_registry()
     assert (finding.level, finding.what) == (Level.FAULT, 'OpenCompass')
     assert 'ModuleNotFoundError' in finding.says
@@ -146,7 +146,7 @@ def test_running_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def inference(self: object, *arguments: object, **options: object) -> None:
         raise AttributeError('no attribute dump_only_message_path')
 
-    monkeypatch.setattr('opencompass_tooleval.host.inferencer.ToolEvalGenInferencer.inference', inference)
+    monkeypatch.setattr('opencompass_tooleval.inferencers.inferencer.ToolEvalGenInferencer.inference', inference)
     (finding,) = check_running()
     assert (finding.level, finding.what) == (Level.FAULT, 'running')
     assert 'AttributeError: no attribute dump_only_message_path' in finding.says
@@ -154,7 +154,7 @@ def test_running_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_running_with_wrong_scores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('opencompass_tooleval.host.fixed_models.OracleModel.reply', lambda *_: 'no')
+    monkeypatch.setattr('opencompass_tooleval.models.fixed_models.OracleModel.reply', lambda *_: 'no')
     (finding,) = check_running()
     assert finding.level is Level.FAULT
 
@@ -241,6 +241,20 @@ def test_optional_is_never_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     assert findings['slurm'].says == 'no sbatch on PATH; only needed for clusters'
 
 
+@pytest.mark.parametrize('failing', ['squeue', 'scontrol'])
+def test_slurms_commands_without_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+    """A login node whose controller is gone, or a machine that has the packages alone."""
+    for name in ('sbatch', 'squeue', 'scontrol'):
+        fails = "echo 'resolving' >&2\necho 'fatal: Unable to contact slurm controller' >&2\nexit 1"
+        (tmp_path / name).write_text(f'#!/bin/sh\n{fails if name == failing else "true"}\n', encoding='utf-8')
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv('PATH', f'{tmp_path}:/bin:/usr/bin')
+    finding = {finding.what: finding for finding in check_optional()}['slurm']
+    assert finding.level is Level.NOTE
+    assert finding.says.startswith(f'{tmp_path / "sbatch"} is there, but no cluster answers (')
+    assert 'Unable to contact slurm controller' in finding.says and 'resolving' not in finding.says
+
+
 def test_lagent_is_for_react(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, 'lagent', None)
     finding = next(check_optional())
@@ -295,7 +309,7 @@ def test_a_fault_of_a_server(tooleval: Command, monkeypatch: pytest.MonkeyPatch)
         assert [row['level'] for row in written['findings'] if row['what'] == 'forced call'] == ['fault']
         assert (written['endpoint'], written['model']) == (url, 'tiny') and written['requests'] == 28
         outcome = tooleval('doctor', '--endpoint', url, '--model', 'tiny')
-        assert '--tool-call-parser NAME [data sets by function calling (-fc)]' in outcome.out
+        assert 'reads calls of Qwen alone [data sets by function calling (-fc)]' in outcome.out
         assert tooleval('doctor', '--endpoint', url, '--model', 'tiny', '--no-calls').code == 0
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from opencompass_tooleval.sweep.exporting import COLUMNS, Exporter
-from opencompass_tooleval.sweep.importing import import_predictions
-from opencompass_tooleval.sweep.work_dir import WorkDir
+from opencompass_tooleval.work_dir.exporting import COLUMNS, Exporter
+from opencompass_tooleval.work_dir.importing import import_predictions
+from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.cli.conftest import Command, read_lines
 from tests.forked import run_opencompass
 
@@ -88,7 +88,9 @@ def test_what_is_published_and_rescored_elsewhere_gives_the_same_results(
 
     # And the comparison of both models agrees with their results.
     found = json.loads(tooleval('compare', run, *MODELS, '--with', there / 'out', '--json', '-').out)
-    assert [note for note in found['notes'] if 'columns' not in note] == []
+    parts = [note for note in found['notes'] if 'a part of the data' in note]
+    assert parts and all(note.endswith(f'of {" and ".join(MODELS)}') for note in parts), 'the demo has a few records'
+    assert [note for note in found['notes'] if 'columns' not in note and note not in parts] == []
     assert any(row['low'] > 0 or row['high'] < 0 for row in found['datasets'])
     for row in found['datasets']:
         gold, noisy = (json.loads(results[f'results/{model}/{row["name"]}.json']) for model in MODELS)
@@ -239,11 +241,13 @@ def test_the_shape_of_what_was_replayed_comes_through(tooleval: Command, tmp_pat
 
 
 def test_parts_of_a_run(tooleval: Command, run: Path, tmp_path: Path) -> None:
-    arguments = ('--out', tmp_path / 'x', '--model', 'm1', '--model', 'm3', '--dataset', 'who*')
+    arguments = ('--out', tmp_path / 'x', '--model', 'm1', '--model', 'm1', '--dataset', 'who*')
     assert tooleval('export', run, *arguments).code == 0
     assert [(row['model'], row['dataset']) for row in read_lines(tmp_path / 'x' / 'results.jsonl')] == [('m1', 'whole')]
     done = tooleval('export', run, '--out', tmp_path / 'z', '--model', 'm3')
-    assert done.code == 1 and 'nothing to export; there is m1 x split' in done.err
+    assert done.code == 1 and "no model matches 'm3'; there are: " in done.err
+    done = tooleval('export', run, '--out', tmp_path / 'z', '--dataset', 'whole', 'splt')
+    assert done.code == 1 and "no data set matches 'splt'; there are: split, " in done.err
     assert not (tmp_path / 'z').exists()
 
 
@@ -316,7 +320,7 @@ def test_hostile_lines_are_named_and_leave_nothing(
 
 
 def test_a_line_without_an_end_is_bounded(tmp_path: Path, tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('opencompass_tooleval.sweep.importing.MAX_LINE', 1000)
+    monkeypatch.setattr('opencompass_tooleval.work_dir.importing.MAX_LINE', 1000)
     (tmp_path / 'predictions.jsonl').write_text(line() + '\n' + line(prediction='x' * 1000))
     done = tooleval('import', tmp_path, tmp_path / 'in')
     assert done.code == 1 and 'line 2: it is longer than 1000 bytes' in done.err
@@ -359,8 +363,9 @@ def test_each_import_is_a_run_of_its_own(tooleval: Command, tmp_path: Path) -> N
 KILLED = """
 import os, sys
 from pathlib import Path
-from opencompass_tooleval.sweep import exporting, importing
-from opencompass_tooleval.sweep.work_dir import WorkDir
+from opencompass_tooleval.work_dir import exporting
+from opencompass_tooleval.work_dir import importing
+from opencompass_tooleval.work_dir.work_dir import WorkDir
 run, out = map(Path, sys.argv[1:])
 def kill(*_):
     os.kill(os.getpid(), 9)
@@ -386,7 +391,11 @@ def test_what_a_killed_export_or_import_left_goes_with_the_next(tooleval: Comman
 
 def test_calls_and_usage_come_back(tooleval: Command, tmp_path: Path) -> None:
     folder = tmp_path / 'out' / RUN
-    extras = {'calls': [{'name': 'f', 'arguments': {'x': 1}}], 'usage': {'prompt': 9, 'completion': 2, 'tries': 1}}
+    extras: dict[str, Any] = {
+        'calls': [{'name': 'f', 'arguments': {'x': 1}}],
+        'usage': {'prompt': 9, 'completion': 2, 'tries': 1},
+    }
+    extras['others'] = [{'role': 'simulator', 'model': 'sim', 'usages': [{'prompt': 3, 'tries': 1}]}]
     rows = answers(['a', 'b'])
     rows['0'] |= extras
     write(folder, 'predictions', 'm', 'd', rows)
@@ -399,7 +408,7 @@ def test_calls_and_usage_come_back(tooleval: Command, tmp_path: Path) -> None:
         assert {name: first[name] for name in extras} == extras
         assert not set(extras) & set(second)
     (line, *_) = (tmp_path / 'jsonl' / 'predictions.jsonl').read_text().splitlines()
-    for column, value in (('calls', [{'name': 5}]), ('usage', [1])):
+    for column, value in (('calls', [{'name': 5}]), ('usage', [1]), ('others', 'none')):
         (tmp_path / 'jsonl' / 'predictions.jsonl').write_text(json.dumps({**json.loads(line), column: value}))
         done = tooleval('import', tmp_path / 'jsonl', tmp_path / 'no')
         assert done.code == 1 and f'its {column}' in done.err

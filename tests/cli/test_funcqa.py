@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.easytool.funcqa.methods import METHODS
-from opencompass_tooleval.easytool.funcqa.records import load_records
-from opencompass_tooleval.host.data_path import resolve_data_path
+from opencompass_tooleval.benchmarks.funcqa.records import load_records
+from opencompass_tooleval.data_path import resolve_data_path
+from tests.benchmarks.funcqa.support import begin, by_stage, drive
 from tests.cli.conftest import Command, read_lines
-from tests.easytool.funcqa.support import OPTIONS, by_stage, drive
-from tests.easytool.shared_data import DEMO, expected, real
+from tests.instructions.shared_data import DEMO, expected, real
 
 DATA = DEMO / 'funcqa' / 'funcqa_mh.json'
 
@@ -27,7 +26,7 @@ def predictions(folder: Path, method: str = 'easytool', data: Path = DATA, subse
         answers = (
             [{'tool': '{"ID": 99}'}, {'final': 'Answer: -1', 'answer': 'Answer: -1'}][number] if number < 2 else {}
         )
-        trajectory = drive(METHODS[method](record, OPTIONS), by_stage(**answers))
+        trajectory = drive(begin(method, record), by_stage(**answers))
         rows[str(number)] = {'prediction': trajectory.to_json(), 'record_id': record.id, 'infra': None}
     file = folder / 'tooleval-funcqa-multi_hop-easytool.json'
     file.write_text(json.dumps(rows), encoding='utf-8')

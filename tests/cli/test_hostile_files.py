@@ -9,28 +9,33 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.benchmarks.funcqa.logs import load_log as load_funcqa_log
+from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
+from opencompass_tooleval.benchmarks.restbench.records import load_records as load_requests
+from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
+from opencompass_tooleval.benchmarks.teval.records import load_samples
+from opencompass_tooleval.benchmarks.toolbench import success
+from opencompass_tooleval.benchmarks.toolbench.records import load_data
+from opencompass_tooleval.benchmarks.ultratool.build_read import read_samples
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import load_judgements
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
+from opencompass_tooleval.benchmarks.ultratool.records import (
+    find_subset,
+    load_example,
+    load_recorded_rows,
+    load_records,
+)
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError, shorten
 from opencompass_tooleval.core.json_object import load_json
-from opencompass_tooleval.easytool.funcqa.logs import load_log as load_funcqa_log
-from opencompass_tooleval.easytool.funcqa.records import load_records as load_questions
-from opencompass_tooleval.easytool.restbench.records import load_records as load_requests
-from opencompass_tooleval.easytool.restbench.tools import open_toolbox
-from opencompass_tooleval.easytool.shapes import load_instructions
-from opencompass_tooleval.easytool.sources import KINDS, load_docs
-from opencompass_tooleval.easytool.toolbench import success
-from opencompass_tooleval.easytool.toolbench.records import load_data
 from opencompass_tooleval.report.read import read as read_runs
-from opencompass_tooleval.sweep.journal import Journal
-from opencompass_tooleval.sweep.lock import holder_of
-from opencompass_tooleval.sweep.progress import look
-from opencompass_tooleval.sweep.recorded import load_recorded
-from opencompass_tooleval.sweep.shards import read_predictions
-from opencompass_tooleval.sweep.work_dir import WorkDir
-from opencompass_tooleval.teval.records import load_samples
-from opencompass_tooleval.ultratool.build_read import read_samples
-from opencompass_tooleval.ultratool.judgement_rows import load_judgements
-from opencompass_tooleval.ultratool.protocol import Protocol
-from opencompass_tooleval.ultratool.records import find_subset, load_example, load_recorded_rows, load_records
+from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
+from opencompass_tooleval.tool_docs.sources import KINDS, load_docs
+from opencompass_tooleval.work_dir.journal import Journal
+from opencompass_tooleval.work_dir.lock import holder_of
+from opencompass_tooleval.work_dir.progress import look
+from opencompass_tooleval.work_dir.recorded import load_recorded
+from opencompass_tooleval.work_dir.shards import read_predictions
+from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.cli.conftest import Command, demo_file, gold_answers, read_lines, write_json
 
 DEMO = demo_file('review_str_v2').parents[2]
@@ -126,7 +131,7 @@ FILES: Mapping[str, Callable[[Path], object]] = {
     'FuncQA': lambda file: load_questions(file, 'one_hop'),
     'FuncQA, log': _log_of_funcqa,
     'ToolBench': lambda file: load_data(file, 'G2'),
-    'ToolBench, trajectories': success.load_trajectories,
+    'ToolBench, trajectories': success.load_final_answers,
     'ToolBench, judgements': success.load_judgements,
     'instructions': load_instructions,
     **{f'documentation, {kind}': lambda file, kind=kind: load_docs(kind, file) for kind in KINDS},

@@ -24,8 +24,8 @@ from opencompass_tooleval.core.benchmark import (
 )
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.host.data_path import candidate_paths, resolve_data_path
-from opencompass_tooleval.sweep.recorded import load_recorded
+from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
+from opencompass_tooleval.work_dir.recorded import load_recorded
 from tests.cli.conftest import Command, write_json
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.cli.plan import _print
-from opencompass_tooleval.host.planned_jobs import ModelPlan, Plan
+from opencompass_tooleval.tasks.planned_jobs import ModelPlan, Plan
 from tests.cli.conftest import Command
 
 MODEL = 'qwen2.5-72b-instruct-hf'

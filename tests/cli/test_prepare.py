@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.host.data_path import resolve_data_path
+from opencompass_tooleval.data_path import resolve_data_path
 from tests.cli.conftest import DEMO, Command, demo_file
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from mmengine.config import Config, ConfigDict
 
-from opencompass_tooleval.easytool.toolbench.records import find_file
-from opencompass_tooleval.easytool.toolbench.records import find_subset as find_toolbench
-from opencompass_tooleval.host.data_path import package_path
-from opencompass_tooleval.host.fixed_models import OracleModel
-from opencompass_tooleval.host.infer_task import ToolEvalInferTask
-from opencompass_tooleval.teval.records import split_stem
+from opencompass_tooleval.benchmarks.teval.records import split_stem
+from opencompass_tooleval.benchmarks.toolbench.records import find_file
+from opencompass_tooleval.benchmarks.toolbench.records import find_subset as find_toolbench
+from opencompass_tooleval.data_path import package_path
+from opencompass_tooleval.models.fixed_models import OracleModel
+from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 from tests.cli.conftest import DEMO, Command
 
 CONFIGS = DEMO.parents[1] / 'configs' / 'datasets'
@@ -148,13 +148,14 @@ def test_the_first_turn_of_dialogues_is_sent(
     assert {dataset['infer_cfg']['inferencer']['dialogues']['method'] for dataset in found} >= {'easytool', 'react'}
     ids = []
     for service in ('tmdb', 'spotify'):
-        name = f'tooleval_restbench_{service}_easytool_ids'
-        ids += datasets(f'easytool/{name}_gen', f'{name}_datasets')
+        ids += datasets(
+            'easytool/tooleval_restbench_easytool_gen', f'tooleval_restbench_{service}_easytool_ids_datasets'
+        )
     for dataset in ids:
         dataset['path'] = 'tooleval:demo/restbench'
         dataset['instructions'] = f'tooleval:demo/restbench/{dataset["name"]}_tool.json'
     chosen_by_number = datasets(
-        'easytool/tooleval_toolbench_selection_easytool_ids_gen', 'tooleval_toolbench_selection_easytool_ids_datasets'
+        'easytool/tooleval_toolbench_easytool_gen', 'tooleval_toolbench_selection_easytool_ids_datasets'
     )[:1]
     for dataset in chosen_by_number:
         dataset['path'], dataset['instructions'] = (
@@ -182,7 +183,7 @@ def test_offered_tools_are_shown(tooleval: Command) -> None:
 
 
 def test_presets_are_sent(tooleval: Command, tmp_path: Path) -> None:
-    gpt = datasets('ultratool/tooleval_ultratool_zh_gpt_gen', 'tooleval_ultratool_zh_gpt_datasets')
+    gpt = datasets('ultratool/tooleval_ultratool_gpt_gen', 'tooleval_ultratool_zh_gpt_datasets')
     for dataset in gpt:
         dataset['path'] = 'tooleval:demo/ultratool'
     for dataset in gpt:

@@ -10,8 +10,8 @@ import pytest
 
 from opencompass_tooleval.cli import report
 from tests.cli.conftest import Command
-from tests.host.test_summarizer import TIME, Run
 from tests.report.support import detail, plain_run
+from tests.summarizers.test_summarizer import TIME, Run
 
 
 def test_a_report_is_written_and_shown(tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

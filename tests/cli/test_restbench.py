@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.easytool.restbench.records import gold_answer
+from opencompass_tooleval.benchmarks.restbench.records import gold_answer
+from tests.benchmarks.restbench.support import DEMO, SHARED, loaded
 from tests.cli.conftest import Command
-from tests.easytool.restbench.support import DEMO, SHARED, loaded
-from tests.easytool.shared_data import real
+from tests.instructions.shared_data import real
 
 SPECS = DEMO / 'specs' / 'tmdb_oas.json'
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.teval import VERSION
-from opencompass_tooleval.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalEvaluator
-from opencompass_tooleval.teval.records import TABLE
-from opencompass_tooleval.teval.subsets import SUBSETS
+from opencompass_tooleval.benchmarks.teval import VERSION
+from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalEvaluator
+from opencompass_tooleval.benchmarks.teval.records import TABLE
+from opencompass_tooleval.benchmarks.teval.subsets import SUBSETS
 from tests.cli.conftest import Command, demo_file, gold_answers, read_lines, write_json
 
 REVIEW = 'review_str_v2'
@@ -183,7 +183,7 @@ def test_predictions_that_do_not_fit(tooleval: Command, tmp_path: Path, change: 
             'review_str', {'--predictions': 'none.json'}, 'none.json: the file is missing', id='no predictions'
         ),
         pytest.param('review_str', {'--data': 'none.json'}, 'none.json: the file is missing', id='no data'),
-        pytest.param('review', {}, "T-Eval has no subset 'review'; it has instruct, plan_json", id='no such subset'),
+        pytest.param('review', {}, "T-Eval has no subset 'review'; it has review_str, instruct", id='no such subset'),
         pytest.param(
             'plan_json',
             {'--data': str(demo_file('plan_json_v2'))},

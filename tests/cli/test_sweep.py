@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.cli import retry
 from tests.cli.conftest import Command, Outcome
 from tests.conftest import ModelServer
-from tests.forked import run_opencompass, start_opencompass
+from tests.forked import run_opencompass, start_opencompass, start_python
 
 CONFIG = """
 from mmengine.config import read_base
-from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
 with read_base():
     from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
@@ -131,6 +132,7 @@ def test_retry_takes_what_fails_for_good(
     assert done.returncode == 1 and 'max_infra_share=0.50% allows' in done.stdout + done.stderr
     assert not list(tmp_path.glob('out/*/results/api/*.json'))
 
+    monkeypatch.setattr(retry, 'run_program', lambda command, _: start_python(*command[1:]).wait())  # a fork
     again = tooleval('retry', 'out')
     assert again.code == 0 and again.out.count(': not finished\n') == 2
     results = [json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/api/*.json')]
@@ -177,3 +179,23 @@ def test_no_run_is_an_error_in_one_line(tooleval: Command, tmp_path: Path, comma
     done = tooleval(command, tmp_path)
     assert done.code == 1
     assert done.err.startswith('tooleval: ') and 'there is no run of OpenCompass here' in done.err
+
+
+def test_a_part_of_the_records_is_said(
+    tooleval: Command, canned_server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_config(tmp_path, canned_server)
+    note = 'NOTE test_range leaves a part of the records of '
+    assert note not in tooleval('plan', 'mine.py').out
+    with (tmp_path / 'mine.py').open('a') as config:
+        config.write("for row in datasets:\n    row['reader_cfg']['test_range'] = '[:2]'\n")
+    names = 'tooleval-teval-retrieve_str_v2, tooleval-teval-review_str_v2'
+    assert f'{note}2 data sets: {names}' in ' '.join(tooleval('plan', 'mine.py').out.split())
+    run = tmp_path / 'out' / '20260101_000000'
+    (run / 'configs').mkdir(parents=True)
+    (run / 'configs' / f'{run.name}.py').write_text(
+        "datasets=[dict(abbr='a', reader_cfg=dict(test_range='[:9]')), dict(abbr='b', reader_cfg=dict())]\n"
+        "models=[dict(abbr='m')]\n"
+    )
+    assert f'{note}1 data set: a\n' in tooleval('status', 'out').out

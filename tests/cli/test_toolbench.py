@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.benchmarks.toolbench.support import write_rows
 from tests.cli.conftest import Command, read_lines
-from tests.easytool.shared_data import DATA, DEMO
-from tests.easytool.toolbench.support import write_rows
+from tests.instructions.shared_data import DATA, DEMO
 
 TOOLBENCH = DEMO / 'toolbench'
 

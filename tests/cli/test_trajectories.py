@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.easytool.toolbench.success import load_trajectories
-from opencompass_tooleval.easytool.toolbench.trajectories import MAX_NODES
+from opencompass_tooleval.benchmarks.toolbench.success import load_final_answers
+from opencompass_tooleval.benchmarks.toolbench.trajectories import MAX_NODES
+from tests.benchmarks.toolbench.test_trajectories import call, finish, node, run_of, write
 from tests.cli.conftest import Command
-from tests.easytool.shared_data import real
-from tests.easytool.toolbench.test_trajectories import call, finish, node, run_of, write
+from tests.instructions.shared_data import real
 
 
 def damaged() -> dict[str, tuple[Any, str]]:
@@ -84,7 +84,7 @@ def test_published_files(name: str, tooleval: Command) -> None:
     assert (result['samples'], result['calls'], result['reasons']) == (runs, calls, {'ok': runs})
     rates = [result['metrics'][f'{metric}_rate'] for metric in ('tool_name_error', 'parameter_error', 'error_response')]
     assert rates == [None if count is None else pytest.approx(100 * count / calls) for count in errors]
-    finals = load_trajectories(file)
+    finals = load_final_answers(file)
     assert len(finals) == runs and all(final.query and final.answer for final in finals)
 
 

@@ -46,7 +46,7 @@ def test_samples_of_other_packages_are_none_of_ours(details: Any) -> None:
 def test_pairs_are_by_id_and_hold_what_both_have() -> None:
     first, second = result([0.0, None, 0.5, 1.0]), result([0.25, 1.0, None, 1.0, 0.5])
     second['details'].reverse()
-    assert pairs_of(first, second, 'f1') == Pairs(('0', '3'), (0.0, 100.0), (25.0, 100.0), (1.0, 1.0), (1.0, 1.0))
+    assert pairs_of(first, second, 'f1') == Pairs(('0', '3'), (0.0, 100.0), (25.0, 100.0), (1.0, 1.0), (1.0, 1.0), 3)
 
 
 def test_means_are_weighted() -> None:

@@ -12,9 +12,9 @@ from opencompass_tooleval.core.intervals import Pairs
 from opencompass_tooleval.core.paired import pairs_of
 from opencompass_tooleval.core.paired_trials import paired_estimates
 from opencompass_tooleval.core.result import SampleScore
-from opencompass_tooleval.core.trials import Estimate, RightOrWrong, of_trials
+from opencompass_tooleval.core.trials import BinaryMetrics, Estimate, of_trials
 
-RULE = RightOrWrong(('accuracy',), ('accuracy', 'share'))
+RULE = BinaryMetrics(('accuracy',), ('accuracy', 'share'))
 
 
 def result(**outcomes: str) -> dict[str, Any]:
@@ -38,15 +38,19 @@ def result(**outcomes: str) -> dict[str, Any]:
 def test_all_trials_of_a_record_stand_against_all_of_the_other() -> None:
     first, second = result(a='10', b='00', c='11'), result(c='0110', a='1111', d='1111')
     pairs = pairs_of(first, second, 'accuracy')
-    assert pairs == Pairs(('a', 'c'), (50.0, 100.0), (100.0, 50.0), (2.0, 2.0), (4.0, 4.0))
+    assert pairs == Pairs(('a', 'c'), (50.0, 100.0), (100.0, 50.0), (2.0, 2.0), (4.0, 4.0), 2)
     told = {estimate.metric: estimate for estimate in paired_estimates(first, second)}
     assert list(told) == ['accuracy pass@2', 'accuracy pass^2', 'success pass@1', 'success pass@2', 'success pass^2']
     ones = (1.0, 1.0)
     assert told['accuracy pass@2'].pairs == Pairs(
-        ('a', 'c'), (100.0, 100.0), (100.0, pytest.approx(500 / 6)), ones, ones
+        ('a', 'c'), (100.0, 100.0), (100.0, pytest.approx(500 / 6)), ones, ones, 2
     )
-    assert told['accuracy pass^2'].pairs == Pairs(('a', 'c'), (0.0, 100.0), (100.0, pytest.approx(100 / 6)), ones, ones)
-    assert told['accuracy pass^2'].values == (pytest.approx(100 / 3), pytest.approx((1 / 6 + 1 + 1) * 100 / 3))
+    assert told['accuracy pass^2'].pairs == Pairs(
+        ('a', 'c'), (0.0, 100.0), (100.0, pytest.approx(100 / 6)), ones, ones, 2
+    )
+    # Over a and c, which both have: each side's own mean would not subtract to the difference.
+    assert told['accuracy pass^2'].values == (50.0, pytest.approx((1 + 1 / 6) * 50))
+    assert told['accuracy pass^2'].errors == (pytest.approx(50.0), pytest.approx(50 * 5 / 6))
     assert told['success pass@2'].pairs == told['accuracy pass@2'].pairs
 
 

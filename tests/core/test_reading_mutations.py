@@ -18,18 +18,20 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.benchmarks.funcqa import reading as funcqa
+from opencompass_tooleval.benchmarks.restbench.answers import read_path
+from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
+from opencompass_tooleval.benchmarks.toolbench.answers import read_value
+from opencompass_tooleval.benchmarks.toolbench.success import read_reply
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
+from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read
+from opencompass_tooleval.core import literal_reply
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.core.reading import parse_enclosed, parse_literal
-from opencompass_tooleval.easytool import literal_reply, reply
-from opencompass_tooleval.easytool.funcqa import reading as funcqa
-from opencompass_tooleval.easytool.restbench.answers import read_path
-from opencompass_tooleval.easytool.toolbench.answers import read_value
-from opencompass_tooleval.easytool.toolbench.success import parse_verdict
-from opencompass_tooleval.easytool.validate import Fault
-from opencompass_tooleval.teval.answers import POSTPROCESSORS
-from opencompass_tooleval.ultratool.protocol import Protocol
-from opencompass_tooleval.ultratool.reading import is_json, read
+from opencompass_tooleval.instructions import reply
+from opencompass_tooleval.instructions.validate import Fault
+from opencompass_tooleval.judging.judgement import Opinion
 
 CASES = Path(__file__).parents[1] / 'cases'
 GOLDEN = CASES / 'reading_mutations.json'
@@ -88,6 +90,12 @@ def ultratool(scoring: str, reading: str, lists: str) -> Callable[[str], Any]:
     return partial(read, reading=reading, protocol=Protocol(scoring, lists))
 
 
+def toolbench_judge(text: str) -> Any:
+    """The reading as the golden table has it."""
+    said = read_reply(text)
+    return f'Verdict(success={said.value == "yes"}, why={said.why!r})' if isinstance(said, Opinion) else said
+
+
 READERS: dict[str, Callable[[str], Any]] = {
     'literal': parse_literal,
     'enclosed': partial(parse_enclosed, start='{', end='}'),
@@ -98,7 +106,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     'easytool example': partial(reply.read_example, function='today'),
     'toolbench list': partial(read_value, accept=lambda value: isinstance(value, list), missing='parse:no_list'),
     'toolbench object': partial(read_value, accept=lambda value: isinstance(value, dict), missing='parse:no_object'),
-    'toolbench judge': parse_verdict,
+    'toolbench judge': toolbench_judge,
     'funcqa number': funcqa.read_number,
     **{f'teval {name}': postprocess for name, postprocess in POSTPROCESSORS.items()},
     **{

@@ -52,6 +52,36 @@ def test_what_is_no_text_is_no_name(name: Any) -> None:
     assert make_call(name, '{}', name) == ToolCall('', {})
 
 
+@pytest.mark.parametrize(
+    ('arguments', 'written'),
+    [
+        ('{"q":1}', '{"q":1}'),
+        ('', ''),
+        ('null', 'null'),
+        ('{"q": ', '{"q": '),
+        ({'q': 1}, '{\n  "q": 1\n}'),
+        (None, '{}'),
+    ],
+)
+def test_arguments_as_the_model_wrote_them_come_back_from_the_journal(arguments: Any, written: str) -> None:
+    call = make_call('search', arguments)
+    assert call.arguments_text == written
+    row = json.loads(json.dumps(extras(Answer('', calls=(call,)))))
+    (back,) = with_extras(Answer(''), row).calls
+    assert (back, back.arguments_text) == (call, written)
+    assert calls_payload([call]) == [{'name': 'search', 'arguments': call.arguments}]  # and nowhere else
+    with pytest.raises(ValueError, match='is no text'):
+        read_calls([{'name': 'search', 'arguments': {}, 'written': 7}])
+
+
+@pytest.mark.parametrize('text', ['', '<think>So.</think>', 'So.'])
+@pytest.mark.parametrize('has_content', [False, True])
+def test_an_empty_content_comes_back_from_the_journal(text: str, has_content: bool) -> None:
+    row = json.loads(json.dumps(extras(Answer(text, calls=CALLS, has_content=has_content))))
+    assert ('has_content' in row) == (has_content and text != 'So.')  # there the text says it
+    assert with_extras(Answer(text), row).has_content == ('has_content' in row)
+
+
 def test_calls_travel_through_rows_answers_and_messages() -> None:
     assert read_calls(json.loads(json.dumps(calls_payload(CALLS)))) == CALLS
     assert read_answer(write_answer('text', CALLS)) == ('text', CALLS)
@@ -116,9 +146,13 @@ def test_usage_of_a_row_is_checked(value: Any, expected: Usage | None) -> None:
 
 def test_a_total_knows_what_all_of_its_parts_know() -> None:
     first, second = Usage(1, 2, 3, seconds=0.5, tries=2), Usage(4, 5, counted=True, seconds=1.0)
-    assert total_usage([first, second]) == Usage(5, 7, counted=True, seconds=1.5, tries=3)
+    total = Usage(5, 7, 3, counted=True, seconds=1.5, tries=3, incomplete=('reasoning',))
+    assert total_usage([first, second]) == total
     assert total_usage([None]) is None and total_usage([]) is None
 
 
 def test_a_round_that_says_nothing_is_not_taken_for_one_that_cost_nothing() -> None:
-    assert total_usage([Usage(1, 2, 3, seconds=0.5, tries=2), None]) == Usage(tries=3)
+    known = ('prompt', 'completion', 'seconds')  # of no tokens there is no part
+    assert total_usage([Usage(1, 2, 3, seconds=0.5, tries=2), None]) == Usage(
+        1, 2, 3, seconds=0.5, tries=3, incomplete=known
+    )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.function_calling import NO_CALL, why_no_call
-from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.core.tool_messages import tool_messages
+from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 
 
 def ids(*given: str, earlier: int = 0) -> list[str]:
@@ -22,12 +26,24 @@ def ids(*given: str, earlier: int = 0) -> list[str]:
 
 
 def test_every_call_has_its_reply() -> None:
-    answer = Answer('<think>hm</think>I look', calls=(ToolCall('a', {}, 'x'), ToolCall('b', 'no json', 'y')))
+    answer = Answer('<think>hm</think>I look', calls=(ToolCall('a', {}, 'x'), ToolCall('b', {'n': 1}, 'y')))
     assert tool_messages(answer, ['one', 'two']) == (
         Message('assistant', 'I look', answer.calls),
         Message('tool', 'one', call_id='x'),
         Message('tool', 'two', call_id='y'),
     )
+
+
+@pytest.mark.parametrize('arguments', ['{"input": [1, 2, 3, 4, 5, 6, 7, 8', [1, 2], 'no json', None])
+def test_arguments_that_are_no_object_are_repeated_in_one(arguments: Any) -> None:
+    """SmolLM2's call of ``multiply_``, cut: sent back as it was, llama.cpp refused the next round with status 500."""
+    answer = Answer('', finish='length', calls=(ToolCall('multiply_', arguments, 'x', '{"input": [1, 2'),))
+    first, _ = tool_messages(answer, ['there is no list of numbers'])
+    (call,) = first.calls
+    assert call.arguments == {'unreadable_arguments': arguments}
+    row = {'record_id': 'r', 'source': 's', 'idx': 0, 'gold_answer': '', 'messages': messages_text([first])}
+    (message,) = ToolEvalConversationTemplate().generate_item(row).as_request()
+    assert json.loads(message['tool_calls'][0]['function']['arguments']) == call.arguments
 
 
 def test_a_call_without_an_id_of_its_own_gets_one() -> None:

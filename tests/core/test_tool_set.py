@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from copy import deepcopy
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.tool_set import MAX_DESCRIPTION, ToolSchema, ToolSet, describe_tool
 
 ALLOWED = re.compile(r'[A-Za-z_][A-Za-z0-9_-]{0,63}')
 OBJECT = {'type': 'object', 'properties': {}}
@@ -49,6 +50,35 @@ def test_a_name_that_loses_letters_stands_in_the_description() -> None:
     assert (chinese, english) == ('搜索: what it does', 'what it does')
     name = 'ab.' * 30  # no letter is lost by being cut, but an end is
     assert tool_set(name).as_request()[0]['function']['description'] == f'{name}: what it does'
+
+
+RETURNED = {'type': 'object', 'properties': {'état': {'type': 'string', 'description': 'Whether it went well.'}}}
+
+
+def test_what_a_tool_returns_stands_in_its_description() -> None:
+    assert describe_tool('book', 'Books.', RETURNED) == (
+        'Books.\nReturns: {"type": "object", "properties": '
+        '{"état": {"type": "string", "description": "Whether it went well."}}}'
+    )
+    assert describe_tool('book', '', [{'name': 'état'}]) == 'Returns: [{"name": "état"}]'
+    for nothing in (None, {}, []):
+        assert describe_tool('book', 'Books.', nothing) == 'Books.'
+
+
+def test_a_description_is_never_longer_than_servers_take() -> None:
+    fields = {f'field{place}': {'type': 'string', 'description': 'word ' * 10} for place in range(15)}
+    described = describe_tool('book', 'Books.', {'properties': {**fields, 'description': {'type': 'string'}}})
+    returned = json.loads(described.removeprefix('Books.\nReturns: '))['properties']
+    assert returned == {name: {'type': 'string'} for name in (*fields, 'description')}
+    name = 'x' * 100  # is cut, so that the description that is sent begins with it
+    deep: list[object] = []
+    for _ in range(400):
+        deep = [deep]
+    for returned in (dict.fromkeys('abc', fields), deep, 'y' * 5_000):
+        tool = ToolSchema(name, describe_tool(name, 'Books.', returned), OBJECT)
+        sent = ToolSet([tool]).as_request()[0]['function']['description']
+        assert len(sent) <= MAX_DESCRIPTION and sent.startswith(f'{name}: Books.\nReturns: ')
+    assert len(describe_tool('book', 'word ' * 500)) <= MAX_DESCRIPTION
 
 
 def test_two_tools_of_one_name_are_refused() -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from opencompass_tooleval.core.trials import (
     SUCCESS,
+    BinaryMetrics,
     Estimate,
-    RightOrWrong,
     chances,
     drawn_numbers,
     estimate_of,
@@ -78,7 +78,7 @@ def test_names_of_nothing(name: str) -> None:
         parse_name(name)
 
 
-RULE = RightOrWrong(('accuracy',), ('accuracy', 'share'))
+RULE = BinaryMetrics(('accuracy',), ('accuracy', 'share'))
 
 
 def samples(**outcomes: str) -> list[tuple[str, dict[str, float | None]]]:
@@ -125,7 +125,7 @@ def test_trials_that_do_not_count() -> None:
 
 
 def test_success_is_all_that_applies() -> None:
-    rule = RightOrWrong((), ('x', 'y'))
+    rule = BinaryMetrics((), ('x', 'y'))
     assert rule.names == (SUCCESS,)
     assert rule.is_right(SUCCESS, {'x': 1.0, 'y': None}) is True
     assert rule.is_right(SUCCESS, {'x': 1.0, 'y': 1 - 1e-12}) is True
@@ -149,7 +149,7 @@ def part(**changes: Any) -> dict[str, Any]:
 def test_a_result_is_read() -> None:
     read = trials_of_result(part())
     assert read is not None
-    assert (read.trials, read.rule) == (2, RightOrWrong(['y'], ['x']))
+    assert (read.trials, read.rule) == (2, BinaryMetrics(['y'], ['x']))
     assert read.estimates['y']['pass@1'] == Estimate(50.0, None, 1)
 
 

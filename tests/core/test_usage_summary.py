@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencompass_tooleval.core.prices import Prices
-from opencompass_tooleval.core.usage import Usage
-from opencompass_tooleval.core.usage_summary import Spending, spending_of, summary_of
+from opencompass_tooleval.core.usage import Usage, total_usage, with_failed
+from opencompass_tooleval.core.usage_summary import (
+    NOTHING,
+    Spending,
+    other_row,
+    other_rows,
+    other_usage,
+    others_by_name,
+    read_others,
+    spending_of,
+    summary_of,
+)
 
 PRICES = Prices(2.0, 8.0, 1.0)
 
@@ -21,7 +32,7 @@ def test_by_hand() -> None:
     usages = [
         Usage(100, 10, 4, 50, seconds=0.5, tries=1),
         Usage(300, 30, seconds=1.5, tries=3),
-        Usage(200, 20, counted=True),
+        Usage(200, 20, counted=True, counter='estimate'),
         Usage(tries=2, seconds=9.0),
         None,
     ]
@@ -31,8 +42,9 @@ def test_by_hand() -> None:
         'tries': 7,
         'prompt': {'total': 600, 'mean': 200.0, 'p50': 200, 'p95': 300, 'answers': 3},
         'completion': {'total': 60, 'mean': 20.0, 'p50': 20, 'p95': 30, 'answers': 3},
-        'reasoning': {'total': 4, 'mean': 4.0, 'p50': 4, 'p95': 4, 'answers': 1},
-        'cached': {'total': 50, 'mean': 50.0, 'p50': 50, 'p95': 50, 'answers': 1},
+        'counted_by': {'estimate': 1},
+        'reasoning': {'total': 4, 'mean': 2.0, 'p50': 0, 'p95': 4, 'answers': 2, 'incomplete': 1},
+        'cached': {'total': 50, 'mean': 25.0, 'p50': 0, 'p95': 50, 'answers': 2, 'incomplete': 1},
         'seconds': {'total': 11.0, 'mean': pytest.approx(11 / 3), 'p50': 1.5, 'p95': 9.0, 'answers': 3},
         'cost': {
             'total': pytest.approx((550 * 2 + 50 + 60 * 8) / 1e6),
@@ -41,9 +53,15 @@ def test_by_hand() -> None:
             'p95': pytest.approx((300 * 2 + 240) / 1e6),
             'answers': 3,
             'prices': {'input': 2.0, 'output': 8.0, 'cached': 1.0},
+            'cached_unknown': 1,
         },
     }
-    assert spending_of(json.loads(json.dumps(summary))) == Spending(5, 600, 60, summary['cost']['total'], 1, 2)
+    spending = spending_of(json.loads(json.dumps(summary)))
+    assert spending == Spending(5, 600, 60, summary['cost']['total'], 1, 2, 0, 1, ('estimate',), 7)
+    assert str(spending) == (
+        '600 of prompts, 60 of answers, cost 0.00, 1 answers counted here (estimate), 2 answers not known, '
+        '1 answers at the full price: nothing says what was cached'
+    )
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=60))
@@ -67,13 +85,93 @@ def test_old_results_are_priced_by_their_tokens() -> None:
     summary = summary_of([Usage(100, 10, cached=60), Usage(300, 30)])
     spending = spending_of(summary, PRICES)
     assert spending is not None and spending.cost == pytest.approx((340 * 2 + 60 + 40 * 8) / 1e6)
-    assert spending_of(summary) == Spending(2, 400, 40, None, 0, 0)
+    assert spending_of(summary) == Spending(2, 400, 40, None, 0, 0, tries=2)
+
+
+_ROUNDS = st.lists(
+    st.builds(Usage, st.integers(0, 10**6), st.integers(0, 10**5), cached=st.none() | st.integers(0, 10**3)), min_size=1
+)
+
+
+@given(st.lists(_ROUNDS, min_size=1, max_size=8))
+def test_dialogues_cost_what_their_rounds_cost(dialogues: list[list[Usage]]) -> None:
+    """What was cached is billed as such, though other rounds of the dialogue do not say it."""
+    rounds = [Usage(usage.prompt, usage.completion, cached=min(usage.cached or 0, usage.prompt or 0))
+              for own in dialogues for usage in own]  # fmt: skip
+    capped = [[replace(usage, cached=None if usage.cached is None else min(usage.cached, usage.prompt or 0))
+               for usage in own] for own in dialogues]  # fmt: skip
+    summary = summary_of(map(total_usage, capped), PRICES)
+    assert summary is not None
+    assert summary['cost']['total'] == pytest.approx(sum(PRICES.cost_of(usage) or 0 for usage in rounds))
+    lacking = [own for own in capped if None in [usage.cached for usage in own]]
+    if any(usage.cached is not None for own in capped for usage in own):
+        assert summary['cached'].get('incomplete', 0) == len(lacking)
+        assert summary['cached']['answers'] == len(capped) and 'cached_unknown' not in summary['cost']
+    else:
+        assert 'cached' not in summary and summary['cost']['cached_unknown'] == len(capped)
+
+
+def test_what_was_cached_is_not_asked_about_where_it_costs_as_much() -> None:
+    summary = summary_of([Usage(100, 10)], Prices(2.0, 8.0))
+    assert summary is not None and 'cached_unknown' not in summary['cost']
+    spending = spending_of(summary_of([Usage(100, 10), Usage(1, 1, incomplete=('prompt',))], PRICES))
+    assert spending is not None and (spending.incomplete, spending.cached_unknown) == (1, 2)
+    assert str(spending).endswith('1 answers known in part, 2 answers at the full price: nothing says what was cached')
+
+
+def test_requests_that_failed_are_part_of_what_an_answer_cost() -> None:
+    answer = Usage(100, 10, cached=50, seconds=1.5, first_prompt=100)
+    failed = [None, Usage(), Usage(70, 2, first_prompt=70), Usage(tries=3)]
+    total = Usage(170, 12, cached=50, seconds=1.5, tries=6, first_prompt=100)
+    assert with_failed(answer, failed) == total
+    assert with_failed(answer, [None]) == with_failed(answer, []) == answer
+    assert with_failed(None, failed) == Usage(70, 2, tries=5)
+    assert with_failed(None, [Usage(tries=2), Usage(tries=2)]) == Usage(tries=4)
+    assert with_failed(None, [None]) is None
+
+
+ROWS = [
+    {'others': [other_usage('simulator', 'sim', PRICES, [Usage(100, 10), None])]},
+    {'others': [other_usage('simulator', 'sim', PRICES, [Usage(300, 30, tries=2)])]},
+    {'others': [other_usage('simulator', 'free', None, [Usage(5, 1)])]},
+    {'others': [other_usage('simulator', 'silent', None, [None])]},
+    {},
+]
+
+
+def test_rows_of_others_by_name() -> None:
+    first, second = other_rows(json.loads(json.dumps(ROWS)))
+    assert first == {'role': 'simulator', 'model': 'sim', **(summary_of([Usage(100, 10), None, Usage(300, 30, tries=2)],
+                                                                          PRICES) or {})}  # fmt: skip
+    assert second['model'] == 'free' and 'cost' not in second
+    assert others_by_name({'others': [first, second, first]}) == {
+        'simulator sim': Spending(6, 800, 80, pytest.approx(2 * (400 * 2 + 40 * 8) / 1e6), 0, 2, 0, 4, (), 6),
+        'simulator free': Spending(1, 5, 1, None, 0, 0, tries=1),
+    }
+
+
+def test_kept_judgements_are_no_spending() -> None:
+    (row,) = other_row('judge', 'gpt', [], PRICES, [Usage(100, 10), None])
+    (other,) = read_others({'others': [row]})
+    assert (other.name, other.spent) == ('judge gpt', NOTHING)
+    assert other.kept.cost == pytest.approx((100 * 2 + 10 * 8) / 1e6) and other.kept.unknown == 1
+    assert other_row('judge', 'gpt', [None], PRICES) == []
+
+
+@pytest.mark.parametrize(
+    'value', [None, 7, [7], [{}], [{'role': 5, 'model': [], 'usages': 7, 'prices': 'free'}], [{'usages': [5, [], {}]}]]
+)
+def test_others_that_cannot_be_read(value: Any) -> None:
+    rows = other_rows([{'others': value}])
+    assert all(set(row) == {'role', 'model', 'answers', 'tries'} for row in rows)
+    assert all(other.spent == other.kept == NOTHING for other in read_others({'others': value}))
+    assert read_others(value) == []
 
 
 def test_spendings_add_up() -> None:
-    one, other = Spending(1, 10, 2, 0.5, 1, 0), Spending(2, 20, 3, None, 0, 1)
-    assert one + other == Spending(3, 30, 5, 0.5, 1, 1)
-    assert other + other == Spending(4, 40, 6, None, 0, 2)
+    one, other = Spending(1, 10, 2, 0.5, 1, 0, 1, 1, ('x', 'y'), 3), Spending(2, 20, 3, None, 0, 1, 1, 0, ('y',), 4)
+    assert one + other == Spending(3, 30, 5, 0.5, 1, 1, 2, 1, ('x', 'y'), 7)
+    assert other + other == Spending(4, 40, 6, None, 0, 2, 2, 0, ('y',), 8)
 
 
 @pytest.mark.parametrize(
@@ -99,4 +197,4 @@ def test_a_cost_that_is_none_is_left_out() -> None:
 
 def test_what_is_half_known_has_no_cost() -> None:
     spending = spending_of(summary_of([Usage(completion=7)], PRICES), PRICES)
-    assert spending == Spending(1, 0, 7, None, 0, 0)
+    assert spending == Spending(1, 0, 7, None, 0, 0, tries=1)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.benchmarks.variant_kinds import EASYTOOL, FUNCTION_CALLING
 from opencompass_tooleval.core.paired import metrics_of
-from opencompass_tooleval.core.variant_kinds import FUNCTION_CALLING
+from opencompass_tooleval.core.usage_summary import PromptTokens
 from opencompass_tooleval.core.variants import Comparison, VariantKind, compare
-from opencompass_tooleval.easytool.variant_kind import EASYTOOL
 
 KIND = VariantKind(
     '-easytool',
@@ -76,8 +76,8 @@ def test_records_of_one_side_or_without_a_value_do_not_count() -> None:
     (comparison,) = compare('d', before, after, 100, 0)
     assert comparison.interval is not None
     assert (comparison.interval.pairs, comparison.delta) == (2, pytest.approx(55.0))
-    assert comparison.original == pytest.approx(130 / 3)
-    assert comparison.variant == pytest.approx(80.0)
+    assert (comparison.original, comparison.variant) == pytest.approx((15.0, 70.0)), 'the two subtract'
+    assert comparison.unshared == 2
 
 
 def test_a_score_over_steps_weighs_records_by_their_steps() -> None:
@@ -139,18 +139,22 @@ def test_tables() -> None:
 
 def test_lines_of_the_table() -> None:
     (comparison,) = compare('d', result([0.0, 1.0]), result([1.0, 1.0]), 2000, 0)
-    line = KIND.row('m', comparison, 400.0, 100.0)
+    before, after = PromptTokens(400.0, 500.0, 'x'), PromptTokens(100.0, 400.0, 'x')
+    line = KIND.row('m', comparison, before, after)
     assert tuple(line) == KIND.columns
-    assert ' '.join(line.values()) == 'm d name 50.00 100.00 50.00 0.00 100.00 2 400.00 100.00 75.00'
-    bare = KIND.row('m', Comparison('t', 'overall', 50.0, 50.0, None), 400.0, None)
+    scores, first, task = '50.00 100.00 50.00 0.00 100.00 2', '400.00 100.00 75.00', '500.00 400.00 20.00'
+    assert ' '.join(line.values()) == f'm d name {scores} {first} {task}'
+    bare = KIND.row('m', Comparison('t', 'overall', 50.0, 50.0, None), before, PromptTokens(None, 100.0, 'y'))
     assert [column for column, text in bare.items() if not text] == [
         'low',
         'high',
         'records',
-        'tokens_instructions',
-        'reduction',
+        'first_prompt_instructions',
+        'first_prompt_reduction',
+        'task_prompts_reduction',  # one side was counted otherwise
     ]
-    assert KIND.row('m', comparison, 0.0, 0.0)['reduction'] == ''
+    nothing = PromptTokens(0.0, 0.0, 'x')
+    assert KIND.row('m', comparison, nothing, nothing)['first_prompt_reduction'] == ''
     assert KIND.row('m', Comparison('t', 'x', 0.0, -0.0, None))['instructions'] == '0.00'
 
 
@@ -163,6 +167,8 @@ def test_loops_are_no_variants_but_for_those_that_have_partners() -> None:
     names = ('tooleval-toolbench_g1-agent-fc', 'tooleval-teval-agent-fc', 'tooleval-toolbench_g1-agent-react-easytool')
     assert [FUNCTION_CALLING.is_variant(name) for name in names] == [False, True, False]
     assert FUNCTION_CALLING.original_of(names[1]) == 'tooleval-teval-agent-react'
+    assert FUNCTION_CALLING.variant_of('tooleval-teval-agent-react') == names[1]
+    assert FUNCTION_CALLING.variant_of('tooleval-teval-instruct_v2') == 'tooleval-teval-instruct_v2-fc'
     assert [EASYTOOL.is_variant(name) for name in names] == [False, False, True]
     assert not EASYTOOL.is_variant('tooleval-toolbench_g1-agent-easytool')
     assert FUNCTION_CALLING.pair_up(['tooleval-teval-agent-react', *names[:2]]) == (

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
+import resource
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -117,3 +120,77 @@ def test_a_missing_one_another_database_and_a_damaged_one(tmp_path: Path) -> Non
     damaged = Bank(tmp_path / 'bank')
     with pytest.raises(DataError, match='is damaged'):
         damaged.recorded_of('1', 'n')
+
+
+def look_at_all(bank: Bank) -> None:
+    for look in (lambda: bank.digest, bank.tasks, bank.files, bank.names, bank.errors):
+        look()
+    for call in CALLS:
+        for arguments in ({'q': 'a'}, {'q': 'b'}):
+            bank.recorded_for(call.task, call.name, key(arguments))
+            bank.recorded_elsewhere(call.task, call.name, key(arguments))
+        bank.recorded_of(call.task, call.name)
+        bank.examples(call.name, 3)
+
+
+def test_a_damaged_bank_says_so(tmp_path: Path) -> None:
+    """SQLite quotes what is damaged in its message, which is then no UTF-8."""
+    write_bank(CALLS * 10, tmp_path / 'bank')
+    whole = (tmp_path / 'bank').read_bytes()
+    faults = 0
+    for seed in range(400):
+        rng = random.Random(seed)
+        content = bytearray(whole)
+        for _ in range(rng.choice((1, 5, 50))):
+            content[rng.randrange(rng.choice((1_000, 4_096, len(whole))))] = rng.randrange(256)
+        (tmp_path / 'bank').write_bytes(content)
+        try:
+            with Bank(tmp_path / 'bank') as bank:
+                look_at_all(bank)
+        except DataError as error:
+            faults += 1
+            assert str(error).startswith(f'{tmp_path / "bank"}: the ') and '\n' not in str(error)
+    assert faults > 100
+
+
+def test_a_bank_without_its_digest_or_with_other_values_is_damaged(tmp_path: Path) -> None:
+    for change, said in (
+        ('DELETE FROM facts', 'no digest'),
+        ("UPDATE calls SET response = x'ff'", 'no text'),
+        ("UPDATE calls SET arguments = '{'", 'no JSON'),
+    ):
+        write_bank(CALLS, tmp_path / 'bank')
+        with closing(sqlite3.connect(tmp_path / 'bank')) as connection, connection:
+            connection.execute(change)
+        with Bank(tmp_path / 'bank') as bank, pytest.raises(DataError, match=rf'is damaged \(.*{said}'):
+            look_at_all(bank)
+
+
+@pytest.mark.parametrize('place', ['/dev/null', '/dev/full', '.'])
+def test_a_device_or_a_folder_is_no_place_for_a_bank(tmp_path: Path, place: str) -> None:
+    with pytest.raises(OSError, match=f'cannot write .*{Path(place).name}: a bank is a regular file'):
+        write_bank(CALLS, tmp_path / place)
+
+
+def test_a_full_disk_is_named_and_leaves_nothing(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8_192, hard))
+    try:
+        with pytest.raises(OSError, match=f'cannot write {tmp_path / "bank"}: '):
+            write_bank(CALLS, tmp_path / 'bank')
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_nobody_can_write_to_is_named() -> None:
+    with pytest.raises(OSError, match='/proc/bank'):
+        write_bank(CALLS, Path('/proc/bank'))
+
+
+def test_a_file_in_a_read_only_folder_is_written_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_bank(CALLS[:1], tmp_path / 'bank')
+    monkeypatch.setattr('os.access', lambda *_: False)
+    write_bank(CALLS, tmp_path / 'bank')
+    with Bank(tmp_path / 'bank') as bank:
+        assert bank.names() == {'search': 4}

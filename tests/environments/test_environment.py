@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
 from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.easytool.toolbench.responses import error_kind
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment, shares
 from opencompass_tooleval.environments.error_texts import TEVAL_ERRORS
-from opencompass_tooleval.environments.funcqa_tools import funcqa_functions
 from opencompass_tooleval.environments.observation import SOURCES, Observation
 from opencompass_tooleval.environments.teval_tools import teval_functions
+from tests.agents.support import funcqa_functions
 
 RESERVE = {'room_id': '103', 'start_time': '14:00', 'end_time': '16:00'}
 BOOKED = "{'state': 'Book this room successfully.'}"
@@ -51,16 +52,27 @@ def bank(tmp_path: Path) -> Bank:
 
 def test_recorded_order_and_then_the_last_again(bank: Bank) -> None:
     environment = Environment(bank)
-    answers = [environment.call('1', 'search', '{"q": " a "}') for _ in range(4)]
-    assert answers == [Observation(text, 'exact') for text in ('one 1', 'one 2', 'one 2', 'one 2')]
-    environment.restart('1')
-    assert environment.call('1', 'search', {'q': 'a'}).text == 'one 1'
+    session = environment.begin('1')
+    answers = [session.call('search', '{"q": " a "}') for _ in range(4)]
+    assert answers == [Observation(text, 'exact', error='') for text in ('one 1', 'one 2', 'one 2', 'one 2')]
+    assert environment.begin('1').call('search', {'q': 'a'}).text == 'one 1'
+
+
+def test_what_the_recording_says_of_an_error_goes_with_the_observation(bank: Bank, tmp_path: Path) -> None:
+    environment = Environment(bank, teval_functions, TEVAL_ERRORS)
+    assert environment.begin('2').call('search', {'q': 'c'}) == Observation('broken', 'exact', error='server')
+    assert environment.begin('1').call('TimeTool.get_weekday', {}).error is None
+    assert environment.begin('1', SCHEMAS).call('silent', {}).error is None
+    write_bank([RecordedCall('one', '2', 'search', {'q': 'c'}, 'broken', 'unable')], tmp_path / 'other')
+    alone = Environment(Bank(tmp_path / 'other'))
+    assert alone.begin('1').call('search', {'q': 'c'}) == Observation('broken', 'elsewhere', error='unable')
+    assert alone.begin('2').call('search', {'q': 'd'}) == Observation('broken', 'nearest', error='unable')
 
 
 def test_the_file_that_is_preferred_comes_first_and_others_are_exact_too(bank: Bank) -> None:
     two = Environment(bank, recordings_of='two').begin('1')
     assert [two.call('search', {'q': 'a'}).text for _ in range(2)] == ['two 1', 'two 1']
-    assert two.call('only', {'q': 'a'}) == Observation('the only one', 'exact')
+    assert two.call('only', {'q': 'a'}) == Observation('the only one', 'exact', error='')
 
 
 def test_tasks_have_a_state_each_and_so_have_two_tries_of_one(bank: Bank) -> None:
@@ -72,13 +84,13 @@ def test_tasks_have_a_state_each_and_so_have_two_tries_of_one(bank: Bank) -> Non
 
 def test_elsewhere_prefers_what_went_well(bank: Bank) -> None:
     session = Environment(bank).begin('9')
-    assert session.call('search', {'q': 'c'}) == Observation('whole', 'elsewhere')
-    assert session.call('search', {'q': 'a'}) == Observation('one 1', 'elsewhere')
+    assert session.call('search', {'q': 'c'}) == Observation('whole', 'elsewhere', error='')
+    assert session.call('search', {'q': 'a'}) == Observation('one 1', 'elsewhere', error='')
 
 
 def test_nearest_is_the_only_recorded_call(bank: Bank) -> None:
     session = Environment(bank).begin('1')
-    assert session.call('only', {'q': 'z'}) == Observation('the only one', 'nearest')
+    assert session.call('only', {'q': 'z'}) == Observation('the only one', 'nearest', error='')
     assert session.call('search', {'q': 'z'}).fault == 'unanswered'  # two recorded: neither is it
 
 
@@ -92,12 +104,11 @@ def test_errors_are_the_tools(bank: Bank) -> None:
     for arguments, said in (
         ({}, "missing 1 required positional argument: 'q'"),
         ({'q': 1, 'x': 1}, "unexpected keyword argument 'x'"),
-        ([1], 'no JSON object'),
-        ('{"q": ', 'no JSON object'),
+        ([1], 'Tool input parse error'),
+        ('{"q": ', 'Tool input parse error'),
     ):
         wrong = session.call('only', arguments)
         assert (wrong.source, wrong.fault) == ('error', 'wrong_arguments') and said in wrong.text
-    assert session.counts == {'error': 6}
 
 
 def test_what_is_recorded_answers_whatever_the_schema_says(bank: Bank) -> None:
@@ -122,25 +133,24 @@ def test_an_exact_recording_changes_the_state_and_answers_as_often_as_it_was_mad
     session = Environment(bank, teval_functions, TEVAL_ERRORS).begin('1')
     times = {'start_time': '14:00', 'end_time': '16:00'}
     assert session.call('ReserveMeeting.get_empty_room_with_time', times).text == "{'rooms': [103]}"
-    assert session.call('ReserveMeeting.reserve', RESERVE) == Observation(BOOKED, 'exact')
+    assert session.call('ReserveMeeting.reserve', RESERVE) == Observation(BOOKED, 'exact', error='')
     assert session.call('ReserveMeeting.get_empty_room_with_time', times).text == "{'rooms': []}"
     assert session.call('ReserveMeeting.reserve', RESERVE) == Observation(TAKEN, 'function')
 
 
 def test_the_clock_stands_at_the_recorded_time(bank: Bank) -> None:
     environment = Environment(bank, teval_functions, TEVAL_ERRORS)
-    assert environment.call('1', 'TimeTool.get_weekday', {}).text == "{'weekday': 'Friday'}"
-    assert environment.call('1', 'TimeTool.get_curr_time', {}) == Observation("{'time': '2023-10-20 16:34'}", 'exact')
-    assert environment.call('2', 'TimeTool.get_weekday', {}) == Observation("{'weekday': 'Thursday'}", 'function')
-    assert environment.call('2', 'TimeTool.get_curr_time', {}) == Observation(
-        "{'time': '2023-10-19 14:57'}", 'function'
-    )
+    first, second = environment.begin('1'), environment.begin('2')
+    assert first.call('TimeTool.get_weekday', {}).text == "{'weekday': 'Friday'}"
+    assert first.call('TimeTool.get_curr_time', {}) == Observation("{'time': '2023-10-20 16:34'}", 'exact', error='')
+    assert second.call('TimeTool.get_weekday', {}) == Observation("{'weekday': 'Thursday'}", 'function')
+    assert second.call('TimeTool.get_curr_time', {}) == Observation("{'time': '2023-10-19 14:57'}", 'function')
 
 
 def test_where_a_function_can_only_guess_it_learns_from_elsewhere(bank: Bank) -> None:
     session = Environment(bank, teval_functions, TEVAL_ERRORS).begin('1')
     path = {'file_path': 'data/movies.txt'}
-    assert session.call('FileOperation.read_file', path) == Observation("{'text': 'Dune'}", 'elsewhere')
+    assert session.call('FileOperation.read_file', path) == Observation("{'text': 'Dune'}", 'elsewhere', error='')
     assert session.call('FileOperation.write_file', {**path, 'text': 'Alien'}).source == 'function'
     assert session.call('FileOperation.read_file', path) == Observation("{'text': 'Alien'}", 'function')
     session.call('PPT.create_file', {'theme': 'a', 'abs_location': 'outputs/a.ppt'})
@@ -157,12 +167,8 @@ def test_funcqa() -> None:
     assert (wrong.source, wrong.fault) == ('error', 'wrong_arguments')
 
 
-def test_shares_are_of_all_observations(bank: Bank) -> None:
-    environment = Environment(bank)
-    for task, name in (('1', 'search'), ('9', 'search'), ('1', 'none'), ('1', 'none')):
-        environment.call(task, name, {'q': 'a'})
-    assert list(environment.counts) == list(SOURCES)
-    assert shares(environment.counts) == {
+def test_shares_are_of_all_observations() -> None:
+    assert shares({'exact': 1, 'elsewhere': 1, 'error': 2}) == {
         **dict.fromkeys(SOURCES, 0.0),
         'exact': 0.25,
         'elsewhere': 0.25,
@@ -221,22 +227,23 @@ def test_10_000_hostile_calls_get_an_answer_each(bank: Bank) -> None:
     long = 'x' * 1_000_000
     functions = lambda: (*teval_functions(), *funcqa_functions())  # noqa: E731
     environment = Environment(bank, functions, TEVAL_ERRORS)
+    sessions, sources = [environment.begin(str(task)) for task in range(7)], Counter[str]()
     names = ['search', 'only', *(name for tool in functions() for name in tool.names)]
     for place in range(10_000):
         name, arguments = _hostile(draw, long, names)
-        observation = environment.call(str(place % 7), name, arguments)
+        observation = sessions[place % 7].call(name, arguments)
+        sources[observation.source] += 1
         assert len(observation.text) <= MAX_CHARS
         assert bool(observation.fault) == (observation.source == 'error')
         observation.text.encode()
-    assert sum(environment.counts.values()) == 10_000
-    assert environment.counts['function'] > 200 and environment.counts['error'] > 500
+    assert sources['function'] > 200 and sources['error'] > 500
 
 
 def test_tools_that_are_offered_later(bank: Bank) -> None:
     session = Environment(bank).begin('2', {'search': SCHEMAS['search']})
     assert session.call('only', {'q': 'a'}).fault == 'unknown_tool'
     session.offer({'only': {}, 'search': {}})
-    assert session.call('only', {'q': 'a'}) == Observation('the only one', 'elsewhere')
+    assert session.call('only', {'q': 'a'}) == Observation('the only one', 'elsewhere', error='')
     assert session.call('search', {}).fault == 'wrong_arguments'  # its own schema stays
     everything = Environment(bank).begin('2')
     everything.offer({'other': {}})

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.easytool.toolbench.responses import error_kind
-from opencompass_tooleval.easytool.toolbench.trajectories import load_runs
+from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
+from opencompass_tooleval.benchmarks.toolbench.trajectories import load_runs
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
-from tests.easytool.shared_data import DATA
+from tests.instructions.shared_data import DATA
 
 FOLDER = DATA / 'toolbench_trajectories'
 CALLS = {
@@ -67,12 +67,12 @@ def test_each_call_is_answered_as_it_was(bank: Bank, name: str) -> None:
     played = 0
     for task, row in rows.items():
         session = environment.begin(task)
-        for message in tool_messages(row['answer']['answer_details']):
+        messages = list(tool_messages(row['answer']['answer_details']))
+        for message in messages:
             observation = session.call(message['name'], message['arguments'])
             assert (observation.source, observation.text) == ('exact', message['response']), (task, message)
-        calls = sum(session.counts.values())
-        assert final_answers[task] == (row['answer']['final_answer'], calls)
-        played += calls
+        assert final_answers[task] == (row['answer']['final_answer'], len(messages))
+        played += len(messages)
     assert (len(rows), played) == CALLS[name]
 
 

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opencompass_tooleval.agents.judged_answer import load_judged_answers
+from opencompass_tooleval.agents.records import load_data
+from opencompass_tooleval.agents.toolbench_answers import load_answers
+from opencompass_tooleval.benchmarks.toolbench.success import load_final_answers
+from opencompass_tooleval.benchmarks.toolbench.trajectories import load_runs
+from opencompass_tooleval.core import json_members
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.observation import Observation
 from opencompass_tooleval.environments.recordings import Source, find_sources, read_sources
 from opencompass_tooleval.environments.recordings_cache import function_name
+from tests.growth import in_linear_time
+from tests.instructions.shared_data import real
 
 REVIEW = 'Goal: find it\nName: Web.search\nArgs: {args}\nResponse: {response}'
 
@@ -100,25 +111,128 @@ def test_trajectories(tmp_path: Path) -> None:
 
 
 def test_a_cache(tmp_path: Path) -> None:
+    """Laid out as StableToolBench's server writes it; a tool's folder may lack its category."""
     stored = {
         "{'q': 'a', 'n': None}": {'error': '', 'response': {'a': [1]}},
         '{"q": true}': 'text',
-        'no dict': {'error': 'Rate limit', 'response': ''},
+        'no dict': {'response': '\u00e9', 'error': 'Rate limit'},
     }
-    write(tmp_path / 'cache' / 'Movies' / 'web' / 'search.json', stored)
+    write(tmp_path / 'cache' / 'News_Media' / 'web_for_search_for_News_Media' / 'find_it.json', stored)
+    write(tmp_path / 'cache' / 'Movies' / 'web' / 'search.json', {'{}': {'error': '', 'response': ''}})
+    write(tmp_path / 'cache' / 'Movies' / 'web_for_Data' / 'search.json', {'{}': {'response': 1}})
     write(tmp_path / 'cache' / 'Movies' / 'web' / 'read.json', {})
     found = calls(tmp_path / 'cache')
-    assert [(call.file, call.task, call.name) for call in found] == [('cache', '', 'search_for_web')] * 3
-    assert [(call.arguments, call.response, call.error) for call in found] == [
-        ({'q': 'a', 'n': None}, '{"error": "", "response": {"a": [1]}}', ''),
-        ({'q': True}, 'text', ''),
-        ('no dict', '{"error": "Rate limit", "response": ""}', 'rate_limit'),
+    assert {(call.file, call.task) for call in found} == {('cache', '')}
+    assert [(call.name, call.arguments, call.response, call.error) for call in found] == [
+        ('search_for_web', {}, '{"error": "", "response": ""}', 'empty'),
+        ('search_for_web_for_Data', {}, '{"response": 1, "error": ""}', ''),
+        ('find_it_for_web_for_search', {'q': 'a', 'n': None}, '{"error": "", "response": {"a": [1]}}', ''),
+        ('find_it_for_web_for_search', {'q': True}, 'text', ''),
+        ('find_it_for_web_for_search', 'no dict', '{"response": "\\u00e9", "error": "Rate limit"}', 'rate_limit'),
     ]
+
+
+def test_a_bank_of_a_cache_answers_toolbenchs_tasks(tmp_path: Path) -> None:
+    """Folders and files as the server names them for the APIs of the published test file."""
+    file = real('toolbench/G1_instruction.json')
+    apis = [
+        ('Data/theclique_for_Data/songkick_concert', 'songkick_concert_for_theclique'),
+        ('Advertising/reqres_dont_change_for_Advertising/user_by_id', 'user_by_id_for_reqres_dont_change'),
+    ]
+    tasks = load_data(file, 'toolbench_g1').tasks
+    for path, name in apis:
+        write(tmp_path / 'cache' / f'{path}.json', {"{'a': 'b'}": {'error': '', 'response': path}})
+        assert any(name in task.schemas for task in tasks), name
+    write_bank(calls(tmp_path / 'cache'), tmp_path / 'bank')
+    for path, name in apis:
+        task = next(task for task in tasks if name in task.schemas)
+        session = Environment(Bank(tmp_path / 'bank')).begin(task.id, task.schemas, task.documents)
+        answer = Observation(json.dumps({'error': '', 'response': path}), 'elsewhere', error='')
+        assert session.call(name, '{"a": "b"}') == answer
 
 
 def test_names_are_cut_as_toolbench_cuts_them() -> None:
     assert function_name('a' * 60, 'tool') == 'a' * 55 + '_for_tool'
     assert function_name('search', 'web') == 'search_for_web'
+
+
+def nested_runs(**steps: int) -> str:
+    """A file of runs with so many steps, each below the one before, as ToolBench writes them."""
+    return '{' + ', '.join(f'"{name}": {_nested_run(count)}' for name, count in steps.items()) + '}'
+
+
+def _nested_run(steps: int) -> str:
+    messages = [{'name': 'search', 'arguments': json.dumps({'q': n}), 'response': str(n)} for n in range(steps)]
+    nodes = [{'role': 'system', 'message': ''}, {'role': 'user', 'message': ''}]
+    nodes += [{'role': 'tool', 'message': message} for message in messages]
+    nested = ''.join(f'[{json.dumps(node)[:-1]}, "next": ' for node in nodes) + '[]' + '}]' * len(nodes)
+    answer = f'{{"method": "m", "total_steps": {steps}, "final_answer": "a", "answer_details": {nested}}}'
+    return f'{{"query": "q", "available_tools": [], "answer": {answer}}}'
+
+
+@pytest.mark.parametrize('steps', [1, 50, 200, 500])
+def test_deep_runs_are_read(tmp_path: Path, steps: int) -> None:
+    file = write(tmp_path / 'runs.json', nested_runs(a=2, b=steps, c=1))
+    assert [(call.task, call.arguments['q']) for call in calls(file)] == [
+        *(('a', number) for number in range(2)),
+        *(('b', number) for number in range(steps)),
+        ('c', 0),
+    ]
+    assert [len(run.nodes) for run in load_runs(file)] == [4, steps + 2, 3]
+    assert [len(answer.trajectory.steps) for answer in load_answers(file)] == [2, steps, 1]
+    assert [len(answer.nodes) for answer in load_judged_answers(file).values()] == [2, steps, 1]
+    assert len(load_final_answers(file)) == 3
+
+
+@pytest.mark.parametrize(('steps', 'said'), [(501, '500 steps'), (700, '1200 levels'), (2_000, '1200 levels')])
+def test_runs_that_are_too_deep_say_so(tmp_path: Path, steps: int, said: str) -> None:
+    for text in (nested_runs(deep=steps), nested_runs(a=1, deep=steps)):
+        file = write(tmp_path / 'runs.json', text)
+        for load in (calls, load_runs, load_answers, load_judged_answers, load_final_answers):
+            with pytest.raises(DataError, match=rf"runs\.json: record 'deep': .*nested deeper than {said}"):
+                load(file)
+
+
+def test_a_run_that_is_there_twice_is_named(tmp_path: Path) -> None:
+    text = nested_runs(a=1)
+    with pytest.raises(DataError, match=r"record 'a': the query is in the file twice"):
+        calls(write(tmp_path / 'runs.json', f'{text[:-1]}, {text[1:]}'))
+
+
+LARGE: dict[str, tuple[str, str, str, str]] = {
+    'lines': ('a.json', '', '{"id": 1, "query": "where", "answer": "there"}\n', ''),
+    'zeros': ('a.json', '', '0', ''),
+    'nul': ('a.json', '', '\0', ''),
+    'blanks': ('a.json', '', ' ', ''),
+    'a list of zeros': ('a.json', '[', '0,', '0]'),
+    'an object of zeros': ('a.json', '{"a": [', '0,', '0]}'),
+    'runs': ('a.json', '', '{"1": {"answer": {"answer_details": []}}}\n', ''),
+    'a cache of lines': ('a/b/c.json', '', '{"id": 1}\n', ''),
+    'a cache of zeros': ('a/b/c.json', '{"a": [', '0,', '0]}'),
+}
+"""Where a file is, how it begins, what it repeats, and how it ends."""
+
+
+@pytest.mark.parametrize('name', LARGE)
+def test_large_files_are_refused_in_linear_time_and_little_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(json_members, 'MAX_MEMBER', 1_000_000)
+    place, start, unit, end = LARGE[name]
+    source = tmp_path if '/' in place else tmp_path / place
+
+    def refuse(megabytes: int) -> None:
+        write(tmp_path / place, start + unit * (megabytes * 1_000_000 // len(unit)) + end)
+        with pytest.raises(DataError, match=place):
+            calls(source)
+
+    in_linear_time(refuse, 20, 10)
+    tracemalloc.start()
+    with pytest.raises(DataError):
+        calls(source)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000_000, 'the file has 10 MB at least, and as a list of zeros four times as much'
 
 
 @pytest.mark.parametrize('key', ['{' * 100_000, '[' * 1_000, "{'a': " + '1+' * 90_000 + '1}', '9' * 5_000, '\udc80'])

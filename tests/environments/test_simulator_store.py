@@ -16,7 +16,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.observation import Observation
-from opencompass_tooleval.environments.simulator import read_simulated
+from opencompass_tooleval.environments.simulator import MAX_REQUESTS, read_simulated
 from opencompass_tooleval.environments.simulator_store import SimulatorStore, open_simulator
 from tests.rounds import run_alone
 
@@ -52,11 +52,18 @@ def ask(file: Path, year: int, *answers: str, **model: str) -> Observation:
 def test_a_second_run_asks_nothing_and_is_told_the_same(file: Path) -> None:
     first = ask(file, 1999, '{"error": "", "response": {"films": ["Dune \\ud800"]}}')
     assert first.source == 'simulated' and ask(file, 1999) == first
-    assert ask(file, 2000, 'no JSON').fault == 'unanswered'
-    assert ask(file, 2000).fault == 'unanswered'
+    assert ask(file, 2000, *['no JSON'] * MAX_REQUESTS).fault == 'unanswered'
+    assert ask(file, 2000, '{"response": "read"}').source == 'simulated'
     with pytest.raises(ValueError, match='asks for more than 0'):
         ask(file, 1999, path='another')
     assert ask(file, 1999, abbr='sim', path='another') == first  # the abbr is its name
+
+
+def test_what_an_earlier_version_could_not_read_is_asked_again(file: Path) -> None:
+    store = SimulatorStore(file)
+    store['a'], store['b'] = '', '{"error": "", "response": ""}'
+    store.close()
+    assert dict(SimulatorStore(file)) == {'b': '{"error": "", "response": ""}'}
 
 
 def test_by_default_it_is_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

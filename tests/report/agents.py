@@ -17,10 +17,12 @@ def usage(prompt: int, completion: int, seconds: float) -> dict[str, Any]:
     return {'prompt': prompt, 'completion': completion, 'seconds': seconds, 'tries': 1}
 
 
-def search(where: str, day: int = 1, source: str = 'exact', fault: str = '', whole: int = 0) -> AnsweredCall:
+def search(
+    where: str, day: int = 1, source: str = 'exact', fault: str = '', whole: int = 0, error: str | None = None
+) -> AnsweredCall:
     arguments = {'destination': where, 'date': f'2023-10-0{day}', 'passengers': {'adults': 2, 'children': []}}
     return AnsweredCall(
-        'FlightBooking.search', arguments, f'{{"flights": ["{where} 7:40", 120]}}', source, fault, whole
+        'FlightBooking.search', arguments, f'{{"flights": ["{where} 7:40", 120]}}', source, fault, whole, error
     )
 
 
@@ -30,7 +32,7 @@ def chain(loop: str = 'react', last: str = 'Rome', settings: Mapping[str, Any] |
         Step('I look for flights first.', (search('Rome'),), -1, usage=usage(812, 41, 1.24)),
         Step(
             '',
-            (search('Oslo', source='elsewhere'), search('Bern', 2, 'nearest', whole=5321)),
+            (search('Oslo', source='elsewhere', error='unable'), search('Bern', 2, 'nearest', whole=5321)),
             0,
             usage=usage(1012, 60, 2.5),
         ),

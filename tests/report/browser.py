@@ -20,6 +20,14 @@ needs_chromium = pytest.mark.skipif(
     not (CHROMIUM and DRIVER), reason='Chromium or its driver is not installed: tools/install_chromium.sh'
 )
 
+LOOKS = [
+    (1280, False),
+    (390, True),
+    pytest.param(1280, True, marks=pytest.mark.long),
+    pytest.param(390, False, marks=pytest.mark.long),
+]
+"""Width of a window, and whether it is dark."""
+
 FAINT = """
 const light = (colour) => {
   const [r, g, b] = colour.match(/[0-9.]+/g).map(Number).map((c) => c / 255)

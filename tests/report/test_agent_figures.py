@@ -9,8 +9,10 @@ from typing import Any
 from opencompass_tooleval.agents.breakdown import breakdown
 from opencompass_tooleval.agents.scoring import METRICS, score_trajectory
 from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.core.labels import SOURCES
+from opencompass_tooleval.core.metrics import words_of_metric
+from opencompass_tooleval.core.usage_summary import REPORTED, PromptTokens
 from opencompass_tooleval.core.variants import Comparison
-from opencompass_tooleval.core.words import SOURCES
 from opencompass_tooleval.report.agent_figures import FINISHED, WASTE, agent_figures, agent_tables
 from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.build import write_report
@@ -19,8 +21,8 @@ from opencompass_tooleval.report.figure import Figure
 from opencompass_tooleval.report.read import Material, Scored, read
 from opencompass_tooleval.report.samples import index_of
 from opencompass_tooleval.report.variant_figures import variant_figures
-from opencompass_tooleval.sweep.published_columns import published_columns
-from opencompass_tooleval.sweep.work_dir import WorkDir
+from opencompass_tooleval.work_dir.published_columns import published_columns
+from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, tree
 from tests.report.support import add, plain_run, result_of
 from tests.report.test_pages import Tags
@@ -96,6 +98,14 @@ def test_what_a_task_takes() -> None:
     assert not list(agent_tables('agents', [scored('o', None)]))
 
 
+def test_scores_with_repaired_gold_stand_beside_the_official_ones() -> None:
+    counts = {**COUNTS, 'repaired': {'calls': 25, 'tasks': 21, 'arguments': 98.5, 'call_order': None, 'odd': []}}
+    official = {'arguments': 97.25, 'call_order': 100.0}
+    spent, repaired = agent_tables('agents', [scored('m', counts, **official), scored('none', COUNTS, **official)])
+    assert spent.name == 'spent-agents' and repaired.columns[3:] == ('official', 'repaired')
+    assert [row[1:] for row in repaired.rows] == [('m', words_of_metric('arguments').name, '97.25', '98.50')]
+
+
 def test_the_evaluator_says_what_is_drawn() -> None:
     task = Task('q', 'teval', 'Go.', ())
     scores = [score_trajectory(task, done) for done in (chain(), tree(), tree('limit:calls'))]
@@ -156,17 +166,23 @@ def test_pages_without_agents_are_as_they_were(tmp_path: Path) -> None:
 
 
 def test_each_data_set_of_agents_is_a_table(tmp_path: Path) -> None:
-    values = {'finish_rate': 1.0, 'call_f1': 0.5, 'repeated': 0.25}
+    needed = {'finish_rate': 1.0, 'call_f1': 0.5, 'repeated': 0.25}
+    more: dict[str, dict[str, float]] = {DATASET: {'all_calls_right': 0.75}, 'tooleval-toolbench_g1-agent-fc': {}}
     for model in ('one', 'two'):
-        for dataset in (DATASET, 'tooleval-toolbench_g1-agent-fc'):
+        for dataset in more:
+            values = {**needed, **more[dataset]}
             metrics = {name: 100 * value for name, value in values.items()}
             details = [{'id': 'r', 'values': values, 'reason': 'calls:missing'}]
             add(tmp_path / 'run', model, dataset, {**result_of(details, provenance=PROVENANCE), **metrics})
     material = read([tmp_path / 'run'])
     first, *tables = boards(material, published_columns())
     assert [table.title for table in tables] == ['Agents T-Eval ReAct', 'Agents ToolBench G1 function calling']
-    assert tables[0].columns == ('finish_rate', 'call_f1', 'repeated')
-    assert first.columns == ('Agents T-Eval ReAct, F1', 'Agents ToolBench G1 function calling, F1')
+    assert tables[0].columns == ('all_calls_right', 'finish_rate', 'call_f1', 'repeated')
+    assert tables[1].columns == ('call_f1', 'finish_rate', 'repeated')
+    assert first.columns == (
+        'Agents T-Eval ReAct, All calls right',
+        'Agents ToolBench G1 function calling, F1 (not judged)',
+    )
 
 
 def test_variants_of_agents_are_drawn_by_what_stands_for_the_data_set() -> None:
@@ -177,8 +193,11 @@ def test_variants_of_agents_are_drawn_by_what_stands_for_the_data_set() -> None:
         differences, tokens = variant_figures('easytool', compared[:number], {})
         assert differences.labels == (f'Agents T-Eval ReAct, {shown}',)
         assert differences.series[0].values == (9.0 + number,) and not tokens.labels
-    known = {(name, suffix): 1.0 for name in ('m',) for suffix in (DATASET, f'{DATASET}-easytool')}
-    assert 'all rounds of a task' in list(variant_figures('easytool', compared, known))[1].note
+    known = {('m', name): PromptTokens(1.0, 3.0, REPORTED) for name in (DATASET, f'{DATASET}-easytool')}
+    _, first, whole = variant_figures('easytool', compared, known)
+    assert (first.title, first.series[0].values) == ('Tokens of the first prompt', (1.0,))
+    assert (whole.title, whole.series[0].values) == ('Tokens of all prompts of a task', (3.0,))
+    assert first.note.endswith(f'{REPORTED}.')
 
 
 def test_waste_is_no_part_of_what_a_sample_scores() -> None:

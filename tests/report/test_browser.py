@@ -16,10 +16,10 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 import opencompass_tooleval
-from opencompass_tooleval.easytool.funcqa.trajectory import ToolCall, Trajectory
+from opencompass_tooleval.benchmarks.funcqa.trajectory import ToolCall, Trajectory
 from opencompass_tooleval.report.build import write_report
 from tests.conftest import ROOT
-from tests.report.browser import Browser, needs_chromium
+from tests.report.browser import LOOKS, Browser, needs_chromium
 from tests.report.support import HOSTILE, add, data_of, detail, hostile_run, plain_run, result_of, write
 
 pytestmark = needs_chromium
@@ -393,7 +393,7 @@ def test_what_is_missing_is_told_by_keyboard(browser: Browser, plain: Path) -> N
     assert 'arXiv 2312.14033' in browser.all('#tooleval-teval_v2')[0].text
 
 
-@pytest.mark.parametrize(('width', 'dark'), [(1280, False), (1280, True), (390, False), (390, True)])
+@pytest.mark.parametrize(('width', 'dark'), LOOKS)
 def test_pages_fit(browser: Browser, plain: Path, width: int, dark: bool) -> None:
     browser.look(width, dark)
     for name in sorted(page.stem for page in plain.parent.glob('*.html')):

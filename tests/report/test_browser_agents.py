@@ -14,7 +14,7 @@ from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajector
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.report.build import write_report
 from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, search, tree
-from tests.report.browser import Browser, needs_chromium
+from tests.report.browser import LOOKS, Browser, needs_chromium
 from tests.report.support import HOSTILE, add
 
 pytestmark = needs_chromium
@@ -71,6 +71,7 @@ def test_an_agent_is_read_step_by_step(browser: Browser, page: Path) -> None:
         == 'destination: "Rome"\ndate: "2023-10-01"\npassengers: {"adults":2,"children":[]}'
     )
     assert 'the model saw 31 of 5,321 characters' in ''.join(texts(browser, '.from'))
+    assert texts(browser, '.from')[1] == 'recorded elsewhere recorded as an error: unable'
     assert texts(browser, '.gold li .wanted') == ['made', 'made, other arguments', 'not made']
     assert 'any value of date is right' in texts(browser, '.gold li')[0]
     assert '2 observations left out of what was asked' in texts(browser, '.agent > .note')[0]
@@ -127,7 +128,7 @@ def test_two_agents_are_aligned_and_their_first_difference_is_marked(browser: Br
     browser.check_quiet()
 
 
-@pytest.mark.parametrize(('width', 'dark'), [(1280, False), (1280, True), (390, False), (390, True)])
+@pytest.mark.parametrize(('width', 'dark'), LOOKS)
 def test_agents_fit_and_can_be_read(browser: Browser, page: Path, width: int, dark: bool) -> None:
     browser.look(width, dark)
     for sample, other in ((0, ''), (1, ''), (0, 'two')):

@@ -14,7 +14,8 @@ import pytest
 from opencompass_tooleval.agents.win import NO_REFERENCE
 from opencompass_tooleval.core.benchmark import find_variant
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.words import lower_is_better
+from opencompass_tooleval.core.metrics import lower_is_better
+from opencompass_tooleval.core.usage_summary import PromptTokens
 from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, printed_table
 from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.charts import to_plotly
@@ -40,8 +41,8 @@ from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.teval_figures import TWO_FORMATS, teval_figures
 from opencompass_tooleval.report.ultratool_figures import ultratool_figures
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
-from opencompass_tooleval.sweep.published_columns import published_columns
-from opencompass_tooleval.sweep.work_dir import WorkDir
+from opencompass_tooleval.work_dir.published_columns import published_columns
+from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.support import HOSTILE, add, arguments_of, detail, plain_run, result_of, write
 
 HERE = WorkDir(Path('nowhere'))
@@ -102,13 +103,13 @@ def test_teval_golden() -> None:
     assert [(series.name, series.values[0]) for series in gap.series] == [('json', 70), ('string', 50)]
 
 
-def test_errors_of_a_column_add_up_within_a_data_set_and_in_squares_over_data_sets() -> None:
-    one = scored('m', 'd', x=10.0, y=20.0, standard_errors={'x': 3.0, 'y': 3.0})
+def test_errors_of_a_column_move_together_within_a_data_set_as_its_records_say() -> None:
+    one = scored('m', 'd', x=10.0, y=20.0, standard_errors={'x': 3.0, 'y': 3.0}, correlations={('x', 'y'): 0.5})
     two = scored('m', 'e', x=40.0, standard_errors={'x': 4.0})
     known = {('m', 'd'): one, ('m', 'e'): two}
     cell = cell_of('m', {('d', 'x'): 0.25, ('d', 'y'): 0.25, ('e', 'x'): 0.5}, known)
     assert cell.value == pytest.approx(27.5)
-    assert cell.error == pytest.approx(math.hypot(0.5 * 3, 0.5 * 4))
+    assert cell.error == pytest.approx(math.hypot(0.75, 0.75, 0.75, 0.5 * 4))
 
 
 def test_a_column_with_a_part_missing_has_no_score_and_says_so() -> None:
@@ -222,8 +223,8 @@ def test_the_judge_of_agents_is_a_caveat() -> None:
 
 
 def test_answers_that_win_without_a_reference_are_a_caveat() -> None:
-    """Against ToolEval's three published examples nearly every other query of a set is won."""
-    judged = {'judged': {'win': {'win': 99, 'by': {NO_REFERENCE: 96, 'select_better_answer': 4}}}}
+    """Against ToolBench's three published examples nearly every other query of a set is won."""
+    judged = {'judged': {'win': {'win': 98, 'tie': 1, 'loss': 1, NO_REFERENCE: 96, 'by': {'select_better_answer': 16}}}}
     provenance = {'benchmark': 'agents', 'subset': 'toolbench_g1'}
 
     def won(breakdown: Any) -> list[str]:
@@ -231,8 +232,13 @@ def test_answers_that_win_without_a_reference_are_a_caveat() -> None:
             text for text in caveats_of(scored('m', 'd', provenance=provenance, breakdown=breakdown)) if 'won' in text
         ]
 
-    assert won(judged) == won([judged, judged]) == ['96% of the comparisons are won since the reference has no answer']
-    for odd in ({}, {'judged': {'win': {'by': ['x']}}}, {'judged': 3}, {'judged': {'win': {'by': {}}}}):
+    assert won(judged) == won([judged, judged]) == ['96% of the tasks are won since the reference has no answer']
+    for odd in (
+        {},
+        {'judged': {'win': {NO_REFERENCE: ['x']}}},
+        {'judged': 3},
+        {'judged': {'win': {NO_REFERENCE: 3, 'win': 'x'}}},
+    ):
         assert won(odd) == []
 
 
@@ -281,10 +287,15 @@ def test_easytool_golden(tmp_path: Path) -> None:
         add(tmp_path, 'm', name, {**result, 'accuracy': result['review_quality']})
     found = read([tmp_path])
     compared = list(comparisons(find_variant('easytool'), found))
-    tokens = {('m', 'tooleval-toolbench-selection_5'): 100.0, ('m', 'tooleval-toolbench-selection_5-easytool'): 25.0}
+    lengths = {
+        'tooleval-toolbench-selection_5': (100.0, 300.0),
+        'tooleval-toolbench-selection_5-easytool': (25.0, 30.0),
+    }
+    tokens = {('m', name): PromptTokens(*own, 'a tokenizer') for name, own in lengths.items()}
     table = variant_table('easytool', compared, tokens)
     row = dict(zip(table.columns, table.rows[1], strict=True))
-    assert (row['metric'], row['delta'], row['records'], row['reduction']) == ('review_quality', '50.00', '40', '75.00')
+    assert (row['metric'], row['delta'], row['records']) == ('review_quality', '50.00', '40')
+    assert (row['first_prompt_reduction'], row['task_prompts_reduction']) == ('75.00', '90.00')
     assert 25 < float(row['low']) < 50 < float(row['high']) < 75
     drawn = [*variant_figures('easytool', compared, tokens), selection_figure(found)]
     figures = {figure.name: figure for figure in drawn}
@@ -294,7 +305,9 @@ def test_easytool_golden(tmp_path: Path) -> None:
         ('m, instructions', (5,), (100.0,)),
     ]
     assert [one.values for one in figures['easytool-tokens-0'].series] == [(100.0,), (25.0,)]
-    half = {('other', 'tooleval-toolbench-selection_5'): 90.0, **tokens}
+    assert [one.values for one in figures['easytool-task-tokens-0'].series] == [(300.0,), (30.0,)]
+    assert 'a tokenizer' in figures['easytool-tokens-0'].note
+    half = {('other', 'tooleval-toolbench-selection_5'): PromptTokens(90.0, 90.0, 'a tokenizer'), **tokens}
     del half['m', 'tooleval-toolbench-selection_5']
     figures = {figure.name: figure for figure in variant_figures('easytool', compared, half)}
     assert figures['easytool-tokens-0'].is_empty(), "one model's documentation is not set beside another's instructions"

@@ -14,9 +14,9 @@ from opencompass_tooleval.report.overview import Overview, headline, overview, v
 from opencompass_tooleval.report.read import read
 from opencompass_tooleval.report.samples import SampleFiles, tasks_of, trace_of
 from opencompass_tooleval.report.standing import Standing
-from opencompass_tooleval.sweep.comparing import Side, compare
-from opencompass_tooleval.sweep.published_columns import published_columns
-from opencompass_tooleval.sweep.work_dir import WorkDir
+from opencompass_tooleval.work_dir.comparing import Side, compare
+from opencompass_tooleval.work_dir.published_columns import published_columns
+from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.support import add, detail, result_of
 
 PLAN, SPOTIFY = 'tooleval-teval-review_str_v1', 'tooleval-restbench-spotify'

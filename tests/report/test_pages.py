@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.prices import Prices
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.core.usage_summary import summary_of
-from opencompass_tooleval.easytool.funcqa.trajectory import Trajectory
 from opencompass_tooleval.report import build
 from opencompass_tooleval.report.build import write_report
 from tests.report.support import HOSTILE, add, data_of, detail, hostile_run, plain_run, result_of, write
@@ -222,7 +222,7 @@ def test_calls_are_the_rounds_of_dialogues(tmp_path: Path) -> None:
     with (tmp_path / 'out' / 'files' / 'provenance.csv').open(encoding='utf-8', newline='') as stream:
         rows = {row['data set']: row for row in csv.DictReader(stream)}
     assert {dataset: row['calls'] for dataset, row in rows.items()} == {name: '4', 'other': '1'}
-    tokens = {dataset: row['answer tokens'] for dataset, row in rows.items()}
+    tokens = {dataset: row['answers, tokens'] for dataset, row in rows.items()}
     assert tokens == {name: '3', 'other': '5'}, 'what was asked in a dialogue is no answer'
 
 
@@ -280,7 +280,9 @@ def test_scores_stand_against_cost(tmp_path: Path) -> None:
     assert 'Not known of better, worse.' in Tags(out / 'teval.html').text
     with (out / 'files' / 'provenance.csv').open(encoding='utf-8', newline='') as stream:
         table = {row['model']: row for row in csv.DictReader(stream) if 'review' in row['data set']}
-    assert (table['thinks']['prompt tokens'], table['thinks']['answer tokens']) == ('200', '900')
+    columns = ('first prompt, tokens', 'all prompts, tokens', 'answers, tokens', 'counted')
+    assert [table['thinks'][column] for column in columns] == ['200', '200', '900', 'reported by the server']
+    assert table['better']['counted'] == 'estimate: words, signs and Chinese characters'
     assert (table['thinks']['cost'], table['better']['cost']) == ('0.0368', '')
 
 

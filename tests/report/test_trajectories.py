@@ -49,7 +49,7 @@ def test_a_trajectory_is_read() -> None:
     first, second = shown['steps'][:2]
     assert (first['tokens'], first['seconds'], first['text']) == ([812, 41], 1.24, 'I look for flights first.')
     assert first['calls'][0]['arguments']['passengers'] == {'adults': 2, 'children': []}
-    assert 'whole' not in first['calls'][0]
+    assert not {'whole', 'error'} & set(first['calls'][0]) and second['calls'][0]['error'] == 'unable'
     assert second['calls'][1]['whole'] == 5321 and second['calls'][1]['seen'] == len(second['calls'][1]['observation'])
     assert [call['source'] for step in shown['steps'] for call in step['calls']] == [
         'exact', 'elsewhere', 'nearest', 'simulated', 'function', 'error', '',
@@ -104,6 +104,7 @@ OTHER = {'loop': 'react', 'steps': [{}]}
         {**OTHER, 'final_answer': {}, 'path': None},
         {**OTHER, 'steps': [{'text': 3, 'calls': 'no', 'parent': 5, 'purpose': [], 'reason': None, 'usage': 'x'}]},
         {**OTHER, 'steps': [{'calls': [{'name': 1, 'source': {}, 'fault': 2, 'observation': [], 'whole_chars': 'x'}]}]},
+        {**OTHER, 'steps': [{'calls': [{'name': 'a', 'error': [3]}]}]},
         {**OTHER, 'steps': [{'calls': [1]}, {'calls': [{}], 'parent': True}]},
     ],
 )  # fmt: skip

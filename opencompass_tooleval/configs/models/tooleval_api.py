@@ -1,6 +1,6 @@
 # Any OpenAI-compatible server. The key is read from $OPENAI_API_KEY. For cost: prices=dict(input=..., output=...) per
 # million tokens. For several trials (n of a data set) a temperature above 0.
-from opencompass_tooleval.host.api_model import ToolEvalOpenAI
+from opencompass_tooleval.models import ToolEvalOpenAI
 
 models = [
     dict(
@@ -12,7 +12,6 @@ models = [
         max_seq_len=128000,
         max_out_len=512,
         max_workers=16,
-        query_per_second=64,
         batch_size=64,  # of data sets that are not ours; ours ask max_workers questions at a time
         run_cfg=dict(num_gpus=0),
     )

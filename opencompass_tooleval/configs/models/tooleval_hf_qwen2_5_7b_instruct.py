@@ -1,4 +1,4 @@
-from opencompass_tooleval.host.local_chat import ToolEvalHFChat
+from opencompass_tooleval.models import ToolEvalHFChat
 
 models = [
     dict(

@@ -1,5 +1,5 @@
 # No model: the gold answers, and gold answers of which some are damaged. They show what the benchmarks measure.
-from opencompass_tooleval.host.fixed_models import OracleModel
+from opencompass_tooleval.models import OracleModel
 
 models = [
     dict(type=OracleModel, abbr='oracle', batch_size=256, run_cfg=dict(num_gpus=0)),

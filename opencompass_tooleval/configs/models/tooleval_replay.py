@@ -1,5 +1,5 @@
 # Answers that exist already: T-Eval's own result files or folders, OpenCompass predictions, or JSON lines.
-from opencompass_tooleval.host.fixed_models import ReplayModel
+from opencompass_tooleval.models import ReplayModel
 
 models = [
     dict(

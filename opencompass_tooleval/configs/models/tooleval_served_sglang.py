@@ -1,7 +1,7 @@
 # SGLang, which each task starts on its own GPUs, in an environment of its own: name its interpreter in place of
 # 'python'. It takes a key on the command line alone, where everybody on the node would see it: it listens without one,
 # on loopback. The tool parser is that of Qwen2.5; greedy is greedy, without the penalties that the model comes with.
-from opencompass_tooleval.host.served_model import ToolEvalServed
+from opencompass_tooleval.models import ToolEvalServed
 
 models = [
     dict(
@@ -21,7 +21,6 @@ models = [
         max_seq_len=16384,
         max_out_len=512,
         max_workers=64,
-        query_per_second=1000,
         batch_size=256,
         run_cfg=dict(num_gpus=1),
     )

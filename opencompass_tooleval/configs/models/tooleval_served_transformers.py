@@ -1,6 +1,6 @@
 # `transformers serve` of this very environment (4.57: transformers[serving]), for a model that no other engine has. It
 # reads no key, answers one request after the other, and reads tool calls for Qwen's architectures alone.
-from opencompass_tooleval.host.served_model import ToolEvalServed
+from opencompass_tooleval.models import ToolEvalServed
 
 models = [
     dict(
@@ -19,7 +19,6 @@ models = [
         max_seq_len=16384,
         max_out_len=512,
         max_workers=1,
-        query_per_second=1000,
         batch_size=16,
         run_cfg=dict(num_gpus=1),
     )

@@ -1,7 +1,7 @@
 # vLLM, which each task starts on its own GPUs. It needs an environment of its own: '/envs/vllm/bin/vllm' instead of
 # 'vllm', or a container. The tool parser is that of Qwen2.5; greedy is greedy, without the penalties that the model
 # comes with in its generation_config.json.
-from opencompass_tooleval.host.served_model import ToolEvalServed
+from opencompass_tooleval.models import ToolEvalServed
 
 models = [
     dict(
@@ -22,7 +22,6 @@ models = [
         max_seq_len=16384,
         max_out_len=512,
         max_workers=64,
-        query_per_second=1000,
         batch_size=256,
         run_cfg=dict(num_gpus=1),
     )

@@ -1,4 +1,4 @@
-from opencompass_tooleval.host.local_chat import ToolEvalVLLMChat
+from opencompass_tooleval.models import ToolEvalVLLMChat
 
 models = [
     dict(

@@ -2,17 +2,17 @@
 # too; rows that no model has are left out.
 from mmengine.config import read_base
 
-from opencompass_tooleval.host.variant_summarizer import ToolEvalVariantSummarizer
+from opencompass_tooleval.summarizers import ToolEvalVariantSummarizer
 
 with read_base():
     from .groups.tooleval_agent_groups import tooleval_agent_rows, tooleval_agent_summary_groups
     from .groups.tooleval_easytool_groups import tooleval_easytool_rows, tooleval_easytool_summary_groups
     from .groups.tooleval_fc_groups import tooleval_teval_fc_rows
     from .groups.tooleval_funcqa_groups import tooleval_funcqa_rows, tooleval_funcqa_summary_groups
-    from .groups.tooleval_restbench_groups import tooleval_restbench_rows
     from .groups.tooleval_teval_groups import tooleval_teval_rows, tooleval_teval_summary_groups
-    from .groups.tooleval_toolbench_groups import tooleval_toolbench_rows
     from .groups.tooleval_ultratool_groups import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
+    from .tooleval_restbench import tooleval_restbench_rows
+    from .tooleval_toolbench import tooleval_toolbench_rows
 
 summarizer = dict(
     type=ToolEvalVariantSummarizer,

@@ -1,7 +1,7 @@
 # Agents, loop by loop, and side by side those that ran with instructions, or wrote their calls, too.
 from mmengine.config import read_base
 
-from opencompass_tooleval.host.variant_summarizer import ToolEvalVariantSummarizer
+from opencompass_tooleval.summarizers import ToolEvalVariantSummarizer
 
 with read_base():
     from .groups.tooleval_agent_groups import tooleval_agent_rows, tooleval_agent_summary_groups

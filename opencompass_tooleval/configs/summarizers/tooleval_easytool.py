@@ -2,7 +2,7 @@
 # model's own tokenizer where it is on this machine; name another one with tokenizer='FOLDER'.
 from mmengine.config import read_base
 
-from opencompass_tooleval.easytool.summarizer import ToolEvalEasyToolSummarizer
+from opencompass_tooleval.instructions.summarizer import ToolEvalEasyToolSummarizer
 
 with read_base():
     from .groups.tooleval_easytool_groups import tooleval_easytool_rows, tooleval_easytool_summary_groups

@@ -1,6 +1,6 @@
 from mmengine.config import read_base
 
-from opencompass_tooleval.host.variant_summarizer import ToolEvalVariantSummarizer
+from opencompass_tooleval.summarizers import ToolEvalVariantSummarizer
 
 with read_base():
     from .groups.tooleval_funcqa_groups import tooleval_funcqa_rows, tooleval_funcqa_summary_groups

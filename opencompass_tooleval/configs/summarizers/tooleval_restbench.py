@@ -1,9 +1,11 @@
-# RestBench, with documentation and with instructions side by side.
-from mmengine.config import read_base
+# RestBench: correct path rate (EasyTool, Figure 5) and tool-name errors (lower is better), with documentation, with
+# native calls, with instructions, and as EasyTool's own script asks. No mean: the services are reported one by one.
+from opencompass_tooleval.summarizers import ToolEvalVariantSummarizer
 
-from opencompass_tooleval.host.variant_summarizer import ToolEvalVariantSummarizer
-
-with read_base():
-    from .groups.tooleval_restbench_groups import tooleval_restbench_rows
-
+tooleval_restbench_rows = [
+    [f'tooleval-restbench-{_service}{_variant}', _metric]
+    for _service in ['tmdb', 'spotify']
+    for _variant in ['', '-fc', '-easytool', '-easytool-ids']
+    for _metric in ['correct_path_rate', 'tool_name_error_rate']
+]
 summarizer = dict(type=ToolEvalVariantSummarizer, dataset_abbrs=tooleval_restbench_rows, summary_groups=[])

@@ -1,6 +1,6 @@
 from mmengine.config import read_base
 
-from opencompass_tooleval.host.summarizer import ToolEvalSummarizer
+from opencompass_tooleval.summarizers import ToolEvalSummarizer
 
 with read_base():
     from .groups.tooleval_ultratool_groups import tooleval_ultratool_rows, tooleval_ultratool_summary_groups

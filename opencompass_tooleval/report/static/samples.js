@@ -297,6 +297,7 @@ function headOf({ pair, index, row, i }) {
     element('h3', { textContent: pair.model }),
     element('p', { className: reason === 'ok' ? 'verdict' : 'verdict lost' }, reasonLabel(reason), ` ${sentence || name}`),
     element('p', { className: 'note', textContent: values.join(' · ') })];
+  if (row.cut) parts.push(element('p', { className: 'note', textContent: 'Cut at the limit of tokens (max_out_len).' }));
   if (row.infra) parts.push(element('p', { className: 'warning', textContent: `No answer came: ${row.infra}` }));
   return parts;
 }

@@ -56,6 +56,7 @@ function callOf(call, settings, wanted) {
   if (!isBare(call.arguments)) box.append(boxOf('arguments', argumentsOf(call.arguments)));
   const from = element('p', { className: 'from' });
   if (call.source) from.append(sourceChip(call, settings));
+  if (call.error) from.append(element('span', { className: 'note', textContent: ` recorded as an error: ${spelled(call.error)}` }));
   if (call.whole) from.append(element('span', { className: 'note', textContent: ` the model saw ${call.seen.toLocaleString('en')} of ${call.whole.toLocaleString('en')} characters` }));
   if (from.childNodes.length) box.append(from);
   if (call.observation) box.append(boxOf('observation', call.observation));

@@ -3,8 +3,8 @@ from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.agents.adapter import AgentDialogues, ToolEvalAgentDataset, ToolEvalAgentEvaluator
-from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
-from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.inferencers import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 with read_base():
     from opencompass_tooleval.agents.subsets import LOOPS, SUBSETS

@@ -3,7 +3,7 @@
 from mmengine.config import read_base
 
 from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvaluator
-from opencompass_tooleval.host.fixed_models import OracleModel, ReplayModel
+from opencompass_tooleval.models import OracleModel, ReplayModel
 
 with read_base():
     from ..agents.tooleval_agent_rows import tooleval_agent_rows

@@ -2,10 +2,8 @@
 from mmengine.config import read_base
 
 with read_base():
-    from ..teval.tooleval_teval_en_v2_fc_gen import tooleval_teval_en_v2_fc_datasets
-    from ..teval.tooleval_teval_en_v2_gen import tooleval_teval_en_v2_datasets
-    from ..teval.tooleval_teval_zh_v2_fc_gen import tooleval_teval_zh_v2_fc_datasets
-    from ..teval.tooleval_teval_zh_v2_gen import tooleval_teval_zh_v2_datasets
+    from ..teval.tooleval_teval_fc_gen import tooleval_teval_en_v2_fc_datasets, tooleval_teval_zh_v2_fc_datasets
+    from ..teval.tooleval_teval_gen import tooleval_teval_en_v2_datasets, tooleval_teval_zh_v2_datasets
 
 _en = [*tooleval_teval_en_v2_datasets, *tooleval_teval_en_v2_fc_datasets]
 _zh = [*tooleval_teval_zh_v2_datasets, *tooleval_teval_zh_v2_fc_datasets]

@@ -2,11 +2,11 @@
 # encoder finds the candidates, and a replayed judge judges stored trajectories. There are tools for five candidates.
 from mmengine.config import read_base
 
-from opencompass_tooleval.host.fixed_models import ReplayModel
+from opencompass_tooleval.models import ReplayModel
 
 with read_base():
     from ..easytool.tooleval_toolbench_rows import tooleval_toolbench_rows
-    from ..easytool.tooleval_toolbench_success_gen import tooleval_toolbench_success_datasets
+    from ..easytool.tooleval_toolbench_success_gen import tooleval_toolbench_success_datasets as _success
 
 tooleval_toolbench_datasets = [
     row
@@ -18,7 +18,7 @@ for _dataset in tooleval_toolbench_datasets:
     _dataset['encoder'] = 'offline'
     if 'instructions' in _dataset:
         _dataset['instructions'] = 'tooleval:demo/toolbench/instructions.json'
-for _dataset in tooleval_toolbench_success_datasets:
+for _dataset in _success:
     _dataset['path'] = 'tooleval:demo/toolbench/trajectories.jsonl'
     _dataset['eval_cfg']['evaluator']['judge_cfg'] = dict(  # type: ignore[index]
         type=ReplayModel, abbr='replayed-judge', path='tooleval:demo/toolbench/judge_success.jsonl'

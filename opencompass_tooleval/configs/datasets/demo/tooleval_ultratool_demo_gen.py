@@ -1,11 +1,10 @@
 # UltraTool's demo records: shipped with this package, judged by a replayed judge.
 from mmengine.config import read_base
 
-from opencompass_tooleval.host.fixed_models import ReplayModel
+from opencompass_tooleval.models import ReplayModel
 
 with read_base():
-    from ..ultratool.tooleval_ultratool_en_gen import tooleval_ultratool_en_datasets
-    from ..ultratool.tooleval_ultratool_zh_gen import tooleval_ultratool_zh_datasets
+    from ..ultratool.tooleval_ultratool_gen import tooleval_ultratool_en_datasets, tooleval_ultratool_zh_datasets
 
 for _dataset in [*tooleval_ultratool_zh_datasets, *tooleval_ultratool_en_datasets]:
     _dataset['path'] = 'tooleval:demo/ultratool'

@@ -1,8 +1,8 @@
 # FuncQA with its 13 tools offered natively: rounds of calls and results, beside ReAct's, which are written as text.
 from mmengine.config import read_base
 
-from opencompass_tooleval.easytool.funcqa.adapter import FuncQADialogues
-from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.agents.funcqa import FuncQADialogues
+from opencompass_tooleval.inferencers import ToolEvalRoundsGenInferencer
 
 with read_base():
     from .tooleval_funcqa_rows import tooleval_funcqa_rows

@@ -2,16 +2,13 @@
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.easytool.funcqa.adapter import (
-    FuncQADialogues,
-    ToolEvalFuncQADataset,
-    ToolEvalFuncQAEvaluator,
-)
-from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
-from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.agents.funcqa import FuncQADialogues
+from opencompass_tooleval.benchmarks.funcqa.adapter import ToolEvalFuncQADataset, ToolEvalFuncQAEvaluator
+from opencompass_tooleval.inferencers import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 with read_base():
-    from opencompass_tooleval.easytool.funcqa.subsets import METHODS, SUBSETS
+    from opencompass_tooleval.benchmarks.funcqa.subsets import METHODS, SUBSETS
 
 _instructions = dict(zero_shot=None, cot=None, react=None, easytool='data/easytool/functions_data.json')
 

@@ -2,17 +2,16 @@
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.easytool.restbench.adapter import (
+from opencompass_tooleval.benchmarks.restbench.adapter import (
     RestBenchDialogues,
     ToolEvalRestBenchDataset,
     ToolEvalRestBenchEvaluator,
 )
-from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
-from opencompass_tooleval.host.inferencer import ToolEvalGenInferencer
-from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.inferencers import ToolEvalGenInferencer, ToolEvalRoundsGenInferencer
+from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 with read_base():
-    from opencompass_tooleval.easytool.restbench.subsets import SUBSETS
+    from opencompass_tooleval.benchmarks.restbench.subsets import SUBSETS
 
 _again = dict(type=ToolEvalRoundsGenInferencer, max_out_len=512, dialogues=dict(type=RestBenchDialogues))
 

@@ -1,11 +1,11 @@
 # T-Eval with EasyTool instructions in place of the documentation, by language and version of the data.
 from mmengine.config import read_base
 
-from opencompass_tooleval.easytool.adapter import ToolEvalTEvalEasyToolDataset
-from opencompass_tooleval.teval.adapter import ToolEvalTEvalEvaluator, tooleval_teval_v1, tooleval_teval_v2
+from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalEvaluator, tooleval_teval_v1, tooleval_teval_v2
+from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDataset
 
 with read_base():
-    from opencompass_tooleval.easytool.variants import TEVAL_VARIANTS
+    from opencompass_tooleval.instructions.variants import TEVAL_VARIANTS
 
     from ..teval.tooleval_teval_infer import tooleval_teval_infer_cfg, tooleval_teval_reader_cfg
 

@@ -2,12 +2,12 @@
 # one call an answer is asked again until it makes none.
 from mmengine.config import read_base
 
-from opencompass_tooleval.easytool.planned_calls import PlannedCallDialogues
-from opencompass_tooleval.easytool.toolbench.adapter import ToolEvalToolBenchCallsEvaluator, ToolEvalToolBenchDataset
-from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchCallsEvaluator, ToolEvalToolBenchDataset
+from opencompass_tooleval.inferencers import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.instructions.planned_calls import PlannedCallDialogues
 
 with read_base():
-    from opencompass_tooleval.easytool.toolbench.subsets import SUBSETS
+    from opencompass_tooleval.benchmarks.toolbench.subsets import SUBSETS
 
     from .tooleval_toolbench_infer import tooleval_toolbench_infer_cfg, tooleval_toolbench_reader_cfg
 

@@ -1,8 +1,8 @@
 # How every ToolBench data set is asked: one user message, greedily. Calls with all their parameters take some room.
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
-from opencompass_tooleval.host.inferencer import ToolEvalGenInferencer
+from opencompass_tooleval.inferencers import ToolEvalGenInferencer
+from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 tooleval_toolbench_reader_cfg = dict(input_columns=['messages'], output_column='record')
 

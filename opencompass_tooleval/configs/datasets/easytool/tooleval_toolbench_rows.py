@@ -2,15 +2,15 @@
 # script asks: tools chosen by number, asked again until it can be read; for recorded answers say tries=1.
 from mmengine.config import read_base
 
-from opencompass_tooleval.easytool.toolbench.adapter import (
+from opencompass_tooleval.benchmarks.toolbench.adapter import (
     ToolBenchDialogues,
     ToolEvalToolBenchDataset,
     ToolEvalToolBenchEvaluator,
 )
-from opencompass_tooleval.host.rounds_inferencer import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.inferencers import ToolEvalRoundsGenInferencer
 
 with read_base():
-    from opencompass_tooleval.easytool.toolbench.subsets import SUBSETS
+    from opencompass_tooleval.benchmarks.toolbench.subsets import SUBSETS
 
     from .tooleval_toolbench_infer import tooleval_toolbench_infer_cfg, tooleval_toolbench_reader_cfg
 

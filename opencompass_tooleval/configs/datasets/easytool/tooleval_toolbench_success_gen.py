@@ -2,7 +2,7 @@
 # judge_cfg of the evaluator, or OC_JUDGE_MODEL, OC_JUDGE_API_KEY and OC_JUDGE_API_BASE.
 from mmengine.config import read_base
 
-from opencompass_tooleval.easytool.toolbench.adapter import (
+from opencompass_tooleval.benchmarks.toolbench.adapter import (
     ToolEvalToolBenchSuccessEvaluator,
     ToolEvalToolBenchTrajectories,
 )

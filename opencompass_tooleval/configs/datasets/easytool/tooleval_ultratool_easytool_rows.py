@@ -1,11 +1,11 @@
 # UltraTool with EasyTool instructions in place of the toolsets, by language: as published, and built from annotations.
 from mmengine.config import read_base
 
-from opencompass_tooleval.easytool.adapter import ToolEvalUltraToolEasyToolDataset
-from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolEvaluator
+from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
+from opencompass_tooleval.instructions.adapter import ToolEvalUltraToolEasyToolDataset
 
 with read_base():
-    from opencompass_tooleval.easytool.variants import ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
+    from opencompass_tooleval.instructions.variants import ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
 
     from ..ultratool.tooleval_ultratool_infer import tooleval_ultratool_infer_cfg, tooleval_ultratool_reader_cfg
 

@@ -1,13 +1,13 @@
 # T-Eval with native function calling, by language and version of the data: the subsets that ask for calls.
 from mmengine.config import read_base
 
-from opencompass_tooleval.teval.adapter import (
+from opencompass_tooleval.benchmarks.teval.adapter import (
     ToolEvalTEvalFunctionCallingDataset,
     ToolEvalTEvalFunctionCallingEvaluator,
 )
 
 with read_base():
-    from opencompass_tooleval.teval.subsets import FUNCTION_CALLING, LANGUAGES, VERSIONS
+    from opencompass_tooleval.benchmarks.teval.subsets import FUNCTION_CALLING, LANGUAGES, VERSIONS
 
     from .tooleval_teval_infer import tooleval_teval_infer_cfg, tooleval_teval_reader_cfg
 

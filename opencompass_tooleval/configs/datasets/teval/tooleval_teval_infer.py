@@ -1,8 +1,8 @@
 # How every T-Eval data set is asked: whole conversations, greedily, 512 tokens as the authors have it.
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
-from opencompass_tooleval.host.inferencer import ToolEvalGenInferencer
+from opencompass_tooleval.inferencers import ToolEvalGenInferencer
+from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 tooleval_teval_reader_cfg = dict(input_columns=['messages'], output_column='record')
 

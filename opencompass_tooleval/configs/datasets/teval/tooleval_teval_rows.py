@@ -1,7 +1,7 @@
 # T-Eval's whole table, by language and version of the data; the other configs of this folder pick from it.
 from mmengine.config import read_base
 
-from opencompass_tooleval.teval.adapter import (
+from opencompass_tooleval.benchmarks.teval.adapter import (
     ToolEvalTEvalDataset,
     ToolEvalTEvalEvaluator,
     tooleval_teval_v1,
@@ -9,7 +9,7 @@ from opencompass_tooleval.teval.adapter import (
 )
 
 with read_base():
-    from opencompass_tooleval.teval.subsets import LANGUAGES, SUBSETS
+    from opencompass_tooleval.benchmarks.teval.subsets import LANGUAGES, SUBSETS
 
     from .tooleval_teval_infer import tooleval_teval_infer_cfg, tooleval_teval_reader_cfg
 

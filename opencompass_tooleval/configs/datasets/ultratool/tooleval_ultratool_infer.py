@@ -3,11 +3,11 @@
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.host.conversation import ToolEvalConversationTemplate
-from opencompass_tooleval.host.inferencer import ToolEvalGenInferencer
+from opencompass_tooleval.inferencers import ToolEvalGenInferencer
+from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 with read_base():
-    from opencompass_tooleval.ultratool.presets import DEFAULT, PRESETS
+    from opencompass_tooleval.benchmarks.ultratool.presets import DEFAULT, PRESETS
 
 tooleval_ultratool_reader_cfg = dict(input_columns=['messages'], output_column='record')
 

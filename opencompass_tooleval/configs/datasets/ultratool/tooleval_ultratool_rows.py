@@ -1,10 +1,10 @@
 # UltraTool's whole table, by language; the other configs of this folder pick from it.
 from mmengine.config import read_base
 
-from opencompass_tooleval.ultratool.adapter import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator
+from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator
 
 with read_base():
-    from opencompass_tooleval.ultratool.subsets import SUBSETS
+    from opencompass_tooleval.benchmarks.ultratool.subsets import SUBSETS
 
     from .tooleval_ultratool_infer import tooleval_ultratool_infer_cfg, tooleval_ultratool_reader_cfg
 

@@ -1,12 +1,17 @@
-# The metrics of agents' tasks, subset by loop, with documentation and with instructions: what a judge says first, where
-# one was asked, then F1 of calls. ToolBench's three sets together are their mean.
+# The metrics of agents' tasks, subset by loop, with documentation and with instructions. First what says whether a task
+# is solved: a judge, where one was asked; all calls, where gold calls are known. ToolBench's sets have their mean, too.
 from mmengine.config import read_base
 
 with read_base():
     from opencompass_tooleval.agents.subsets import LOOPS, SUBSETS
 
-_first = ['call_f1', 'finish_rate']
-_judged = {'toolbench': ['solved_rate', 'pass_rate', 'win_rate', 'success_rate'], 'teval': [], 'ultratool': []}
+_judged = ['solved_rate', 'pass_rate', 'win_rate', 'win_rate_half_ties', 'tie_rate', 'success_rate']
+_against_calls = ['all_calls_right', 'call_f1', 'finish_rate']
+_first = {
+    'toolbench': [*_judged, 'call_f1', 'finish_rate'],
+    'teval': _against_calls,
+    'ultratool': _against_calls,
+}
 _loops = [
     [_loop['format'], f'{_loop["name"]}{_variant}']
     for _loop in LOOPS
@@ -14,27 +19,22 @@ _loops = [
     if not (_variant and _loop['instructed'])
 ]
 _sets = [_subset['name'] for _subset in SUBSETS if _subset['format'] == 'toolbench']
-_means = [
-    [f'agent-{_loop}', _metric]
-    for _format, _loop in _loops
-    if _format == 'toolbench'
-    for _metric in [*_judged['toolbench'], *_first, 'call_recall', 'call_precision']
-]
+_names = [f'agent-{_loop}' for _format, _loop in _loops if _format == 'toolbench']
+_means = [[_name, _m] for _name in _names for _m in [*_first['toolbench'], 'call_recall', 'call_precision']]
 tooleval_agent_summary_groups = [
     dict(
         name=f'tooleval-toolbench-{_name}',
-        metric=_metric,
-        subsets=[[f'tooleval-{_s}-{_name}', _metric] for _s in _sets],
+        metric=_m,
+        subsets=[[f'tooleval-{_s}-{_name}', _m] for _s in _sets],
     )
-    for _name, _metric in _means
+    for _name, _m in _means
 ]
-
-_rest = {_subset['name']: [_name for _name in _subset['metrics'] if _name not in _first] for _subset in SUBSETS}  # type: ignore[attr-defined]
+_rest = {_s['name']: [_m for _m in _s['metrics'] if _m not in _first[f'{_s["format"]}']] for _s in SUBSETS}  # type: ignore[attr-defined]
 _rows = [
-    [f'tooleval-{_subset["name"]}-agent-{_loop}', _metric]
+    [f'tooleval-{_subset["name"]}-agent-{_loop}', _m]
     for _subset in SUBSETS
     for _format, _loop in _loops
     if _format == _subset['format']
-    for _metric in [*_judged[f'{_format}'], *_first, *_rest[_subset['name']]]
+    for _m in [*_first[f'{_format}'], *_rest[_subset['name']]]
 ]
-tooleval_agent_rows = [*_rows, *[[f'tooleval-toolbench-{_name}', _metric] for _name, _metric in _means]]
+tooleval_agent_rows = [*_rows, *[[f'tooleval-toolbench-{_name}', _m] for _name, _m in _means]]

@@ -1,0 +1,289 @@
+"""FuncQA by the loops of agents: its methods (EasyTool, Table 6) are rows of :data:`METHODS`.
+
+A question is a task whose tools are FuncQA's functions. What a loop leaves becomes the trajectory that FuncQA keeps and
+scores. The loops differ from those on other tasks in their prompts, and in what the class of each row says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from opencompass_tooleval.agents import prompts as agent_prompts
+from opencompass_tooleval.agents.easytool import MAX_REQUESTS, MAX_TRIES
+from opencompass_tooleval.agents.funcqa_easytool import FuncQAEasyTool
+from opencompass_tooleval.agents.function_calling import FunctionCalling
+from opencompass_tooleval.agents.loops import Loop
+from opencompass_tooleval.agents.react import ReAct
+from opencompass_tooleval.agents.steps import Chain
+from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.agents.trajectory import (
+    NOT_FINISHED,
+    TOO_MANY_CALLS,
+    TOO_MANY_STEPS,
+    AnsweredCall,
+    Trajectory,
+)
+from opencompass_tooleval.benchmarks.funcqa import prompts, react_prompts
+from opencompass_tooleval.benchmarks.funcqa import trajectory as funcqa
+from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES
+from opencompass_tooleval.benchmarks.funcqa.records import MEND, Record, parse_payload
+from opencompass_tooleval.core.answer import Answer, as_answer, strip_reasoning
+from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.function_calling import METHOD
+from opencompass_tooleval.core.messages import TOOL, Message
+from opencompass_tooleval.core.tool_calls import calls_text
+from opencompass_tooleval.core.tool_messages import tool_messages
+from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.data_path import resolve_data_path
+from opencompass_tooleval.environments.environment import Session
+from opencompass_tooleval.environments.funcqa_tools import FuncQASession
+from opencompass_tooleval.tool_docs.instruction import ToolInstruction
+from opencompass_tooleval.tool_docs.instruction_formats import load_instructions, to_entry
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.agents.lagent_bridge import ToolReActProtocol
+
+MAX_STEPS = 20
+MAX_CALLS = 100
+
+PARAMETERS = {
+    'type': 'object',
+    'properties': {PARAMETER: {'type': 'array', 'items': {'type': 'number'}}},
+    'required': [PARAMETER],
+}
+"""Of every tool: one list of numbers."""
+
+TOOLS = tuple(ToolSchema(name, react_prompts.CALLING_FORMS[name], PARAMETERS) for name in TOOL_NAMES)
+"""The 13 tools with their calling forms, which is all the documentation that the published data has."""
+
+DOCUMENTS = {
+    tool.name: {
+        'description': tool.description,
+        'parameters': [{'name': PARAMETER, 'type': 'List'}],
+        'required': [PARAMETER],
+    }
+    for tool in TOOLS
+}
+"""The same as ReAct shows them."""
+
+
+@dataclass(frozen=True)
+class Question(Task):
+    """A question of FuncQA as a task."""
+
+    gold_answer: str = ''
+
+
+def question_of(record: Record) -> Question:
+    """The task of a record."""
+    gold = tuple(GoldCall(step.tool, step.parameters) for step in record.steps)
+    return Question(record.id, record.subset, record.question, TOOLS, gold, DOCUMENTS, gold_answer=record.gold_answer)
+
+
+class OneRound:
+    """Asks for the answer, or for thoughts and the answer, once; no tools.
+
+    Args:
+        template: The prompt, with ``{question}``.
+    """
+
+    def __init__(self, template: str) -> None:
+        self._template = template
+        self.settings: dict[str, Any] = {}
+
+    def run(self, task: Task, session: Session) -> Rounds[Trajectory]:
+        """See :class:`~opencompass_tooleval.agents.loops.Loop`."""
+        chain = Chain('', self.settings)
+        message = Message('user', self._template.format(question=task.query))
+        chain.add(as_answer((yield Turn((message,), task.gold_answer))))
+        return chain.end()
+
+
+class FuncQAReAct(ReAct):
+    """ReAct with FuncQA's prompt and demonstrations."""
+
+    def _protocol(self, task: Task) -> ToolReActProtocol:
+        from opencompass_tooleval.agents.lagent_bridge import ToolReActProtocol
+
+        return ToolReActProtocol(react_prompts.SYSTEM, react_prompts.STOP_WORDS)
+
+    def _golds(self, task: Task) -> list[str]:
+        *calls, _ = super()._golds(task)
+        return [*calls, f'Final Answer: {task.gold_answer.removeprefix("Answer: ")}']
+
+    def _beginning(self, task: Task) -> list[Message]:
+        shown = [Message(role, content) for role, content in react_prompts.DEMONSTRATIONS]
+        return [*shown, Message('user', react_prompts.QUESTION.format(question=task.query))]
+
+
+class FuncQAFunctionCalling(FunctionCalling):
+    """Function calling where an answer without a call is the final one, whatever it says."""
+
+    systems = dict.fromkeys(agent_prompts.FUNCTION_CALLING, prompts.FUNCTION_CALLING)
+    reminds = False
+    splits_answers = False
+
+    def _told(self, answer: Answer, carried_out: list[AnsweredCall], earlier: int) -> tuple[Message, ...]:
+        return tool_messages(answer, [call.observation for call in carried_out], earlier)
+
+
+def _last_answer(end: Trajectory, rounds: list[dict[str, str]]) -> str:
+    return str(strip_reasoning(rounds[-1]['answer']))
+
+
+def _summary(end: Trajectory, rounds: list[dict[str, str]]) -> str:
+    return str(strip_reasoning(rounds[-2]['answer']))  # the last is the check
+
+
+def _finish(end: Trajectory, rounds: list[dict[str, str]]) -> str:
+    return f'Answer: {end.steps[-1].calls[-1].arguments}'
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method.
+
+    Attributes:
+        loop: Makes the loop from the options of :class:`FuncQADialogues`; what it does not take is left out.
+        options: Those that it takes.
+        final_answer: The text that holds the final answer.
+        settings: What a trajectory says of the options.
+    """
+
+    loop: Callable[..., Loop]
+    options: tuple[str, ...] = ()
+    final_answer: Callable[[Trajectory, list[dict[str, str]]], str] = _last_answer
+    settings: tuple[str, ...] = ()
+
+
+METHODS: Mapping[str, Method] = {
+    'zero_shot': Method(lambda: OneRound(prompts.ZERO_SHOT)),
+    'cot': Method(lambda: OneRound(prompts.COT)),
+    'react': Method(FuncQAReAct, ('max_steps',), _finish, ('max_steps', 'rounded')),
+    funcqa.EASYTOOL: Method(
+        FuncQAEasyTool,
+        ('instructions', 'max_tries', 'max_requests', 'max_calls', 'reading'),
+        _summary,
+        ('max_tries', 'max_requests', 'max_calls', 'reading', 'rounded', 'instructions'),
+    ),
+    METHOD: Method(FuncQAFunctionCalling, ('max_steps', 'max_calls'), settings=('max_steps', 'max_calls', 'rounded')),
+}
+
+_STOPS = dict.fromkeys((TOO_MANY_STEPS, TOO_MANY_CALLS, NOT_FINISHED), funcqa.TOO_MANY_STEPS)
+"""Why an agent ends -> FuncQA's word for it."""
+
+
+class FuncQADialogues:
+    """Begins the dialogues of a method: ``dialogues`` of the inferencer.
+
+    Args:
+        method: ``zero_shot``, ``cot``, ``react``, ``easytool`` or ``function_calling``.
+        instructions: EasyTool: file with the instructions of the 13 tools.
+        max_steps: ReAct and function calling: answers of the model per question at most.
+        max_tries: EasyTool: choices of a tool per task at most, until a call gives something (the paper's R).
+        max_requests: EasyTool: how often the model is asked at most, until a reply can be read. A model that always
+            answers the same (temperature 0) need not be asked more than once.
+        max_calls: EasyTool: tries, and calls of tools, per question at most; the published run has no bound. Of
+            ChatGPT's questions none needs more than 17. Function calling: calls.
+        reading: EasyTool: ``official`` reads replies as the published runs do; ``strict`` also an object in a fence or
+            among words.
+        rounded: Whether results of tools are rounded as published.
+
+    Raises:
+        DataError: There are no such instructions, or a tool lacks one.
+        ImportError: lagent is absent, which ReAct needs.
+        ValueError: No such method or reading, or a bound below 1.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        instructions: str | None = None,
+        max_steps: int = MAX_STEPS,
+        max_tries: int = MAX_TRIES,
+        max_requests: int = MAX_REQUESTS,
+        max_calls: int = MAX_CALLS,
+        reading: str = 'official',
+        rounded: bool = True,
+    ) -> None:
+        if method not in METHODS:
+            raise ValueError(f'FuncQA has methods {", ".join(METHODS)}, not {method!r}')
+        if method == funcqa.EASYTOOL and instructions is None:
+            raise ValueError('method easytool needs instructions, such as data/easytool/functions_data.json')
+        row = METHODS[method]
+        tools, source = _load_tools(instructions) if instructions else ({}, '')
+        options = {
+            'max_steps': max_steps,
+            'max_tries': max_tries,
+            'max_requests': max_requests,
+            'max_calls': max_calls,
+            'reading': reading,
+        }
+        taken = {**options, 'instructions': tools}
+        said = {**options, 'instructions': source, 'rounded': rounded}
+        self._name = method
+        self._loop = row.loop(**{name: taken[name] for name in row.options})
+        self._final_answer = row.final_answer
+        self._settings = {name: said[name] for name in row.settings}
+        self._rounded = rounded
+
+    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+        """Begins the dialogue about one row; it ends in the trajectory's JSON."""
+        return (yield from self.begin(parse_payload(row['record']))).to_json()
+
+    def begin(self, record: Record) -> Rounds[funcqa.Trajectory]:
+        """The same about a record; it ends in the trajectory."""
+        session = FuncQASession(record.id, self._rounded)
+        rounds: list[dict[str, str]] = []
+        end = yield from _recorded(self._loop.run(question_of(record), session), rounds)
+        stopped = _STOPS.get(end.stopped, end.stopped)
+        return funcqa.Trajectory(
+            self._name,
+            tuple(session.calls),
+            '' if stopped else self._final_answer(end, rounds),
+            tuple(rounds),
+            stopped,
+            self._settings,
+            tuple(session.tasks),
+            session.check,
+        )
+
+
+def _recorded(dialogue: Rounds[Trajectory], rounds: list[dict[str, str]]) -> Rounds[Trajectory]:
+    """The same dialogue; what was asked and answered is added to ``rounds``. What is too long for the model fails."""
+    turn = next(dialogue)
+    while True:
+        answer = as_answer((yield replace(turn, may_be_too_long=False)))
+        said = '\n'.join(filter(None, (str(answer), calls_text(answer.calls))))
+        rounds.append({'asked': _asked(turn.messages), 'answer': said})
+        try:
+            turn = dialogue.send(answer)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
+def _asked(messages: tuple[Message, ...]) -> str:
+    """The last message, or all that the tools said last."""
+    first = len(messages) - 1
+    while messages[first].role == messages[first - 1].role == TOOL:
+        first -= 1
+    return '\n'.join(message.content for message in messages[first:])
+
+
+def _load_tools(path: str) -> tuple[dict[str, ToolInstruction], str]:
+    file = resolve_data_path(path, MEND)
+    tools = load_instructions(file)
+    missing = [name for name in TOOL_NAMES if name not in tools]
+    if missing:
+        raise DataError(file, f'there is no instruction of {", ".join(missing)}', mend=MEND)
+    for tool in tools.values():
+        try:
+            to_entry(tool, 'funcqa')
+        except ValueError as error:
+            raise DataError(file, str(error), tool.name, MEND) from error
+    digest = hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
+    return tools, f'{file.name} {digest}'

@@ -1,0 +1,54 @@
+"""Metrics of what agents do: against gold calls, of calls that are wasted, and a judge's. A row for each."""
+
+from __future__ import annotations
+
+from opencompass_tooleval.core.metrics import SUCCESS_RATE, Metric
+
+METRICS = (
+    Metric('solved_rate', 'Solved', 'share of answers that the judge calls solved, unsure ones by half', rank=2),
+    Metric(
+        'pass_rate',
+        'Passed',
+        'share of answers that are solved, or whose task cannot be, as most judgements say',
+        rank=3,
+    ),
+    SUCCESS_RATE,
+    Metric(
+        'win_rate',
+        'Wins, as published',
+        'share of answers that are preferred to the reference in most rounds; a tie is not won',
+        rank=5,
+    ),
+    Metric('win_rate_half_ties', 'Wins and half of ties', 'the same, with a tie as half of a win'),
+    Metric('tie_rate', 'Ties', 'share of answers that are preferred in as many rounds as the reference'),
+    Metric('finish_rate', 'Finished', 'share of tasks that end with a final answer', binary=True),
+    Metric(
+        'call_recall',
+        'Recall',
+        'share of gold calls that are made, by name; of needed tools where only those are known',
+    ),
+    Metric(
+        'call_precision',
+        'Precision',
+        'share of calls that match a gold call by name; of tools where only those are known',
+    ),
+    Metric('call_f1', 'F1', 'harmonic mean of precision and recall of calls', rank=7, judged='solved_rate'),
+    Metric('call_order', 'Order', 'longest run of gold calls that are made in their order, as a share of them'),
+    Metric('arguments', 'Arguments', 'share of matched calls that pass the same arguments as the gold call'),
+    Metric(
+        'all_calls_right',
+        'All calls right',
+        'share of tasks whose calls are the gold calls, one by one',
+        binary=True,
+        rank=6,
+    ),
+    Metric('repeated', 'Repeated', 'share of calls made before with nothing changed since', higher_is_better=False),
+    Metric('unknown', 'Unknown tools', 'share of calls of tools that are not offered', higher_is_better=False),
+    Metric('invalid', 'Invalid', 'share of calls with arguments that the tool refuses', higher_is_better=False),
+    Metric(
+        'repeated_after_error',
+        'After an error again',
+        'share of calls that ended in an error before',
+        higher_is_better=False,
+    ),
+)

@@ -1,0 +1,215 @@
+"""Trajectories as answer files of ToolBench's evaluator have them, and the way back.
+
+A file is an object by query id, of ``{"query", "available_tools", "answer": {"method", "total_steps", "final_answer",
+"answer_details"}}``; :mod:`~opencompass_tooleval.benchmarks.toolbench.trajectories` says more. As in ToolBench's own
+files, a run is the way to its end without the branches that were given up, and the steps are counted as nodes, those of
+roles ``system`` and ``user`` among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.agents.finish import FINISH, GIVE_ANSWER, GIVE_UP, finish_call, read_finish, told_user
+from opencompass_tooleval.agents.steps import MAX_TEXT, as_written, bounded_value
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.toolbench_prompts import INVALID_NAME
+from opencompass_tooleval.agents.trajectory import GAVE_UP, NOT_FINISHED, AnsweredCall, Step, Trajectory
+from opencompass_tooleval.benchmarks.toolbench.trajectories import Node, Run, read_passed, read_runs
+from opencompass_tooleval.core.jsonable import bounded_text, clean_text
+from opencompass_tooleval.core.messages import TOOL
+from opencompass_tooleval.core.tool_calls import written_arguments
+from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.environments.observation import EXACT, UNKNOWN_TOOL
+
+_REACT, _EASYTOOL = 'toolbench_react', 'easytool'
+
+_METHODS = {'CoT@1': _REACT, 'DFS_woFilter_w2': 'dfsdt'}
+"""What ToolBench calls its loops, and we."""
+
+_OF_EASYTOOL = 'compression'
+"""Begins what EasyTool's files call their method."""
+
+_MAX_NAME = 200
+
+
+@dataclass(frozen=True)
+class StoredAnswer:
+    """One query of a file.
+
+    Attributes:
+        task: Id, query and tools; the subset is ``''``.
+        trajectory: What was done. Its calls are ``exact``: the file is where they are recorded.
+    """
+
+    task: Task
+    trajectory: Trajectory
+
+
+def to_toolbench(task: Task, trajectory: Trajectory) -> dict[str, Any]:
+    """One answer: what stands under the query's id.
+
+    The final answer is the text of what ``Finish`` was passed where the agent called it, else the answer itself. An
+    agent that answers without ``Finish`` gets one, since ToolBench's evaluator counts no other end.
+    """
+    nodes = [('system', ''), ('user', ''), *run_messages(trajectory)]
+    details: list[dict[str, Any]] = []
+    for role, message in reversed(nodes):
+        details = [{'role': role, 'message': message, 'next': details}]
+    return {
+        'query': task.query,
+        'available_tools': tools_of(task),
+        'answer': {
+            'method': method_of(trajectory),
+            'total_steps': len(nodes),
+            'final_answer': final_answer_of(trajectory),
+            'answer_details': details,
+        },
+    }
+
+
+def tools_of(task: Task) -> list[dict[str, Any]]:
+    """What could be called, ``Finish`` among it, as functions."""
+    return [
+        {'name': tool.name, 'description': tool.description, 'parameters': dict(tool.parameters)}
+        for tool in (*task.tools, FINISH)
+    ]
+
+
+def method_of(trajectory: Trajectory) -> str:
+    """What ToolBench calls the method."""
+    method = trajectory.settings.get('method')
+    names = {loop: name for name, loop in _METHODS.items()}
+    return str(method or names.get(trajectory.loop, trajectory.loop))
+
+
+def _last_finish(trajectory: Trajectory) -> AnsweredCall | None:
+    """The call of ``Finish`` that the way to the end ends with."""
+    last = trajectory.steps[trajectory.path[-1]].calls if trajectory.path else ()
+    return last[-1] if last and last[-1].name == FINISH.name else None
+
+
+def _has_end(trajectory: Trajectory) -> bool:
+    """Whether the file has an end of the run: an answer, or a give-up.
+
+    ToolBench keeps the give-ups of its search, not that of ReAct.
+    """
+    if not trajectory.stopped:
+        return True
+    finish = _last_finish(trajectory)
+    gave_up = finish is not None and read_finish(finish.arguments).stopped == GAVE_UP
+    return gave_up and trajectory.loop != _REACT
+
+
+def final_answer_of(trajectory: Trajectory) -> str:
+    """The text of what ``Finish`` was passed, else the answer; ``''`` without an end."""
+    if not _has_end(trajectory):
+        return ''
+    finish = _last_finish(trajectory)
+    # EasyTool's files have the answer itself, and a Finish whose text is no JSON.
+    if finish is None or trajectory.loop == _EASYTOOL:
+        return trajectory.final_answer
+    return written_arguments(finish.arguments)
+
+
+def run_messages(trajectory: Trajectory) -> Iterator[tuple[str, Any]]:
+    """Role and message of each node on the way to the end: to the answer, the last give-up, or the last that was done.
+
+    Of a run with an end ToolBench writes the conversation: without texts beside calls and what ``Finish`` was told, and
+    with another name for invented functions. Of one without, it writes what the model did: with all three.
+    """
+    has_end = _has_end(trajectory)
+    for place in trajectory.path:
+        yield from _messages(trajectory.steps[place], has_end)
+    if trajectory.final_answer and _last_finish(trajectory) is None:
+        yield TOOL, _call_message(FINISH.name, finish_call(trajectory.final_answer).arguments, '')
+
+
+def _messages(step: Step, has_end: bool) -> Iterator[tuple[str, Any]]:
+    if not step.purpose and (not step.calls or (step.text and not has_end)):
+        yield 'assistant', step.text
+    for call in step.calls:
+        if call.name == FINISH.name:
+            yield TOOL, _call_message(call.name, call.arguments, '' if has_end else call.observation)
+        elif call.source:  # what ends lagent's agent is no tool; its answer is given by a Finish of ours
+            name = INVALID_NAME if has_end and call.fault == UNKNOWN_TOOL else call.name
+            yield TOOL, _call_message(name, call.arguments, call.observation)
+
+
+def _call_message(name: str, arguments: Any, response: str) -> dict[str, str]:
+    return {'name': name, 'arguments': written_arguments(arguments), 'response': response}
+
+
+def load_answers(file: Path) -> list[StoredAnswer]:
+    """Reads a file of answers, gzipped or not.
+
+    Raises:
+        DataError: It is missing or damaged, or is of another format; names the query.
+    """
+    return list(map(stored_answer, read_runs(file)))
+
+
+def stored_answer(run: Run) -> StoredAnswer:
+    """The answer that a run is."""
+    tools = {tool['name']: tool for tool in run.tools}
+    offered = tuple(
+        ToolSchema(name, bounded_text(tool.get('description'), MAX_TEXT), tool['parameters'])
+        for name, tool in tools.items()
+        if name != FINISH.name
+    )
+    return StoredAnswer(Task(run.id, '', run.query, offered), _trajectory(run))
+
+
+def _trajectory(run: Run) -> Trajectory:
+    steps: list[Step] = []
+    step_at: list[int] = []
+    for node in run.nodes:
+        before = step_at[node.parent] if node.parent >= 0 else -1
+        step = _step(node, before)
+        if step:
+            steps.append(step)
+        step_at.append(len(steps) - 1 if step else before)
+    path: list[int] = []
+    place = len(steps) - 1
+    while place >= 0:
+        path.append(place)
+        place = steps[place].parent
+    is_answer = run.ending == GIVE_ANSWER
+    stopped = '' if is_answer else GAVE_UP if run.ending == GIVE_UP else NOT_FINISHED
+    return Trajectory(
+        _loop(run.method),
+        tuple(steps),
+        as_written(told_user(run.final_answer)) if is_answer else '',
+        stopped,
+        tuple(reversed(path)),
+        settings={'method': run.method},
+    )
+
+
+def _step(node: Node, parent: int) -> Step | None:
+    if node.role == 'assistant':
+        return Step(_text(node.message), parent=parent)
+    if node.role != TOOL:
+        return None
+    message: Mapping[str, Any] = node.message
+    name, response = bounded_text(message['name'], _MAX_NAME), message.get('response')
+    text = clean_text(response) if isinstance(response, str) else ''
+    source = '' if name == FINISH.name else EXACT
+    call = AnsweredCall(name, _read(message.get('arguments')), text, source, whole_chars=len(text))
+    return Step('', (call,), parent)
+
+
+def _read(arguments: Any) -> Any:
+    value = read_passed(arguments)
+    return as_written(value) if isinstance(value, str) else bounded_value(value)
+
+
+def _text(message: Any) -> str:
+    return as_written(message) if isinstance(message, str) else bounded_text(message, MAX_TEXT)
+
+
+def _loop(method: str) -> str:
+    return _METHODS.get(method) or (_EASYTOOL if method.startswith(_OF_EASYTOOL) else method)

@@ -1,0 +1,1 @@
+"""T-Eval, UltraTool, RestBench, FuncQA and ToolBench, which know nothing of one another."""

@@ -1,0 +1,66 @@
+"""FuncQA's files: where they are, and how they are verified and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from opencompass_tooleval.benchmarks.funcqa.arithmetic import TOOL_NAMES
+from opencompass_tooleval.benchmarks.funcqa.metrics import METRICS
+from opencompass_tooleval.benchmarks.funcqa.records import TABLE, find_subset, load_records
+from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
+
+DATA_PATH = 'data/funcqa'
+INSTRUCTIONS = 'data/easytool/functions_data.json'
+_CLONE = 'git clone --depth 1 https://github.com/microsoft/JARVIS'
+
+
+def _read(subset: str, files: Sequence[Path]) -> Content:
+    return Content({'questions': len(load_records(files[0], subset))})
+
+
+def _read_instructions(files: Sequence[Path]) -> Content:
+    tools = load_instructions(files[0])
+    missing = [name for name in TOOL_NAMES if name not in tools]
+    if missing:
+        raise DataError(files[0], f'there is no instruction of {", ".join(missing)}', mend=_CLONE)
+    return Content({'instructions': len(tools)})
+
+
+def configured(subset: str, *, method: str = 'easytool', instructions: str | None = None) -> ConfiguredDataset:
+    """Where our configs have a subset.
+
+    Raises:
+        ValueError: No such subset.
+    """
+    file = Path(find_subset(subset).file)
+    config = 'fc_gen' if method == 'function_calling' else 'gen'
+    return ConfiguredDataset([f'easytool/tooleval_funcqa_{config}'], subset, file, method)
+
+
+BENCHMARK = Benchmark(
+    name='funcqa',
+    title='FuncQA',
+    paper='arXiv 2305.11554',
+    subsets=tuple(subset.name for subset in TABLE),
+    files=(
+        *(
+            DataFiles(
+                subset.name, (f'{DATA_PATH}/{subset.file}',), partial(_read, subset.name), {'questions': subset.count}
+            )
+            for subset in TABLE
+        ),
+        DataFiles('instructions', (INSTRUCTIONS,), _read_instructions),
+    ),
+    metrics=METRICS,
+    score='opencompass_tooleval.benchmarks.funcqa.recorded:score',
+    configured='opencompass_tooleval.benchmarks.funcqa.files:configured',
+    origin="FuncQA's files, as EasyTool uses them, are in EasyTool's GitHub repository.",
+    clone=_CLONE,
+    sizes={(subset.name, None): subset.count for subset in TABLE},
+    groups=('opencompass_tooleval.configs.summarizers.groups.tooleval_funcqa_groups:tooleval_funcqa_summary_groups',),
+    are_dialogues=True,
+)

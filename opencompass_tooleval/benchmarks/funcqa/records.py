@@ -1,0 +1,178 @@
+"""FuncQA's files -> typed records. Every quirk of the data ends here.
+
+A file is a JSON list of ``question``, ``answer`` (a number, or a text that holds one) and the calculation: one step
+in ``func`` (one-hop), or several in ``calculation`` (multi-hop), such as ``<power>(0.89, 8)=0.3936``. Rows have no id:
+their number is it, from 0.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES, plain
+from opencompass_tooleval.benchmarks.funcqa.errata import repair
+from opencompass_tooleval.benchmarks.funcqa.metrics import METRICS
+from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS
+from opencompass_tooleval.core.errors import Fault, naming_record
+from opencompass_tooleval.core.subset_names import SubsetRow, Table
+from opencompass_tooleval.work_dir.data_files import read_list
+
+logger = logging.getLogger(__name__)
+
+MEND = 'tooleval prepare funcqa --from DIR'
+GOLDS = ('official', 'repaired')
+
+_STEP = re.compile(r'(?P<minus>-?)<(?P<name>[a-z]+)>\((?P<numbers>[^()]*)\)+=(?P<result>[^=]+)')
+_SPLIT = re.compile(r'[,*]')
+"""One step writes its two numbers as a product, ``(12*2.0933)``."""
+
+
+@dataclass(frozen=True)
+class Subset(SubsetRow):
+    """One row of :data:`~opencompass_tooleval.benchmarks.funcqa.subsets.SUBSETS`."""
+
+    METRICS = METRICS
+    file: str
+
+    count: int
+    repaired: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the published calculation.
+
+    Attributes:
+        tool: One of :data:`~opencompass_tooleval.benchmarks.funcqa.arithmetic.TOOL_NAMES`.
+        numbers: What it is called with; ``4/3`` in the file is 1.3333333333333333.
+        result: The published result, as rounded as it is.
+        minus: Whether ``result`` is the negative of what the tool gives, ``-<log>(...)``.
+    """
+
+    tool: str
+    numbers: tuple[int | float, ...]
+    result: int | float
+    minus: bool = False
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a perfect model passes."""
+        return {PARAMETER: list(self.numbers)}
+
+
+@dataclass(frozen=True)
+class Record:
+    """One question.
+
+    Attributes:
+        id: Its row number in the file, from 0.
+        subset: ``one_hop`` or ``multi_hop``.
+        question: As the file has it, blanks at its ends included: so it was asked.
+        answer: The gold answer that counts.
+        published: The gold answer as the file has it.
+        gold: Which of the two counts: one of ``GOLDS``.
+        steps: The published calculation; it may lack the last step, such as rounding.
+    """
+
+    id: str
+    subset: str
+    question: str
+    answer: int | float
+    published: int | float
+    gold: str
+    steps: tuple[Step, ...]
+
+    @property
+    def gold_answer(self) -> str:
+        """What a perfect model ends with."""
+        return f'Answer: {plain(self.answer)}'
+
+    def to_payload(self) -> str:
+        """The record as JSON text; :func:`parse_payload` gives it back."""
+        return json.dumps(asdict(self))
+
+
+TABLE = Table(Subset, SUBSETS, 'FuncQA')
+""":data:`~opencompass_tooleval.benchmarks.funcqa.subsets.SUBSETS`, typed."""
+find_subset = TABLE.find
+
+
+def parse_payload(payload: str) -> Record:
+    """Gives back the record of :meth:`Record.to_payload`."""
+    raw = json.loads(payload)
+    steps = (Step(**{**step, 'numbers': tuple(step['numbers'])}) for step in raw.pop('steps'))
+    return Record(steps=tuple(steps), **raw)
+
+
+def _number(value: Any) -> int | float:
+    """A number, or a text such as ``1,385.5`` or ``4/3``."""
+    if isinstance(value, str):
+        above, _, below = value.replace(',', '').strip().partition('/')
+        try:
+            value = (
+                float(above) / float(below) if below else int(above) if above.lstrip('-').isdecimal() else float(above)
+            )
+        except (ValueError, ZeroDivisionError) as error:
+            raise Fault(f'{value!r} is no number') from error
+    finite = not isinstance(value, float) or math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not finite:
+        raise Fault(f'{value!r} is no number')
+    return value
+
+
+def _step(text: Any) -> Step:
+    match = _STEP.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None or f'{match["name"]}_' not in TOOL_NAMES:
+        raise Fault(f'{text!r} is no step of a calculation')
+    numbers = tuple(_number(part) for part in _SPLIT.split(match['numbers']))
+    return Step(f'{match["name"]}_', numbers, _number(match['result']), bool(match['minus']))
+
+
+def _record(number: int, raw: Any, subset: str, gold: str) -> Record:
+    if not isinstance(raw, Mapping):
+        raise Fault('a row is a JSON object')
+    question = raw.get('question')
+    if not isinstance(question, str) or not question.strip():
+        raise Fault("field 'question' is no text")
+    published = _number(raw.get('answer'))
+    calculation = raw.get('calculation', [raw.get('func')])
+    if not isinstance(calculation, list) or not calculation:
+        raise Fault("there is no calculation in 'func' or 'calculation'")
+    steps = tuple(_step(text) for text in calculation)
+    answer = repair(subset, question, published) if gold == 'repaired' else published
+    return Record(str(number), subset, question, answer, published, gold, steps)
+
+
+def load_records(file: Path, subset: str, gold: str = 'official') -> list[Record]:
+    """Reads a data file.
+
+    Args:
+        file: Path of ``funcqa_oh.json`` or ``funcqa_mh.json``.
+        subset: Name of the row in the table.
+        gold: ``official``: the answers as published. ``repaired``: those mended that
+            :mod:`~opencompass_tooleval.benchmarks.funcqa.errata` lists.
+
+    Returns:
+        One record per row, in the file's order. Another count than the published one is logged.
+
+    Raises:
+        DataError: The file is missing or damaged; the message names the row.
+        ValueError: No such subset or gold.
+    """
+    row = find_subset(subset)
+    if gold not in GOLDS:
+        raise ValueError(f'FuncQA has gold {" and ".join(GOLDS)}, not {gold!r}')
+    records = []
+    for number, raw in enumerate(read_list(file, MEND)):
+        with naming_record(file, str(number), MEND):
+            records.append(_record(number, raw, subset, gold))
+    if len(records) != row.count:
+        logger.warning('%s has %d questions; the published %s has %d', file, len(records), subset, row.count)
+    return records

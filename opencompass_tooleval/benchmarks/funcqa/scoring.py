@@ -1,0 +1,201 @@
+"""Scores trajectories: one record and one prediction in, one :class:`QuestionScore` out (EasyTool, Section 5.3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from opencompass_tooleval.benchmarks.funcqa.arithmetic import plain, round_as_tools
+from opencompass_tooleval.benchmarks.funcqa.reading import Number, read_number, read_numbers
+from opencompass_tooleval.benchmarks.funcqa.records import Record
+from opencompass_tooleval.benchmarks.funcqa.trajectory import (
+    EASYTOOL,
+    NAME_ERRORS,
+    PARAMETER_ERRORS,
+    WITHOUT_TOOLS,
+    Trajectory,
+    parse_trajectory,
+)
+from opencompass_tooleval.core.answer import EMPTY, TRUNCATED_REASONING, strip_reasoning
+from opencompass_tooleval.core.result import OK, SampleScore
+
+ACCURACY = 'accuracy'
+STRICT_ACCURACY = 'strict_accuracy'
+TOOL_ERROR = 'tool_error_rate'
+NAME_ERROR = 'tool_name_error_rate'
+PARAMETER_ERROR = 'parameter_error_rate'
+WRONG_NUMBER = 'answer:wrong_number'
+ANOTHER_NUMBER = 'answer:another_number'
+NO_RESULT = 'step:no_result'
+
+TOLERANCE = Fraction(1, 1000)
+"""Of the gold answer (Section 5.3); as it is where the gold answer is 0."""
+
+
+@dataclass(frozen=True)
+class QuestionScore(SampleScore):
+    """The score of one question; ``parsed`` is the number that its answer ends with.
+
+    Attributes:
+        trajectory: All that was done; None where no answer came.
+    """
+
+    trajectory: Trajectory | None = None
+
+    def to_detail(self) -> dict[str, Any]:
+        """See :meth:`SampleScore.to_detail`."""
+        return {**super().to_detail(), 'trajectory': self.trajectory.to_dict() if self.trajectory else None}
+
+
+def is_right(number: Number, gold: int | float) -> bool:
+    """Whether a number is within 0.1% of the gold answer; a percentage may also stand for a hundredth of its number."""
+    if number.value is None:
+        return False
+    # Fraction(0.1) is not 1/10; repr has what the file says.
+    expected = Fraction(repr(gold))
+    tolerance = TOLERANCE * (abs(expected) or 1)
+    values = (number.value, number.value / 100) if number.percent else (number.value,)
+    return any(abs(value - expected) <= tolerance for value in values)
+
+
+def find_right(text: str, gold: int | float) -> Fraction | None:
+    """The number of an answer that makes it right by FuncQA's published labels; None if none does.
+
+    Any number of the answer may be within 0.1% of the gold answer, or equal to it once both are rounded as the tools
+    round. It agrees with 58 of ChatGPT's 60 published labels in one-hop and 63 of 68 in multi-hop. An answer that lists
+    many numbers is often right by it: it is for the method and the logs it was made for.
+    """
+    numbers = read_numbers(text)
+    nearest = min(numbers, key=lambda value: abs(value - Fraction(repr(gold))), default=None)
+    if is_right(Number(nearest), gold):
+        return nearest
+    rounded_gold = round_as_tools(float(gold))
+    return next((value for value in numbers if round_as_tools(float(value)) == rounded_gold), None)
+
+
+def score_trajectory(record: Record, trajectory: Trajectory) -> QuestionScore:
+    """Scores what was done on one question.
+
+    Returns:
+        ``strict_accuracy``: whether the final number is within 0.1% of the gold answer. ``accuracy``: the same, and
+        for the method EasyTool also what its published labels accept (:func:`find_right`). ``tool_error_rate``: 1 if at
+        least one call of a tool failed (Table 6), and the same for calls that failed by the tool's name and by the
+        parameters. Lower is better; None for methods without tools. The reason of a question is its first tool-related
+        error, also where the answer is right.
+    """
+    number = read_number(trajectory.answer)
+    strict = is_right(number, record.answer)
+    lenient = trajectory.method == EASYTOOL and not strict
+    other = find_right(trajectory.answer, record.answer) if lenient else None
+    errors = trajectory.tool_errors
+    shown = number.value if other is None else other
+    right = strict or other is not None
+    return QuestionScore(
+        id=record.id,
+        values={
+            ACCURACY: float(right),
+            STRICT_ACCURACY: float(strict),
+            **_error_values(errors, trajectory.method not in WITHOUT_TOOLS),
+        },
+        reason=errors[0] if errors else _answer_reason(trajectory, number, right, strict),
+        parsed=None if shown is None else _shown(shown),
+        rung='none' if shown is None else 'any' if other is not None else 'percent' if number.percent else 'number',
+        gold=plain(record.answer),
+        trajectory=trajectory,
+    )
+
+
+def _answer_reason(trajectory: Trajectory, number: Number, right: bool, strict: bool) -> str:
+    if right:
+        return OK if strict else ANOTHER_NUMBER
+    if number.reason == EMPTY and _ends_in_thoughts(trajectory):
+        return TRUNCATED_REASONING
+    if trajectory.tasks and not trajectory.stopped and not any(task['done'] for task in trajectory.tasks):
+        return NO_RESULT
+    return trajectory.stopped or number.reason or WRONG_NUMBER
+
+
+def _ends_in_thoughts(trajectory: Trajectory) -> bool:
+    """Whether the last that the model said is thoughts without an end; the answer of a trajectory is cut from it."""
+    last_reply = trajectory.rounds[-1].get('answer') if trajectory.rounds else None
+    return isinstance(last_reply, str) and strip_reasoning(last_reply).reason == TRUNCATED_REASONING
+
+
+def _shown(value: Fraction) -> str:
+    if value.denominator == 1:
+        return str(value.numerator)
+    return f'{Decimal(value.numerator) / Decimal(value.denominator):.12g}'
+
+
+def _error_values(errors: Sequence[str], has_tools: bool) -> dict[str, float | None]:
+    areas = {
+        TOOL_ERROR: (NAME_ERRORS, PARAMETER_ERRORS),
+        NAME_ERROR: (NAME_ERRORS,),
+        PARAMETER_ERROR: (PARAMETER_ERRORS,),
+    }
+    if not has_tools:
+        return dict.fromkeys(areas)
+    return {metric: float(any(error.startswith(area) for error in errors)) for metric, area in areas.items()}
+
+
+def score_predictions(records: Sequence[Record], predictions: Sequence[str]) -> list[QuestionScore]:
+    """Scores a subset: one score per record, in the same order.
+
+    Args:
+        records: The records.
+        predictions: A trajectory's JSON each; an :class:`~opencompass_tooleval.core.answer.Answer` with an ``infra:``
+            reason is a question that was not answered, and counts as wrong.
+
+    Raises:
+        ValueError: There are more records than predictions or fewer, or a prediction is no trajectory.
+    """
+    if len(records) != len(predictions):
+        raise ValueError(f'{len(records)} records, but {len(predictions)} predictions')
+    failures = [getattr(prediction, 'reason', None) for prediction in predictions]
+    done = [
+        None if failure else _parse(record, prediction)
+        for record, prediction, failure in zip(records, predictions, failures, strict=True)
+    ]
+    has_tools = any(trajectory.method not in WITHOUT_TOOLS for trajectory in done if trajectory) or not any(done)
+    return [
+        score_trajectory(record, trajectory) if trajectory else _unanswered(record, str(failure), has_tools)
+        for record, trajectory, failure in zip(records, done, failures, strict=True)
+    ]
+
+
+def _parse(record: Record, prediction: str) -> Trajectory:
+    try:
+        return parse_trajectory(prediction)
+    except ValueError as error:
+        raise ValueError(f'prediction of question {record.id!r}: {error}') from error
+
+
+def _unanswered(record: Record, reason: str, has_tools: bool) -> QuestionScore:
+    values = {ACCURACY: 0.0, STRICT_ACCURACY: 0.0, **_error_values((), has_tools)}
+    return QuestionScore(record.id, values, reason, gold=plain(record.answer))
+
+
+def breakdown(scores: Sequence[QuestionScore]) -> dict[str, Any]:
+    """What a result says beside its metrics.
+
+    Returns:
+        ``methods`` (method -> questions), ``tool_calls`` (all of them, and those that failed), ``tool_errors`` (code ->
+        calls), ``tools`` (name -> calls), ``rounds`` (all answers of the model), ``stopped`` (why -> questions),
+        ``checks`` (what the method EasyTool's model says of its own answer -> questions).
+    """
+    trajectories = [score.trajectory for score in scores if score.trajectory]
+    calls = [call for trajectory in trajectories for call in trajectory.calls if call.name]
+    errors = [error for trajectory in trajectories for error in trajectory.tool_errors]
+    return {
+        'methods': dict(Counter(trajectory.method for trajectory in trajectories)),
+        'tool_calls': {'all': len(calls), 'failed': len(errors)},
+        'tool_errors': dict(Counter(errors).most_common()),
+        'tools': dict(Counter(call.name for call in calls if not call.error.startswith(NAME_ERRORS)).most_common()),
+        'rounds': sum(len(trajectory.rounds) for trajectory in trajectories),
+        'stopped': dict(Counter(trajectory.stopped for trajectory in trajectories if trajectory.stopped)),
+        'checks': dict(Counter(trajectory.check for trajectory in trajectories if trajectory.check)),
+    }

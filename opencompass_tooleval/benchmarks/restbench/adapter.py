@@ -1,0 +1,165 @@
+"""RestBench as OpenCompass sees it: glue only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+from datasets import Dataset
+from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
+from opencompass.utils import get_logger
+
+from opencompass_tooleval.benchmarks.restbench import VERSION
+from opencompass_tooleval.benchmarks.restbench.function_tools import gold_calls, offered_tools
+from opencompass_tooleval.benchmarks.restbench.prompts import build_prompt, function_calling_prompt, published_prompt
+from opencompass_tooleval.benchmarks.restbench.records import (
+    MEND,
+    Record,
+    find_subset,
+    gold_answer,
+    gold_choices,
+    load_records,
+    parse_payload,
+)
+from opencompass_tooleval.benchmarks.restbench.scoring import PathScore, breakdown, score_all_calls, score_answers
+from opencompass_tooleval.benchmarks.restbench.tools import Toolbox, open_toolbox
+from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
+from opencompass_tooleval.core.answer import as_answer
+from opencompass_tooleval.core.literal_reply import LiteralDialogues, first_block
+from opencompass_tooleval.core.messages import Message, messages_text
+from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.tool_calls import write_answer
+from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
+from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator, as_dataset
+from opencompass_tooleval.models.conversation import TOOLS
+from opencompass_tooleval.models.gpus import ToolEvalDataset
+from opencompass_tooleval.work_dir.data_files import command_to_generate
+
+ENDINGS = {'names': '', 'easytool': '-ids', 'function_calling': '-fc'}
+"""Method -> what the name of recorded answers ends in."""
+
+
+def _row(tools: Toolbox, record: Record, method: str, offered: str) -> dict[str, str]:
+    """What differs with the method: what is asked, and what a perfect model answers."""
+    if method == 'function_calling':
+        gold = write_answer('', gold_calls(record, tools.functions))
+        messages = function_calling_prompt(record.query)
+        return _columns(messages, gold) | {TOOLS: offered}
+    if method == 'easytool':
+        return _columns(published_prompt(tools.entries, record.query), gold_choices(record))
+    return _columns((Message('user', build_prompt(tools.texts, record.query)),), gold_answer(record.path))
+
+
+def _columns(messages: Sequence[Message], gold: str) -> dict[str, str]:
+    return {'messages': messages_text(messages), 'gold_answer': gold}
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalRestBenchDataset(ToolEvalDataset):
+    """One service of RestBench."""
+
+    @staticmethod
+    def load(
+        path: str, name: str, gold: str = 'official', instructions: str | None = None, method: str = 'names'
+    ) -> Dataset:
+        """Loads it.
+
+        Args:
+            path: Folder with ``tmdb.json``, ``spotify.json`` and ``specs``, such as ``data/restbench``.
+            name: Row of the table: ``tmdb`` or ``spotify``.
+            gold: ``official`` (as published) or ``repaired``; what is asked is the same.
+            instructions: A file of EasyTool instructions, which the model gets in place of the documentation.
+            method: ``names``: our prompt, answered with tools' names. ``easytool``: EasyTool's own, answered with
+                their numbers; for instructions only. ``function_calling``: the tools are offered natively, as they are
+                documented, and called.
+
+        Raises:
+            DataError: A file is missing or damaged, or a tool has no instruction.
+            ValueError: There is no such method, gold or subset.
+        """
+        subset, root = find_subset(name), resolve_data_path(path, MEND)
+        document = root / subset.document
+        made = None
+        if instructions:
+            mend = command_to_generate('openapi', document, candidate_paths(instructions)[0])
+            made = resolve_data_path(instructions, mend)
+        tools = open_toolbox(document, made, method)
+        records, errata = load_records(root / subset.file, name, tools.inventory, gold, tools.ids)
+        get_logger().info(f'data: {(root / subset.file).resolve()}: {len(records)} records, {len(errata)} errata')
+        ending = (SUFFIX if instructions else '') + ENDINGS[method]
+        offered = offered_tools(tools.functions).to_text() if method == 'function_calling' else ''
+        more = {'source': f'restbench_{name}{ending}', 'shown': json.dumps(tools.shown)}
+        return as_dataset(
+            [
+                {'record_id': record.id, 'record': record.to_payload(), **_row(tools, record, method, offered), **more}
+                for record in records
+            ]
+        )
+
+
+class RestBenchDialogues(LiteralDialogues):
+    """See :class:`LiteralDialogues`; what stands before the first blank line is read."""
+
+    cut = staticmethod(first_block)
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalRestBenchEvaluator(ToolEvalEvaluator):
+    """Scores one service of RestBench; the records say by which gold.
+
+    Args:
+        name: As in :meth:`ToolEvalRestBenchDataset.load`.
+        pred_postprocessor: As :class:`BaseEvaluator`.
+    """
+
+    def __init__(self, name: str, pred_postprocessor: Any = None) -> None:
+        super().__init__(pred_postprocessor)
+        self.subset = find_subset(name)
+        self._golds: set[str] = set()
+
+    def provenance(self) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        gold = ', '.join(sorted(self._golds))
+        return {'benchmark': 'restbench', 'subset': self.subset.name, 'gold': gold, 'version': VERSION}
+
+    def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        return breakdown(cast(Sequence[PathScore], scores))
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """See :class:`ToolEvalEvaluator`."""
+        return list(score_answers(self._records(references), answers))
+
+    def _records(self, references: Sequence[str]) -> list[Record]:
+        records = [parse_payload(reference) for reference in references]
+        self._golds.update(record.gold for record in records)
+        return records
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalRestBenchCallsEvaluator(ToolEvalCallsEvaluator, ToolEvalRestBenchEvaluator):
+    """Scores the native calls of one service of RestBench; the arguments are those of the other evaluator."""
+
+    def __init__(self, name: str, pred_postprocessor: Any = None) -> None:
+        super().__init__(name, pred_postprocessor)
+        self._tools: Sequence[ToolSchema] = ()
+
+    def score(  # type: ignore[override]
+        self,
+        predictions: Sequence[str],
+        references: Sequence[str],
+        record_id: Sequence[str],
+        infra: Sequence[str | None],
+        calls: Sequence[Any],
+        test_set: Dataset,
+    ) -> list[SampleScore]:
+        """As :meth:`ToolEvalCallsEvaluator.score`, with the data set, whose rows all offer the same tools."""
+        self._tools = ToolSet.of_text(test_set[0][TOOLS]).tools
+        return super().score(predictions, references, record_id, infra, calls)
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """See :class:`ToolEvalEvaluator`."""
+        called = [as_answer(answer) for answer in answers]
+        return list(score_all_calls(self._records(references), called, self._tools))

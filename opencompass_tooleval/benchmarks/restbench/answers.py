@@ -1,0 +1,116 @@
+"""The path in an answer: read as data, whatever the text holds, and bounded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from opencompass_tooleval.benchmarks.restbench.paths import normalise
+from opencompass_tooleval.core.answer import Answer, spoken, unfence
+from opencompass_tooleval.core.fullwidth import read_either, tidy
+from opencompass_tooleval.core.function_calling import why_no_call
+from opencompass_tooleval.core.reading import Parsed, bounded, json_values, parse_literal, unread
+
+MAX_STEPS = 100
+"""The longest gold path has four steps; an answer that repeats the whole list of tools is not a path."""
+
+MAX_LISTS = 32
+"""So many opening brackets in prose are tried."""
+
+_BULLET = re.compile(r'(?:[-*•]|\(?\d{1,3}[.):]|step \d{1,3}[.):])\s+', re.IGNORECASE)
+_ARROW = re.compile(r'->|→|=>')
+
+
+def _whole(text: str) -> Parsed:
+    """The answer is the list, as Python literal or JSON; it may stand in a code fence."""
+    inside = tidy(unfence(text))
+    parsed = read_either(inside, parse_literal)
+    if parsed.ok and inside != text:
+        return Parsed(parsed.value, 'fence')
+    return parsed
+
+
+def _prose(text: str) -> Parsed:
+    """The last list of texts that stands in prose; failing that, what is between the first bracket and the last."""
+    lists = json_values(text, '[', MAX_LISTS)
+    paths = [value for value in lists if value and all(isinstance(item, str) for item in value)]
+    if paths:
+        return Parsed(paths[-1], 'prose')
+    span = text[text.find('[') : text.rfind(']') + 1] if '[' in text else ''
+    parsed = parse_literal(span) if span else unread('parse:no_list')
+    return Parsed(parsed.value, 'prose') if isinstance(parsed.value, list) else unread('parse:no_list')
+
+
+def _arrows(text: str) -> Parsed:
+    """The last line such as ``GET /a -> GET /b``."""
+    for line in reversed(text.splitlines()):
+        steps = [step.strip() for step in _ARROW.split(line)]
+        if len(steps) > 1 and normalise(steps[-1]).path:
+            return Parsed([_unbulleted(steps[0]), *steps[1:]], 'arrows')
+    return unread('parse:no_list')
+
+
+def _unbulleted(line: str) -> str:
+    line = line.strip()
+    bullet = _BULLET.match(line)
+    return line[bullet.end() :] if bullet else line
+
+
+def _lines(text: str) -> Parsed:
+    """Lines that begin with a step, behind a number or a bullet or not; other lines are passed over."""
+    steps = [line for line in map(_unbulleted, text.splitlines()) if normalise(line).path]
+    return Parsed(steps, 'lines') if steps else unread('parse:no_list')
+
+
+_LADDER: tuple[Callable[[str], Parsed], ...] = (_whole, _prose, _arrows, _lines)
+
+
+def _as_path(parsed: Parsed) -> Parsed:
+    """Holds what was read against what a path may be."""
+    if not isinstance(parsed.value, list):
+        return unread('parse:not_a_list')
+    if len(parsed.value) > MAX_STEPS:
+        return unread('parse:too_many_steps')
+    if not all(isinstance(item, str) for item in parsed.value):
+        return unread('parse:not_text')
+    return parsed
+
+
+def read_calls(answer: Answer) -> Parsed:
+    """The names of the tools that an answer calls natively, in the order of the calls: rung ``calls``.
+
+    Reasons: ``call:none``, ``parse:too_many_steps``, ``answer:truncated_reasoning``, and what an ``infra:`` failure
+    says. Its text is not read.
+    """
+    names = [call.name for call in answer.calls]
+    return _as_path(Parsed(names, 'calls')) if names else unread(why_no_call(answer))
+
+
+def read_path(answer: Any) -> Parsed:
+    """Reads the ordered list of tools in an answer; never raises, whatever it holds.
+
+    Args:
+        answer: Its text; a list that has been read already is taken as it is (rung ``value``).
+
+    Returns:
+        The list of texts, not yet normalised. Rungs: ``literal``, ``json``, ``quotes`` (see
+        :func:`~opencompass_tooleval.core.reading.parse_literal`), ``fence``, ``prose``, ``arrows``, ``lines``;
+        full-width punctuation is read like ASCII (``fullwidth``). Reasons: ``answer:empty``, ``answer:too_long``,
+        ``answer:truncated_reasoning``, ``parse:no_list``, ``parse:not_a_list``, ``parse:not_text``,
+        ``parse:too_many_steps``, ``parse:too_deep``, and what an ``infra:`` failure says.
+    """
+    if not isinstance(answer, str):
+        parsed = bounded(answer, 'value')
+        return _as_path(parsed) if parsed.ok else parsed
+    text = spoken(answer)
+    if text.reason:
+        return unread(text.reason)
+    why = ''
+    for read in _LADDER:
+        parsed = read(tidy(text))
+        if isinstance(parsed.value, list):
+            return _as_path(parsed)
+        reason = 'parse:not_a_list' if parsed.ok else parsed.reason
+        why = why or (reason if reason != 'parse:not_json' else '')
+    return unread(why)

@@ -1,0 +1,125 @@
+"""The path in an answer that chooses tools by number, read as EasyTool's own script reads it.
+
+The answer is a list of ``{"Task": text, "ID": number}``. The script takes the text before the first blank line, which
+has to be a Python literal; else it asks again. What then stops the script is a wrong answer here: it has a reason, and
+no path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from opencompass_tooleval.benchmarks.restbench.answers import MAX_STEPS
+from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.literal_reply import first_block, read_literal
+
+NO_TOOL = -1
+
+NOT_A_LIST = 'parse:not_a_list'
+TOO_MANY = 'parse:too_many_steps'
+NO_ID = 'id:missing'
+NOT_A_NUMBER = 'id:not_a_number'
+QUOTED = 'id:quoted'
+UNKNOWN_IN_LIST = 'id:unknown_in_list'
+
+_MOST_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class ChosenPath:
+    """What an answer chooses.
+
+    Attributes:
+        path: Names of the tools, in order; empty where ``reason`` says why there is no path.
+        unknown: Numbers of no tool, as text; -1 outside of lists means that no tool is needed, and is none.
+        rules: ``no_tool`` (a step of -1), ``list`` (several tools in one step), ``skipped`` (an unknown number).
+        rung: ``literal``, or ``none``.
+        reason: ``''``, or why the answer has no path.
+    """
+
+    path: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    rung: str = 'literal'
+    reason: str = ''
+
+
+class _Stop(ValueError):
+    """What stops the published script: a reason, and the number that is to blame if it is of no tool."""
+
+    def __init__(self, reason: str, unknown: str = '') -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.unknown = unknown
+
+
+def _whole(value: Any) -> int | None:
+    """What Python's ``int`` makes of it: 15 of ``15``, ``15.0``, ``'15'``, ``True`` is 1; None where it raises."""
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _shown(value: Any) -> str:
+    return bounded_text(value, _MOST_SHOWN)
+
+
+def _listed(number: Any, tools: Mapping[int, str]) -> str:
+    """The tool of a number in a list: it has to be a key as it stands."""
+    if isinstance(number, (int, float)) and number in tools:
+        return tools[int(number)]
+    # '15' is no key where 15 is one: the published script stops here.
+    if _whole(number) in tools:
+        raise _Stop(QUOTED)
+    raise _Stop(UNKNOWN_IN_LIST, _shown(number))
+
+
+def _steps(value: Any) -> Iterable[Any]:
+    if not isinstance(value, (list, tuple)):
+        raise _Stop(NOT_A_LIST)
+    if len(value) > MAX_STEPS:
+        raise _Stop(TOO_MANY)
+    return value
+
+
+def read_choices(answer: Any, tools: Mapping[int, str]) -> ChosenPath:
+    """Reads the path that an answer chooses; never raises.
+
+    Args:
+        answer: Its text.
+        tools: Number -> name of every tool.
+    """
+    parsed = read_literal(answer, first_block)
+    if not parsed.ok:
+        return ChosenPath(rung='none', reason=parsed.reason)
+    path: list[str] = []
+    unknown: list[str] = []
+    rules: dict[str, None] = {}
+    try:
+        for step in _steps(parsed.value):
+            if not isinstance(step, dict) or 'ID' not in step:
+                raise _Stop(NO_ID)
+            chosen = step['ID']
+            if isinstance(chosen, list):
+                rules['list'] = None
+                path += [_listed(number, tools) for number in chosen[: MAX_STEPS + 1]]
+                continue
+            number = _whole(chosen)
+            if number is None:
+                raise _Stop(NOT_A_NUMBER)
+            if number == NO_TOOL:
+                rules['no_tool'] = None
+            elif number not in tools:
+                rules['skipped'] = None
+                unknown.append(_shown(chosen))
+            else:
+                path.append(_listed(chosen, tools))
+        if len(path) > MAX_STEPS:
+            raise _Stop(TOO_MANY)
+    except _Stop as stop:
+        blamed = (stop.unknown,) if stop.unknown else ()
+        return ChosenPath(unknown=(*unknown, *blamed), rules=tuple(rules), reason=stop.reason)
+    return ChosenPath(tuple(path), tuple(unknown), tuple(rules))

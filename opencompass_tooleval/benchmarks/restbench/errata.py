@@ -1,0 +1,74 @@
+"""Steps of the published gold paths that name no tool of the service's own document, and what they mean.
+
+* ``blank``: blanks around the step (TMDB, 4).
+* ``placeholder``: the placeholder is called otherwise (TMDB, 1: ``GET /person/{movie_id}/movie_credits``).
+* ``unlisted``: the document has no such path (Spotify, 1: ``GET /track/{id}``, which is ``GET /tracks/{id}``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from opencompass_tooleval.benchmarks.restbench.paths import Inventory, normalise
+
+KINDS = ('blank', 'placeholder', 'unlisted')
+
+UNLISTED = {'GET /track/{id}': 'GET /tracks/{id}'}
+"""What no rule can mend: the path in the gold -> the tool that is meant."""
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """One faulty step.
+
+    Attributes:
+        record: Id of its record.
+        step: Its place in the path, from 0.
+        published: The step in the file.
+        repaired: The tool that is meant.
+        kind: One of ``KINDS``.
+    """
+
+    record: str
+    step: int
+    published: str
+    repaired: str
+    kind: str
+
+
+def _mend(published: str, inventory: Inventory) -> tuple[str, str] | None:
+    """The tool that is meant and the kind of the fault; None if neither is known."""
+    step = normalise(published)
+    if step.name in inventory:
+        return (step.name, 'blank') if set(step.rules) == {'blank'} else None
+    if step.rules:
+        return None
+    tool = inventory.find(step)
+    if tool is not None:
+        return tool, 'placeholder'
+    tool = UNLISTED.get(step.name)
+    return (tool, 'unlisted') if tool in inventory and tool is not None else None
+
+
+def find_errata(record_id: str, solution: Sequence[str], inventory: Inventory) -> list[Erratum]:
+    """Holds one published gold path against the service's tools.
+
+    Raises:
+        ValueError: A step names no tool, and which one it means is not known.
+    """
+    errata = []
+    for place, published in enumerate(solution):
+        if published in inventory:
+            continue
+        mended = _mend(published, inventory)
+        if mended is None:
+            raise ValueError(f'the gold step {published!r} is no tool of the OpenAPI document')
+        errata.append(Erratum(record_id, place, published, *mended))
+    return errata
+
+
+def repair(solution: Sequence[str], errata: Iterable[Erratum]) -> tuple[str, ...]:
+    """The path with its own errata mended; nothing is added, left out or moved."""
+    mended = {erratum.step: erratum.repaired for erratum in errata}
+    return tuple(mended.get(place, published) for place, published in enumerate(solution))

@@ -1,0 +1,70 @@
+"""RestBench's files: where they are, and how they are verified and counted.
+
+Each service has its records and its OpenAPI document. Its tools' instructions, published or generated, lie with
+EasyTool's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from opencompass_tooleval.benchmarks.restbench.errata import KINDS
+from opencompass_tooleval.benchmarks.restbench.metrics import METRICS
+from opencompass_tooleval.benchmarks.restbench.records import TABLE, find_subset, load_records
+from opencompass_tooleval.benchmarks.restbench.tools import match_instructions, open_toolbox
+from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
+from opencompass_tooleval.core.errata import errata_in_words
+
+DATA_PATH = 'data/restbench'
+
+
+def _read(subset: str, files: Sequence[Path]) -> Content:
+    file, document, instructions = files
+    inventory = open_toolbox(document).inventory
+    records, errata = load_records(file, subset, inventory)
+    remarks = [errata_in_words(errata, KINDS)]
+    if instructions:
+        match_instructions(instructions, inventory)
+        remarks.append(f'{len(inventory.names)} instructions')
+    return Content({'records': len(records), 'tools': len(inventory.names)}, remarks)
+
+
+def configured(subset: str, *, method: str | None = None, instructions: str | None = None) -> ConfiguredDataset:
+    """Where our configs have a service.
+
+    Raises:
+        ValueError: No such service or method.
+    """
+    variants = {None: '_easytool' if instructions else '', 'easytool': '_easytool_ids', 'function_calling': '_fc'}
+    if method not in variants:
+        raise ValueError(f'RestBench has no method {method!r} beside easytool and function_calling')
+    file = Path(find_subset(subset).file)
+    variant = variants[method]
+    config = f'easytool/tooleval_restbench{variant.removesuffix("_ids")}_gen'
+    return ConfiguredDataset([f'{config}:tooleval_restbench_{subset}{variant}_datasets'], subset, file)
+
+
+BENCHMARK = Benchmark(
+    name='restbench',
+    title='RestBench',
+    paper='arXiv 2306.06624',
+    subsets=tuple(subset.name for subset in TABLE),
+    files=tuple(
+        DataFiles(
+            subset.name,
+            (f'{DATA_PATH}/{subset.file}', f'{DATA_PATH}/{subset.document}'),
+            partial(_read, subset.name),
+            {'records': subset.records, 'tools': subset.tools},
+            optional=(subset.instructions,),
+        )
+        for subset in TABLE
+    ),
+    metrics=METRICS,
+    score='opencompass_tooleval.benchmarks.restbench.recorded:score',
+    configured='opencompass_tooleval.benchmarks.restbench.files:configured',
+    origin="RestBench's files are in its authors' GitHub repository.",
+    clone='git clone --depth 1 https://github.com/Yifan-Song793/RestGPT',
+    sizes={(subset.name, None): subset.records for subset in TABLE},
+)

@@ -1,0 +1,70 @@
+"""EasyTool's own logs: JSON lines of ``{"ID", "question", "task_path", "tool_choice_ls"}``, one per question.
+
+``task_path`` is what the model said, in some lines as plain text without numbers. ``tool_choice_ls`` is the path that
+the script made of it, and what counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.benchmarks.restbench.answers import MAX_STEPS
+from opencompass_tooleval.benchmarks.restbench.records import Record
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.work_dir.data_files import read_json
+
+PATH_KEY, QUESTION_KEY = 'tool_choice_ls', 'question'
+
+
+def is_log(rows: Any) -> bool:
+    """Whether the value of a file is such a log, by its first line."""
+    return isinstance(rows, list) and bool(rows) and isinstance(rows[0], dict) and PATH_KEY in rows[0]
+
+
+def _path(file: Path, line: int, row: Any) -> tuple[str, list[str]]:
+    question = row.get(QUESTION_KEY) if isinstance(row, dict) else None
+    path = row.get(PATH_KEY) if isinstance(row, dict) else None
+    if not isinstance(question, str):
+        raise DataError(file, f'{QUESTION_KEY!r} is no text', f'line {line}')
+    if not isinstance(path, list) or not all(isinstance(step, str) for step in path):
+        raise DataError(file, f'{PATH_KEY!r} is no list of texts', f'line {line}')
+    if len(path) > MAX_STEPS:
+        raise DataError(file, f'{PATH_KEY!r} has more than {MAX_STEPS} steps', f'line {line}')
+    return question, path
+
+
+def logged_paths(file: Path, rows: Sequence[Any], records: Sequence[Record]) -> list[list[str]]:
+    """The logged path of every record; lines belong to records by their question.
+
+    Args:
+        file: The log, for messages.
+        rows: Its lines.
+        records: The records, in the data's order.
+
+    Raises:
+        DataError: A line is no such line, its question is none of the data's or occurs twice, or a record has no line.
+    """
+    questions = {record.query for record in records}
+    paths: dict[str, list[str]] = {}
+    for line, row in enumerate(rows, start=1):
+        question, path = _path(file, line, row)
+        if question not in questions:
+            raise DataError(file, 'its question is none of the data', f'line {line}')
+        if question in paths:
+            raise DataError(file, 'its question has a line already', f'line {line}')
+        paths[question] = path
+    missing = [record.id for record in records if record.query not in paths]
+    if missing:
+        raise DataError(file, f'no line has its question, nor that of {len(missing) - 1} more', missing[0])
+    return [paths[record.query] for record in records]
+
+
+def read_log(file: Path) -> list[Any] | None:
+    """The lines of a log; None if the file is something else, or cannot be read as JSON at all."""
+    try:
+        rows = read_json(file)
+    except DataError:
+        return None
+    return rows if is_log(rows) else [rows] if is_log([rows]) else None

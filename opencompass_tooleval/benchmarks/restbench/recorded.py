@@ -1,0 +1,72 @@
+"""Recorded answers to RestBench, and the logs of EasyTool's own script, as ``tooleval score`` takes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from opencompass_tooleval.benchmarks.restbench import VERSION
+from opencompass_tooleval.benchmarks.restbench.errata import KINDS
+from opencompass_tooleval.benchmarks.restbench.files import BENCHMARK, DATA_PATH
+from opencompass_tooleval.benchmarks.restbench.function_tools import offered_tools
+from opencompass_tooleval.benchmarks.restbench.logs import logged_paths, read_log
+from opencompass_tooleval.benchmarks.restbench.records import MEND, find_subset, load_records
+from opencompass_tooleval.benchmarks.restbench.scoring import breakdown, score_all_calls, score_answers
+from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
+from opencompass_tooleval.core.aggregate import aggregate
+from opencompass_tooleval.core.benchmark import ScoredAnswers
+from opencompass_tooleval.core.errata import count_kinds
+from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
+from opencompass_tooleval.work_dir.data_files import command_to_generate
+from opencompass_tooleval.work_dir.right_subset import load_answers
+
+
+def score(
+    subset: str,
+    predictions: Path,
+    *,
+    data: Annotated[Path | None, "RestBench's data file; by default where OpenCompass looks for data."] = None,
+    specs: Annotated[Path | None, "The service's OpenAPI document; by default as the data."] = None,
+    gold: Annotated[Literal['official', 'repaired'], 'As published, or with its errata mended.'] = 'official',
+    method: Annotated[
+        Literal['names', 'easytool', 'function_calling'],
+        "How answers name tools; easytool: by the number of EasyTool's own prompt; function_calling: by native calls.",
+    ] = 'names',
+    instructions: Annotated[Path | None, 'For easytool: the instructions; by default as the data.'] = None,
+) -> ScoredAnswers:
+    """Scores recorded answers, or a log, which has names whatever the method.
+
+    Raises:
+        DataError: A file is missing, damaged, or does not belong to the others.
+        ValueError: No such subset.
+    """
+    row = find_subset(subset)
+    specs = specs or resolve_data_path(f'{DATA_PATH}/{row.document}', MEND)
+    data = data or resolve_data_path(f'{DATA_PATH}/{row.file}', MEND)
+    log = read_log(predictions)
+    read_by = 'names' if log else method
+    if read_by == 'easytool' and instructions is None:
+        instructions = resolve_data_path(
+            row.instructions, command_to_generate('openapi', specs, candidate_paths(row.instructions)[0])
+        )
+    tools = open_toolbox(specs, instructions, read_by)
+    records, errata = load_records(data, subset, tools.inventory, gold, tools.ids)
+    if log:
+        scores = score_answers(records, logged_paths(predictions, log, records))
+    else:
+        answers = load_answers(predictions, subset, BENCHMARK.subsets, [record.id for record in records])
+        if read_by == 'function_calling':
+            scores = score_all_calls(records, answers, offered_tools(tools.functions).tools)
+        else:
+            scores = score_answers(records, answers)
+    more = {'errata': count_kinds(errata, KINDS), **breakdown(scores)}
+    return ScoredAnswers(
+        scores,
+        aggregate(scores, row.metrics),
+        f'{subset}, {gold} gold',
+        {'gold': gold, 'method': 'easytool' if log else read_by, 'version': VERSION},
+        more,
+        counts=('rungs', 'errata'),
+        lines=[f'exact paths: {more["exact_paths"]} of {len(scores)}'],
+        expected=row.records,
+    )

@@ -1,0 +1,142 @@
+"""RestBench's files -> typed records. Every quirk of the data ends here.
+
+A file is a JSON list of ``{"query": text, "solution": [step, ...]}``. Rows have no id: their number is it, from 0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.benchmarks.restbench.errata import Erratum, find_errata, repair
+from opencompass_tooleval.benchmarks.restbench.metrics import METRICS
+from opencompass_tooleval.benchmarks.restbench.paths import Inventory
+from opencompass_tooleval.benchmarks.restbench.subsets import SUBSETS
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.subset_names import SubsetRow, Table
+from opencompass_tooleval.work_dir.data_files import check_counts, read_list
+
+MEND = 'tooleval prepare restbench --from DIR'
+GOLDS = ('official', 'repaired')
+
+
+@dataclass(frozen=True)
+class Subset(SubsetRow):
+    """One row of :data:`~opencompass_tooleval.benchmarks.restbench.subsets.SUBSETS`."""
+
+    METRICS = METRICS
+    file: str
+    document: str
+    instructions: str
+
+    records: int
+    steps: int
+    tools: int
+    errata: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """One request and the path that fulfils it.
+
+    Attributes:
+        id: Its row number in the file, from 0.
+        query: The request.
+        published: The gold path as the file has it.
+        repaired: The gold path with its errata mended.
+        gold: Which of the two counts: one of ``GOLDS``.
+        tools: Names of all tools of the service, in the document's order.
+        ids: The number of each of ``tools``, where answers choose tools by number; else empty.
+    """
+
+    id: str
+    query: str
+    published: tuple[str, ...]
+    repaired: tuple[str, ...]
+    gold: str
+    tools: tuple[str, ...] = field(repr=False)
+    ids: tuple[int, ...] = field(default=(), repr=False)
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The gold path that counts."""
+        return self.repaired if self.gold == 'repaired' else self.published
+
+    def to_payload(self) -> str:
+        """The record as JSON text; :func:`parse_payload` gives it back."""
+        return json.dumps(asdict(self))
+
+
+TABLE = Table(Subset, SUBSETS, 'RestBench')
+""":data:`~opencompass_tooleval.benchmarks.restbench.subsets.SUBSETS`, typed."""
+find_subset = TABLE.find
+
+
+def parse_payload(payload: str) -> Record:
+    """Gives back the record of :meth:`Record.to_payload`."""
+    raw: dict[str, Any] = json.loads(payload)
+    return Record(**{**raw, **{key: tuple(raw[key]) for key in ('published', 'repaired', 'tools', 'ids')}})
+
+
+def _read_row(file: Path, number: int, raw: Any) -> tuple[str, tuple[str, ...]]:
+    query = raw.get('query') if isinstance(raw, dict) else None
+    solution = raw.get('solution') if isinstance(raw, dict) else None
+    if not isinstance(query, str) or not query.strip():
+        raise DataError(file, "field 'query' is no text", str(number), MEND)
+    if not isinstance(solution, list) or not solution or not all(isinstance(step, str) for step in solution):
+        raise DataError(file, "field 'solution' is no list of steps", str(number), MEND)
+    return query, tuple(solution)
+
+
+def load_records(
+    file: Path, subset: str, inventory: Inventory, gold: str = 'official', ids: Sequence[int] = ()
+) -> tuple[list[Record], list[Erratum]]:
+    """Reads a data file.
+
+    Args:
+        file: Path of ``tmdb.json`` or ``spotify.json``.
+        subset: Name of the row in the table.
+        inventory: The service's tools.
+        gold: ``official``: the gold paths as published. ``repaired``: with their errata mended.
+        ids: The tools' numbers, where answers choose by number.
+
+    Returns:
+        One record per row, in the file's order, and the errata of all their published paths. Other counts than the
+        published ones are logged.
+
+    Raises:
+        DataError: The file is missing or damaged, or a gold step names no tool and it is not known which one it means.
+        ValueError: No such subset or gold.
+    """
+    row = find_subset(subset)
+    if gold not in GOLDS:
+        raise ValueError(f'RestBench has gold {" and ".join(GOLDS)}, not {gold!r}')
+    records: list[Record] = []
+    errata: list[Erratum] = []
+    for number, raw in enumerate(read_list(file, MEND)):
+        query, solution = _read_row(file, number, raw)
+        try:
+            own_errata = find_errata(str(number), solution, inventory)
+        except ValueError as error:
+            raise DataError(file, str(error), str(number), MEND) from error
+        repaired = repair(solution, own_errata)
+        records.append(Record(str(number), query, solution, repaired, gold, inventory.names, tuple(ids)))
+        errata += own_errata
+    steps = sum(len(record.published) for record in records)
+    counts = {'records': len(records), 'steps': steps, 'tools': len(inventory.names), 'errata': len(errata)}
+    check_counts(file, row.name, counts, row)
+    return records, errata
+
+
+def gold_answer(path: Sequence[str]) -> str:
+    """What a perfect model answers: a JSON list."""
+    return json.dumps(list(path), ensure_ascii=False)
+
+
+def gold_choices(record: Record) -> str:
+    """What a perfect model answers where tools are chosen by number: the tools that are meant, errata mended."""
+    number = dict(zip(record.tools, record.ids, strict=True))
+    return json.dumps([{'Task': step, 'ID': number[step]} for step in record.repaired], ensure_ascii=False)

@@ -1,0 +1,200 @@
+"""Scores paths: one record and one answer in, one :class:`PathScore` out (EasyTool, Sections 5.1 and 5.2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from opencompass_tooleval.benchmarks.restbench.answers import read_calls, read_path
+from opencompass_tooleval.benchmarks.restbench.choices import read_choices
+from opencompass_tooleval.benchmarks.restbench.paths import Inventory, normalise
+from opencompass_tooleval.benchmarks.restbench.records import Record
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.function_calling import UNKNOWN_NAME, call_fault
+from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.core.reading import Parsed
+from opencompass_tooleval.core.result import OK, SampleScore
+from opencompass_tooleval.core.tool_set import ToolSchema
+
+UNKNOWN_TOOL = 'name:unknown_tool'
+MISSING_STEP = 'path:missing_step'
+WRONG_ORDER = 'path:wrong_order'
+ERRATUM = 'gold:erratum'
+
+
+@dataclass(frozen=True)
+class PathScore(SampleScore):
+    """The score of one answer; ``parsed`` is the path in tools' names, unknown ones as they were said.
+
+    Attributes:
+        as_written: The steps as the answer has them, one for each of ``parsed``.
+        unknown: Those that no tool is meant by.
+        rules: What had to be done to read the steps (:class:`~.paths.Step`, :class:`~.choices.ChosenPath`), in order
+            of first use.
+    """
+
+    as_written: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+
+    def to_detail(self) -> dict[str, Any]:
+        """See :meth:`SampleScore.to_detail`."""
+        more = {'said': list(self.as_written), 'unknown': list(self.unknown), 'rules': list(self.rules)}
+        return {**super().to_detail(), **to_jsonable(more)}
+
+
+def is_subsequence(gold: Sequence[str], path: Sequence[str]) -> bool:
+    """Whether all of ``gold`` stands in ``path``, in this order; between and around may be more."""
+    rest = iter(path)
+    return all(any(step == other for other in rest) for step in gold)
+
+
+def _score_choices(record: Record, answer: Any) -> PathScore:
+    """Scores an answer that chooses tools by number (EasyTool's own prompt)."""
+    chosen = read_choices(answer, dict(zip(record.ids, record.tools, strict=True)))
+    right = not chosen.reason and is_subsequence(record.path, chosen.path)
+    reason = chosen.reason or (UNKNOWN_TOOL if chosen.unknown else '')
+    return PathScore(
+        id=record.id,
+        values={'correct_path_rate': float(right), 'tool_name_error_rate': float(bool(chosen.unknown))},
+        reason=reason or (OK if right else _path_reason(record, chosen.path)),
+        parsed=None if chosen.reason else list(chosen.path),
+        rung=chosen.rung,
+        gold=list(record.path),
+        as_written=chosen.path,
+        unknown=chosen.unknown,
+        rules=chosen.rules,
+    )
+
+
+def _path_reason(record: Record, path: Sequence[str]) -> str:
+    if is_subsequence(record.repaired, path):
+        return ERRATUM
+    return MISSING_STEP if Counter(record.path) - Counter(path) else WRONG_ORDER
+
+
+def score_answer(record: Record, answer: Any, inventory: Inventory | None = None) -> PathScore:
+    """Scores one answer.
+
+    Args:
+        record: Its record.
+        answer: Its text (an :class:`~opencompass_tooleval.core.answer.Answer` with an ``infra:`` reason scores 0), or a
+            list that has been read already.
+        inventory: Of ``record.tools``, if it is at hand.
+
+    Returns:
+        ``correct_path_rate``: 1 if the gold path is a subsequence of the answered one. ``tool_name_error_rate``: 1 if
+        at least one step names no tool (lower is better). An answer that cannot be read has neither. Where the record
+        has ``ids``, steps are numbers.
+    """
+    if record.ids:
+        return _score_choices(record, answer)
+    return _score_path(record, read_path(answer), inventory or Inventory(record.tools))
+
+
+def _score_path(record: Record, read: Parsed, inventory: Inventory) -> PathScore:
+    """Scores the texts of a path."""
+    steps_as_written: tuple[str, ...] = tuple(read.value or ())
+    steps = [normalise(text) for text in steps_as_written]
+    tools = [inventory.find(step) for step in steps]
+    # A gold step as published may name no tool (see errata): then only the same text is the same step.
+    path = [text if text in record.path else tool or text for text, tool in zip(steps_as_written, tools, strict=True)]
+    unknown = tuple(text for text, tool in zip(steps_as_written, tools, strict=True) if tool is None)
+    right = read.ok and is_subsequence(record.path, path)
+    if not read.ok:
+        reason = read.reason
+    elif unknown:
+        reason = UNKNOWN_TOOL
+    else:
+        reason = OK if right else _path_reason(record, path)
+    return PathScore(
+        id=record.id,
+        values={'correct_path_rate': float(right), 'tool_name_error_rate': float(bool(unknown))},
+        reason=reason,
+        parsed=path if read.ok else None,
+        rung=read.rung,
+        gold=list(record.path),
+        as_written=steps_as_written,
+        unknown=unknown,
+        rules=tuple(dict.fromkeys(rule for step in steps for rule in step.rules)),
+    )
+
+
+def score_calls(
+    record: Record, answer: Answer, tools: Sequence[ToolSchema], inventory: Inventory | None = None
+) -> PathScore:
+    """Scores the path of an answer's native calls, as :func:`score_answer` scores one that is written.
+
+    Args:
+        record: Its record.
+        answer: With its calls; its text is not read.
+        tools: What was offered.
+        inventory: Of ``record.tools``, if it is at hand.
+
+    Returns:
+        A path is of names: arguments lose nothing, and the reason of a right path tells if those of a call are no JSON
+        or break the schema.
+    """
+    score = _score_path(record, read_calls(answer), inventory or Inventory(record.tools))
+    if score.unknown:
+        return replace(score, reason=UNKNOWN_NAME)
+    if score.reason != OK:
+        return score
+    schemas = {tool.name: tool.parameters for tool in tools}
+    # A gold step as published is the tool's name but for a blank or so, and none of those that are offered.
+    faults = (call_fault(call, schemas) for call in answer.calls if call.name in schemas)
+    return replace(score, reason=next(filter(None, faults), OK))
+
+
+def score_answers(records: Sequence[Record], answers: Sequence[Any]) -> list[PathScore]:
+    """Scores a subset: one score per record, in the same order.
+
+    Raises:
+        ValueError: There are more records than answers or fewer.
+    """
+    if len(records) != len(answers):
+        raise ValueError(f'{len(records)} records, but {len(answers)} answers')
+    inventories = {tools: Inventory(tools) for tools in {record.tools for record in records}}
+    return [
+        score_answer(record, answer, inventories[record.tools]) for record, answer in zip(records, answers, strict=True)
+    ]
+
+
+def score_all_calls(
+    records: Sequence[Record], answers: Sequence[Answer], tools: Sequence[ToolSchema]
+) -> list[PathScore]:
+    """Scores a subset by its native calls: one score per record, in the same order.
+
+    Raises:
+        ValueError: There are more records than answers or fewer.
+    """
+    inventories = {names: Inventory(names) for names in {record.tools for record in records}}
+    return [
+        score_calls(record, answer, tools, inventories[record.tools])
+        for record, answer in zip(records, answers, strict=True)
+    ]
+
+
+def breakdown(scores: Sequence[PathScore]) -> dict[str, Any]:
+    """What a result says beside its metrics, as JSON values.
+
+    Returns:
+        ``steps`` (of all gold and of all answered paths), ``exact_paths`` (samples whose path is the gold one, with
+        nothing more), ``unknown_tools`` (steps that name no tool), ``rungs`` (way of reading -> samples), ``rules``
+        (what had to be done to read steps -> samples), ``lengths`` (steps of the gold path -> ``samples`` and
+        ``correct_path_rate``).
+    """
+    lengths: dict[str, dict[str, Any]] = {}
+    for length in sorted({len(score.gold) for score in scores}):
+        rates = [float(score.values['correct_path_rate'] or 0) for score in scores if len(score.gold) == length]
+        lengths[str(length)] = {'samples': len(rates), 'correct_path_rate': 100 * sum(rates) / len(rates)}
+    return {
+        'steps': {'gold': sum(len(s.gold) for s in scores), 'answered': sum(len(s.as_written) for s in scores)},
+        'exact_paths': sum(score.parsed == score.gold for score in scores),
+        'unknown_tools': sum(len(score.unknown) for score in scores),
+        'rungs': dict(Counter(score.rung for score in scores).most_common()),
+        'rules': dict(Counter(rule for score in scores for rule in score.rules).most_common()),
+        'lengths': lengths,
+    }

@@ -1,0 +1,137 @@
+"""What a model is shown of a service's tools: their documentation, or their EasyTool instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.benchmarks.restbench.paths import Inventory
+from opencompass_tooleval.benchmarks.restbench.prompts import documentation_text
+from opencompass_tooleval.benchmarks.restbench.records import MEND
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.tool_docs.instruction import ToolInstruction
+from opencompass_tooleval.tool_docs.instruction_formats import load_instructions, to_entry
+from opencompass_tooleval.tool_docs.render import render_instruction
+from opencompass_tooleval.tool_docs.sources import load_docs
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc
+from opencompass_tooleval.work_dir.data_files import command_to_generate, shown_files
+
+
+@dataclass(frozen=True)
+class Toolbox:
+    """The tools of a service.
+
+    Attributes:
+        inventory: Their names, in the document's order.
+        texts: What the prompt says of them, in the same order.
+        shown: ``tools`` (``documentation`` or ``instructions``), and names and SHA-256 of the files, for provenance.
+        functions: Their documentation, in the same order.
+        entries: The instructions whole, as EasyTool's own prompt lists them, in their file's order; only where tools
+            are chosen by number.
+    """
+
+    inventory: Inventory
+    texts: tuple[str, ...]
+    shown: dict[str, str]
+    functions: tuple[FunctionDoc, ...]
+    entries: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The number of each tool of the inventory; empty where tools are not chosen by number."""
+        number = {entry['tool_usage']: int(entry['ID']) for entry in self.entries}
+        return tuple(number[name] for name in self.inventory.names) if number else ()
+
+
+def load_functions(document: Path) -> tuple[FunctionDoc, ...]:
+    """Reads the tools of an OpenAPI document: one per path and method.
+
+    Raises:
+        DataError: It is missing or no OpenAPI document.
+    """
+    return tuple(function for tool in load_docs('openapi', document) for function in tool.functions)
+
+
+def match_instructions(file: Path, inventory: Inventory, mend: str = '') -> list[ToolInstruction]:
+    """Reads instructions and puts them into the inventory's order.
+
+    Returns:
+        One instruction per tool as the file has them; one of a tool with several functions covers them all.
+
+    Raises:
+        DataError: A tool has no instruction, or an instruction is of no tool of the document, or of one that has
+            another already; the message lists them.
+    """
+    tool_of: dict[str, ToolInstruction] = {}
+    doubled = []
+    for tool in load_instructions(file).values():
+        for function in tool.functions:
+            if function.name in tool_of:
+                doubled.append(function.name)
+            tool_of[function.name] = tool
+    faults = {
+        'tools without an instruction': [name for name in inventory.names if name not in tool_of],
+        'instructions of no tool of the document': [name for name in tool_of if name not in inventory],
+        'tools with several instructions': doubled,
+    }
+    problems = '; '.join(f'{len(names)} {fault}: {", ".join(names)}' for fault, names in faults.items() if names)
+    if problems:
+        raise DataError(file, problems, mend=mend)
+    return list({tool_of[name].name: tool_of[name] for name in inventory.names}.values())
+
+
+def _numbered(file: Path) -> tuple[Mapping[str, Any], ...]:
+    """The entries of a file of instructions, in its order, with their ``ID``; a file without any is counted from 1."""
+    tools = list(load_instructions(file).values())
+    bare = all(tool.id is None for tool in tools)
+    entries: list[Mapping[str, Any]] = []
+    for place, tool in enumerate(tools, start=1):
+        if not bare and (not isinstance(tool.id, int) or tool.id < 0):
+            raise DataError(file, "'ID' is no number from 0, and tools are chosen by it", tool.name)
+        try:
+            entries.append({'ID': place if bare else tool.id, **to_entry(tool, 'restbench')})
+        except ValueError as error:
+            raise DataError(file, str(error), tool.name) from error
+    if len({entry['ID'] for entry in entries}) < len(entries):
+        raise DataError(file, "two tools have one 'ID'")
+    return tuple(entries)
+
+
+METHODS = ('names', 'easytool', 'function_calling')
+"""How a path is answered: by the tools' names (our prompt), by their numbers (EasyTool's own), or by native calls."""
+
+
+def open_toolbox(document: Path, instructions: Path | None = None, method: str = 'names') -> Toolbox:
+    """Reads a service's OpenAPI document, and the instructions that stand in for it if there are any.
+
+    Args:
+        document: Its path.
+        instructions: A file of instructions.
+        method: One of ``METHODS``; ``easytool`` needs instructions of one function each.
+
+    Raises:
+        DataError: A file is missing or damaged, or the instructions are not those of the document's tools.
+        ValueError: There is no such method, or it needs instructions or takes none.
+    """
+    if method not in METHODS:
+        raise ValueError(f'RestBench has methods {", ".join(METHODS)}, not {method!r}')
+    if method == 'function_calling' and instructions is not None:
+        raise ValueError("method 'function_calling' offers tools as they are documented: leave instructions out")
+    if method == 'easytool' and instructions is None:
+        raise ValueError("method 'easytool' shows instructions: give the file of instructions too")
+    if not document.is_file():
+        raise DataError(document, 'the OpenAPI document is missing', mend=MEND)
+    functions = load_functions(document)
+    try:
+        inventory = Inventory(function.name for function in functions)
+    except ValueError as error:
+        raise DataError(document, str(error)) from error
+    shown = shown_files('document', document, instructions)
+    shown |= {'method': method} if method != 'names' else {}
+    if instructions is None:
+        return Toolbox(inventory, tuple(map(documentation_text, functions)), shown, functions)
+    matched = match_instructions(instructions, inventory, command_to_generate('openapi', document, instructions))
+    numbered = _numbered(instructions) if method == 'easytool' else ()
+    return Toolbox(inventory, tuple(map(render_instruction, matched)), shown, functions, numbered)

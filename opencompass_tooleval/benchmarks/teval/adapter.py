@@ -1,0 +1,225 @@
+"""T-Eval as OpenCompass sees it: glue only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET, TEXT_POSTPROCESSORS
+from opencompass.utils import get_logger
+
+from opencompass_tooleval.benchmarks.teval import VERSION
+from opencompass_tooleval.benchmarks.teval.answers import postprocess_clean, postprocess_v1, postprocess_v2
+from opencompass_tooleval.benchmarks.teval.function_calling import (
+    native_samples,
+    parse_native_payload,
+    score_native_answers,
+)
+from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
+from opencompass_tooleval.benchmarks.teval.protocol import Protocol, protocol_of_version
+from opencompass_tooleval.benchmarks.teval.records import (
+    MEND,
+    Sample,
+    find_subset,
+    load_samples,
+    native_subset,
+    parse_payload,
+    split_stem,
+)
+from opencompass_tooleval.benchmarks.teval.scoring import score_answers
+from opencompass_tooleval.benchmarks.variant_kinds import FUNCTION_CALLING
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.function_calling import METHOD
+from opencompass_tooleval.core.messages import messages_text
+from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.data_path import instructions_provenance, resolve_data_path
+from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.encoder import shared_encoder
+from opencompass_tooleval.embedding.locate import EncoderFiles, choose_encoder, locate_encoder
+from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator, as_dataset
+from opencompass_tooleval.models.conversation import TOOLS
+from opencompass_tooleval.models.gpus import ToolEvalDataset
+
+
+def _rules(name: str, protocol: str | None, scoring: str, encoder: str | None) -> tuple[Protocol, EncoderFiles | None]:
+    """The protocol for a data set, and its encoder if one is needed (located, not loaded)."""
+    subset, version, language = split_stem(name)
+    rules = Protocol(protocol or protocol_of_version(version), scoring)
+    needed = rules.needs_encoder(find_subset(subset))
+    return rules, locate_encoder(choose_encoder(encoder, language)) if needed else None
+
+
+def _samples(
+    path: str, name: str, encoder: str | None, protocol: str | None, check_encoder: bool
+) -> tuple[Path, list[Sample]]:
+    """A data file and its samples, once it is known that they can be scored."""
+    subset, version, _ = split_stem(name)
+    if check_encoder:
+        _rules(name, protocol, 'official', encoder)
+    file = resolve_data_path(path, MEND) / f'{name}.json'
+    samples = load_samples(file, subset, version)
+    published = find_subset(subset).counts.get(version, 'none')
+    get_logger().info(f'data: {file.resolve()}: {len(samples)} records (published: {published})')
+    return file, samples
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalTEvalDataset(ToolEvalDataset):
+    """One subset of T-Eval."""
+
+    @staticmethod
+    def load(
+        path: str, name: str, encoder: str | None = None, protocol: str | None = None, check_encoder: bool = True
+    ) -> Dataset:
+        """Loads it.
+
+        Args:
+            path: Folder, such as ``data/teval/EN`` (below ``$COMPASS_DATA_CACHE``) or ``tooleval:demo/teval/EN``.
+            name: File name without ``.json``, such as ``plan_json_v2_zh``.
+            encoder: What the evaluator will use; looked for here, so that a missing one is known before inference.
+            protocol: What the evaluator will use.
+            check_encoder: Whether to look for the encoder; what is asked does not depend on it.
+
+        Raises:
+            DataError: The data is missing or damaged.
+            EncoderMissingError: The evaluator will need an encoder that is not on this machine.
+        """
+        _, samples = _samples(path, name, encoder, protocol, check_encoder)
+        return as_dataset(
+            [
+                {
+                    'record_id': sample.record.id,
+                    'messages': messages_text(sample.messages),
+                    'record': sample.payload,
+                    'gold_answer': gold_answer(sample.record),
+                    'source': name,
+                }
+                for sample in samples
+            ]
+        )
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
+    """Scores one subset of T-Eval.
+
+    Args:
+        name: As in :meth:`ToolEvalTEvalDataset.load`.
+        protocol: ``v1`` or ``v2``; by default that of the data version.
+        scoring: ``official`` or ``strict`` (see ``teval/README.md``).
+        encoder: ``offline``, a folder or a hub id; by default ``$TOOLEVAL_ENCODER`` or the official one.
+        instructions: The file of instructions that the data set was run with, for the result to name.
+        pred_postprocessor: As :class:`BaseEvaluator`.
+
+    Raises:
+        EncoderMissingError: An encoder is needed and is not on this machine.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        protocol: str | None = None,
+        scoring: str = 'official',
+        encoder: str | None = None,
+        instructions: str | None = None,
+        pred_postprocessor: Any = None,
+    ) -> None:
+        super().__init__(pred_postprocessor)
+        subset, self.data_version, self.language = split_stem(name)
+        self.subset = find_subset(subset)
+        self.rules, self.encoder = _rules(name, protocol, scoring, encoder)
+        self.instructions = instructions
+
+    def provenance(self) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        return {
+            'benchmark': 'teval',
+            'subset': self.subset.name,
+            'language': self.language,
+            'data_version': self.data_version,
+            'protocol': self.rules.name,
+            'scoring': self.rules.scoring,
+            'encoder': self.encoder.name if self.encoder else None,
+            'version': VERSION,
+            **instructions_provenance(self.instructions),
+        }
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """See :class:`ToolEvalEvaluator`."""
+        records = [parse_payload(reference, self.subset.name) for reference in references]
+        return score_answers(records, answers, self.rules, self._similarity())
+
+    def _similarity(self) -> Similarity | None:
+        return shared_encoder(self.encoder, default_cache()) if self.encoder else None
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalTEvalFunctionCallingDataset(ToolEvalDataset):
+    """A subset of T-Eval that asks for calls, with native function calling."""
+
+    @staticmethod
+    def load(
+        path: str, name: str, encoder: str | None = None, protocol: str | None = None, check_encoder: bool = True
+    ) -> Dataset:
+        """Loads it; see :meth:`ToolEvalTEvalDataset.load`.
+
+        Raises:
+            DataError: As there; or a record's prompt describes no APIs.
+            EncoderMissingError: As there.
+            ValueError: The subset asks for no calls.
+        """
+        subset, _, language = split_stem(name)
+        native_subset(subset)
+        file, samples = _samples(path, name, encoder, protocol, check_encoder)
+        return as_dataset(
+            [
+                {
+                    'record_id': sample.record.id,
+                    'messages': messages_text(native.messages),
+                    TOOLS: native.tools.to_text(),
+                    'record': native.payload,
+                    'gold_answer': native.gold_answer,
+                    'source': name + FUNCTION_CALLING.suffix,
+                }
+                for sample, native in zip(samples, native_samples(samples, language, file), strict=True)
+            ]
+        )
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalTEvalFunctionCallingEvaluator(ToolEvalCallsEvaluator, ToolEvalTEvalEvaluator):
+    """Scores native calls of one subset of T-Eval; arguments as :class:`ToolEvalTEvalEvaluator`."""
+
+    def __init__(self, name: str, **kwargs: Any) -> None:
+        super().__init__(name, **kwargs)
+        self.subset = native_subset(self.subset.name)
+
+    def provenance(self) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        return {**super().provenance(), 'method': METHOD}
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """See :class:`ToolEvalEvaluator`."""
+        records = [parse_native_payload(reference, self.subset.name) for reference in references]
+        return score_native_answers(records, answers, self.rules, self._similarity())
+
+
+@TEXT_POSTPROCESSORS.register_module('tooleval_teval_v1')
+def tooleval_teval_v1(text: str) -> Answer:
+    """See :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_v1`."""
+    return postprocess_v1(text)
+
+
+@TEXT_POSTPROCESSORS.register_module('tooleval_teval_v2')
+def tooleval_teval_v2(text: str) -> Answer:
+    """See :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_v2`."""
+    return postprocess_v2(text)
+
+
+@TEXT_POSTPROCESSORS.register_module('tooleval_teval_clean')
+def tooleval_teval_clean(text: str) -> Answer:
+    """See :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_clean`."""
+    return postprocess_clean(text)

@@ -1,0 +1,109 @@
+"""T-Eval's files: where they are, and how they are verified and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from opencompass_tooleval.benchmarks.teval.metrics import METRICS
+from opencompass_tooleval.benchmarks.teval.protocol import protocol_of_version
+from opencompass_tooleval.benchmarks.teval.records import (
+    SUFFIXES,
+    TABLE,
+    file_stem,
+    load_samples,
+    native_subset,
+    split_stem,
+)
+from opencompass_tooleval.benchmarks.teval.subsets import VERSIONS
+from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.function_calling import METHOD
+
+DATA_PATH = 'data/teval'
+REPOSITORY = 'lovesnowbest/T-Eval'
+
+
+def download() -> Path:
+    """Fetches T-Eval's files from Hugging Face; what is there already is not fetched again.
+
+    Raises:
+        OSError: It did not work.
+    """
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(REPOSITORY, repo_type='dataset', allow_patterns=['*.json', '**/*.json']))
+    except Exception as error:  # the hub has many ways to fail, and one remedy
+        raise OSError(
+            f'cannot fetch {REPOSITORY} from Hugging Face ({type(error).__name__}: {error}). '
+            'Download it elsewhere and run: tooleval prepare teval --from DIR'
+        ) from error
+
+
+def _read(subset: str, files: Sequence[Path]) -> Content:
+    return Content({'records': len(load_samples(files[0], subset))})
+
+
+def configured(
+    subset: str,
+    *,
+    language: str | None = None,
+    version: str | None = None,
+    data: str | None = None,
+    instructions: str | None = None,
+    method: str | None = None,
+) -> ConfiguredDataset:
+    """Where our configs have a subset; a data file's name says version and language.
+
+    Raises:
+        DataError: ``data`` is another subset's, by its name.
+        ValueError: No such subset, version, language or method.
+    """
+    if data and data.endswith('.json'):
+        own, own_version, own_language = split_stem(Path(data).stem)
+        version, language = version or own_version, language or own_language
+        if (own, own_version, own_language) != (subset, version, language.upper()):
+            raise DataError(data, f'by its name this is {own}, {own_version}, {own_language}')
+    version, language = version or 'v2', (language or 'en').upper()
+    stem = file_stem(subset, version, language)
+    other_version = '' if version == 'v2' else f'_{version}'
+    config = 'easytool/tooleval_teval_easytool_gen' if instructions else f'teval/tooleval_teval{other_version}_gen'
+    if method:
+        if method != METHOD:
+            raise ValueError(f'T-Eval has no method {method!r} but {METHOD}')
+        if instructions:
+            raise ValueError(f'{method} offers tools with their documentation; instructions do not go with it')
+        native_subset(subset)
+        config = 'teval/tooleval_teval_fc_gen'
+    settings = {'path': f'{DATA_PATH}/{language}', 'check_encoder': False}
+    return ConfiguredDataset([config], stem, Path(f'{stem}.json'), settings=settings)
+
+
+BENCHMARK = Benchmark(
+    name='teval',
+    title='T-Eval',
+    paper='arXiv 2312.14033',
+    subsets=tuple(subset.name for subset in TABLE),
+    files=tuple(
+        DataFiles(
+            f'{subset.name} {version} {language}',
+            (f'{DATA_PATH}/{language}/{file_stem(subset.name, version, language)}.json',),
+            partial(_read, subset.name),
+            {'records': subset.counts[version]} if version in subset.counts else {},
+            exact=False,
+            needed=False,
+        )
+        for language in SUFFIXES
+        for version in VERSIONS
+        for subset in TABLE
+    ),
+    metrics=METRICS,
+    score='opencompass_tooleval.benchmarks.teval.recorded:score',
+    configured='opencompass_tooleval.benchmarks.teval.files:configured',
+    fetch='opencompass_tooleval.benchmarks.teval.files:download',
+    sizes={(subset.name, version): count for subset in TABLE for version, count in subset.counts.items()},
+    protocols={version: protocol_of_version(version) for version in VERSIONS},
+    groups=('opencompass_tooleval.configs.summarizers.groups.tooleval_teval_groups:tooleval_teval_summary_groups',),
+)

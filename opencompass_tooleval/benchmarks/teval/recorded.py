@@ -1,0 +1,113 @@
+"""Recorded answers to T-Eval, as ``tooleval score`` takes them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from rich.console import Console
+from rich.progress import track
+
+from opencompass_tooleval.benchmarks.teval import VERSION
+from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
+from opencompass_tooleval.benchmarks.teval.function_calling import (
+    native_samples,
+    score_native_answers,
+)
+from opencompass_tooleval.benchmarks.teval.protocol import Protocol, protocol_of_version
+from opencompass_tooleval.benchmarks.teval.records import TABLE, find_subset, load_samples, native_subset, split_stem
+from opencompass_tooleval.benchmarks.teval.scoring import score_answers
+from opencompass_tooleval.core.aggregate import aggregate
+from opencompass_tooleval.core.benchmark import ScoredAnswers
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.encoder import EncoderSimilarity
+from opencompass_tooleval.embedding.locate import choose_encoder, is_official, locate_encoder
+from opencompass_tooleval.work_dir.recorded import load_recorded
+from opencompass_tooleval.work_dir.right_subset import check_name, check_prompts
+
+logger = logging.getLogger(__name__)
+
+
+def _version_and_language(data: Path, subset: str, protocol: str | None) -> tuple[str, str]:
+    """Data version and language from the file's name; where it does not say, the protocol's and EN, with a warning."""
+    try:
+        own, version, language = split_stem(data.stem)
+    except ValueError:
+        version, language = protocol or 'v1', 'ZH' if data.stem.endswith('_zh') else 'EN'
+        logger.warning(
+            '%s has no name such as plan_json_v2_zh.json: taken for %s, %s; --protocol and --encoder say otherwise',
+            data,
+            version,
+            language,
+        )
+        return version, language
+    if own != subset:
+        raise DataError(data, f'by its name this is {own}, not {subset}')
+    return version, language
+
+
+def _progress(items: Sequence[Any]) -> Iterable[Any]:
+    return track(items, description='scoring', console=Console(stderr=True), transient=True)
+
+
+def score(
+    subset: str,
+    predictions: Path,
+    *,
+    data: Annotated[Path, "T-Eval's data file."],
+    protocol: Annotated[Literal['v1', 'v2'] | None, 'By default that of the data file.'] = None,
+    scoring: Annotated[Literal['official', 'strict'], 'As published, or with its quirks mended.'] = 'official',
+    postprocessor: Annotated[Literal['v1', 'v2', 'clean'] | None, 'By default that of the data file.'] = None,
+    encoder: Annotated[
+        str | None, "'offline', a folder or a hub id; by default $TOOLEVAL_ENCODER or the official one."
+    ] = None,
+    method: Annotated[
+        Literal['function_calling'] | None, 'Where the answers are native calls, in `calls` of their rows.'
+    ] = None,
+) -> ScoredAnswers:
+    """Scores recorded answers: a file, or a folder of one file per record.
+
+    Raises:
+        DataError: Data or predictions are missing, damaged, or do not belong together.
+        EncoderMissingError: An encoder is needed and is not on this machine; the files are sound.
+        ValueError: No such subset.
+    """
+    row = find_subset(subset)
+    version, language = _version_and_language(data, subset, protocol)
+    rules = Protocol(protocol or protocol_of_version(version), scoring)
+    postprocessor_name = postprocessor or protocol_of_version(version)
+    samples = load_samples(data, subset, version)
+    recorded = load_recorded(predictions)
+    recorded.check_complete([sample.record.id for sample in samples])
+    is_named = check_name(predictions, subset, [other.name for other in TABLE], recorded=recorded)
+    answers: list[str] = [recorded.answer(sample.record.id, position) for position, sample in enumerate(samples)]
+    files = locate_encoder(choose_encoder(encoder, language)) if rules.needs_encoder(row) else None
+    similarity = EncoderSimilarity(files, default_cache()) if files else None
+    metrics = row.metrics
+    if method:
+        metrics = native_subset(subset).metrics
+        natively = [native.record for native in native_samples(samples, language, data)]
+        scores = score_native_answers(natively, answers, rules, similarity, _progress)
+    else:
+        check_prompts(recorded, subset, {sample.record.id: sample.messages for sample in samples}, is_named)
+        answers = [*map(POSTPROCESSORS[postprocessor_name], answers)]
+        scores = score_answers([sample.record for sample in samples], answers, rules, similarity, _progress)
+    foreign = files is not None and not is_official(files.name, language)
+    return ScoredAnswers(
+        scores,
+        aggregate(scores, metrics),
+        f'{subset} {language}, {rules.name}',
+        {
+            'language': language,
+            'protocol': rules.name,
+            'scoring': rules.scoring,
+            'encoder': files.name if files else None,
+            'version': VERSION,
+            **({'method': method} if method else {}),
+        },
+        {'data_version': version, 'postprocessor': postprocessor_name},
+        notes=[f'the encoder is {files.name!r}: not comparable with the leaderboard'] if files and foreign else [],
+    )

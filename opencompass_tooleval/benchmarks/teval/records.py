@@ -1,0 +1,373 @@
+"""T-Eval's files -> typed records. Every quirk of the data ends here.
+
+A file is one JSON object, id -> record. ``origin_prompt`` is a list of messages or the same as JSON text, the gold
+answer of a call is a dict or its JSON or Python text, and the format stands in ``meta`` or in ``meta_data``.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.benchmarks.teval.metrics import METRICS
+from opencompass_tooleval.benchmarks.teval.subsets import FUNCTION_CALLING, LANGUAGES, SUBSETS, VERSIONS
+from opencompass_tooleval.core.bounds import beyond_bounds
+from opencompass_tooleval.core.errors import DataError, Fault, naming_record
+from opencompass_tooleval.core.json_object import load_json, load_object
+from opencompass_tooleval.core.jsonable import clean_text
+from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.reading import parse_enclosed
+from opencompass_tooleval.core.subset_names import SubsetRow, Table
+
+logger = logging.getLogger(__name__)
+
+MEND = 'tooleval prepare teval'
+FINISH = 'FinishAction'
+
+_ROLES = ('system', 'user', 'assistant', 'function', 'tool')
+_TEMPLATE_KEYS = {
+    'json': ('thought', 'action', 'args'),
+    'string': ('thought_start', 'thought_end', 'action_start', 'action_end', 'args_start', 'args_end'),
+}
+
+
+@dataclass(frozen=True)
+class Subset(SubsetRow):
+    """One row of :data:`~opencompass_tooleval.benchmarks.teval.subsets.SUBSETS`."""
+
+    METRICS = METRICS
+    kind: str
+
+    encoder: tuple[str, ...]
+    counts: Mapping[str, int]
+    success: tuple[str, ...] = ()
+
+    @property
+    def format(self) -> str:
+        """``json`` or ``str``: how the model answers."""
+        return 'json' if self.name.endswith('json') else 'str'
+
+
+@dataclass(frozen=True)
+class InstructGold:
+    """The call to write down: API name and arguments."""
+
+    action: Any
+    args: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a plan; ``args`` is text, as the encoder sees it."""
+
+    id: int
+    name: str
+    args: str
+
+
+@dataclass(frozen=True)
+class CallGold:
+    """The next thought and call; ``args`` is a dict in the json format and text in the others."""
+
+    thought: str
+    name: str
+    args: Any
+
+
+@dataclass(frozen=True)
+class ReviewGold:
+    """The right choice, A to E."""
+
+    answer: str
+
+
+Gold = InstructGold | tuple[Step, ...] | CallGold | ReviewGold
+
+
+@dataclass(frozen=True)
+class Record:
+    """What scoring needs to know of one sample.
+
+    Attributes:
+        id: Its key in the file.
+        subset: Its row in the table.
+        gold: The gold answer, of the type that belongs to ``subset.kind``.
+        format: How the model was told to answer: ``json``, ``string`` (instruct) or ``str``.
+        template: instruct only: key names (json) or the marks around each part (string).
+        apis: Plans only: the names that a plan in plain text may use, in the data's order.
+    """
+
+    id: str
+    subset: Subset
+    gold: Gold
+    format: str
+    template: Mapping[str, str]
+    apis: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A record with its prompt.
+
+    A record is typed here, where a fault of the file is found, and once more where it is scored: OpenCompass scores in
+    another process, and hands over columns of Arrow, which cannot hold a gold answer whose type differs by row.
+
+    Attributes:
+        record: What scoring needs.
+        messages: What the model is asked; the gold answer is not in it.
+        raw: The row of the file without its prompt.
+    """
+
+    record: Record
+    messages: tuple[Message, ...]
+    raw: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def payload(self) -> str:
+        """The raw record as JSON text; :func:`parse_payload` gives ``record`` back."""
+        return json.dumps([self.record.id, self.raw])
+
+
+TABLE = Table(Subset, SUBSETS, 'T-Eval')
+""":data:`~opencompass_tooleval.benchmarks.teval.subsets.SUBSETS`, typed."""
+
+_ROWS = {row['name']: {**row, 'success': ()} for row in SUBSETS}
+_NATIVE = Table(Subset, ({**_ROWS[row['name']], **row} for row in FUNCTION_CALLING), 'T-Eval with function calling')
+
+SUFFIXES: dict[str, str] = {row['name']: row['suffix'] for row in LANGUAGES}
+"""Language -> what its file names end with."""
+find_subset = TABLE.find
+
+
+def native_subset(name: str) -> Subset:
+    """The row of a subset that asks for calls, as it is with native calls.
+
+    Raises:
+        ValueError: It asks for none.
+    """
+    return _NATIVE.find(name)
+
+
+def file_stem(subset: str, version: str, language: str) -> str:
+    """``plan_json``, ``v2``, ``ZH`` -> ``plan_json_v2_zh``.
+
+    Raises:
+        ValueError: No such version or language.
+    """
+    if version not in VERSIONS or language not in SUFFIXES:
+        raise ValueError(f'T-Eval has versions {", ".join(VERSIONS)} and languages {", ".join(SUFFIXES)}')
+    return f'{find_subset(subset).name}_{version}{SUFFIXES[language]}'
+
+
+def split_stem(stem: str) -> tuple[str, str, str]:
+    """The inverse of :func:`file_stem`: ``plan_json_v2_zh`` -> ``('plan_json', 'v2', 'ZH')``.
+
+    Raises:
+        ValueError: The name is none of T-Eval's.
+    """
+    for language in SUFFIXES:
+        for version in VERSIONS:
+            for subset in TABLE:
+                if file_stem(subset.name, version, language) == stem:
+                    return subset.name, version, language
+    raise ValueError(f'{stem!r} is no name of a T-Eval data file, such as plan_json_v2 or plan_json_v2_zh')
+
+
+def _need(raw: Mapping[str, Any], key: str) -> Any:
+    if key not in raw:
+        raise Fault(f'field {key!r} is missing')
+    return raw[key]
+
+
+def _messages(raw: Mapping[str, Any]) -> tuple[Message, ...]:
+    prompt = _need(raw, 'origin_prompt')
+    if isinstance(prompt, str):
+        try:
+            prompt = load_json(prompt, bounded=True)
+        except ValueError as error:
+            raise Fault(f"field 'origin_prompt' is text, but not JSON ({error})") from error
+    if not isinstance(prompt, list) or not prompt:
+        raise Fault("field 'origin_prompt' is no list of messages")
+    messages = []
+    for item in prompt:
+        if not isinstance(item, dict) or not isinstance(item.get('content'), str) or item.get('role') not in _ROLES:
+            raise Fault(f"a message needs a text 'content' and a 'role' out of {', '.join(_ROLES)}")
+        messages.append(Message(item['role'], item['content']))
+    return tuple(messages)
+
+
+def _instruct_gold(raw: Mapping[str, Any]) -> InstructGold:
+    gold = _need(raw, 'ground_truth')
+    if not isinstance(gold, dict) or 'action' not in gold or not isinstance(gold.get('args'), dict):
+        raise Fault("the gold answer needs 'action' and a dict 'args'")
+    return InstructGold(gold['action'], gold['args'])
+
+
+def parse_steps(value: Any) -> tuple[Step, ...] | None:
+    """Reads a list of ``{id, name, args}``; None if it is anything else."""
+    if type(value) is not list:
+        return None
+    try:
+        return tuple(Step(int(item['id']), str(item['name']), str(item['args'])) for item in value)
+    # {"id": 1e999} is read as inf, and int(inf) raises OverflowError.
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError):
+        return None
+
+
+def _plan_gold(raw: Mapping[str, Any]) -> tuple[Step, ...]:
+    steps = parse_steps(parse_enclosed(_need(raw, 'ground_truth'), '[', ']').value)
+    if not steps or all(step.name == FINISH for step in steps):
+        raise Fault('the gold plan is no list of steps with id, name and args')
+    return steps
+
+
+def _call_gold(raw: Mapping[str, Any], needed: Sequence[str], as_text: bool) -> CallGold:
+    gold = parse_enclosed(_need(raw, 'ground_truth'), '{', '}').value
+    if type(gold) is not dict:
+        raise Fault('the gold answer is no dict')
+    for key in needed:
+        if key not in gold:
+            raise Fault(f'the gold answer has no {key!r}')
+    args = gold.get('args', '')
+    if not as_text and not isinstance(args, dict):
+        args = {}
+    return CallGold(str(gold.get('thought', '')), str(gold.get('name', '')), str(args) if as_text else args)
+
+
+CHOICES = ('A', 'B', 'C', 'D', 'E')
+"""Of review."""
+
+
+def _review_gold(raw: Mapping[str, Any]) -> ReviewGold:
+    gold = _need(raw, 'ground_truth')
+    if not isinstance(gold, dict) or gold.get('answer') not in CHOICES:
+        raise Fault("the gold answer needs an 'answer' out of A to E")
+    return ReviewGold(gold['answer'])
+
+
+PARTS = {
+    'reason': ('thought',),
+    'retrieve': ('name',),
+    'understand': ('args',),
+    'call': ('thought', 'name', 'args'),
+}
+"""Kind -> the parts of a call that its gold must have and its answer is asked for."""
+
+
+def _stated_format(raw: Mapping[str, Any], field: str, key: str, default: str) -> Any:
+    meta = raw.get(field, {})
+    if not isinstance(meta, dict):
+        raise Fault(f'field {field!r} is no object')
+    return meta.get(key, default)
+
+
+def _format(raw: Mapping[str, Any], subset: Subset) -> str:
+    if subset.kind == 'plan':
+        kind = _stated_format(raw, 'meta', 'prompt_type', subset.format)
+        allowed: tuple[str, ...] = (subset.format,)
+    else:
+        kind = _stated_format(raw, 'meta_data', 'response_format', subset.format)
+        allowed = ('json', 'string') if subset.kind == 'instruct' else (subset.format, 'string')
+    if kind not in allowed:
+        raise Fault(f'format {kind!r} does not belong to {subset.name}')
+    return 'str' if kind == 'string' and subset.kind != 'instruct' else str(kind)
+
+
+def _template(raw: Mapping[str, Any], answer_format: str) -> Mapping[str, str]:
+    template = _need(raw, 'template')
+    keys = _TEMPLATE_KEYS[answer_format]
+    if not isinstance(template, dict) or any(not isinstance(template.get(key), str) for key in keys):
+        raise Fault(f"field 'template' needs the texts {', '.join(keys)}")
+    return {key: template[key] for key in keys}
+
+
+def _apis(raw: Mapping[str, Any]) -> tuple[str, ...]:
+    apis = _need(_need(raw, 'meta'), 'API_list')
+    if not isinstance(apis, list) or not all(isinstance(name, str) for name in apis):
+        raise Fault("field 'API_list' is no list of names")
+    return tuple(apis)
+
+
+def parse_record(record_id: str, raw: Any, subset: Subset) -> Record:
+    """Types a row of a file.
+
+    Raises:
+        Fault: It lacks a field, or its gold answer cannot be read.
+    """
+    if not isinstance(raw, dict):
+        raise Fault('a record is a JSON object')
+    if beyond_bounds(raw):
+        raise Fault('it is nested too deeply or holds too large a number')
+    answer_format = _format(raw, subset)
+    template: Mapping[str, str] = {}
+    apis: tuple[str, ...] = ()
+    gold: Gold
+    if subset.kind == 'instruct':
+        gold, template = _instruct_gold(raw), _template(raw, answer_format)
+    elif subset.kind == 'plan':
+        gold = _plan_gold(raw)
+        apis = _apis(raw) if answer_format == 'str' else ()
+    elif subset.kind == 'review':
+        gold = _review_gold(raw)
+    else:
+        gold = _call_gold(raw, PARTS[subset.kind], as_text=subset.kind != 'call')
+    return Record(record_id, subset, gold, answer_format, template, apis)
+
+
+def parse_payload(payload: str, subset: str) -> Record:
+    """Gives back the record that :class:`Sample` carries as text."""
+    record_id, raw = json.loads(payload)
+    return parse_record(record_id, raw, find_subset(subset))
+
+
+def _read_file(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        raise DataError(file, 'the file is missing', mend=MEND)
+    try:
+        raw, repeated = load_object(file.read_text(encoding='utf-8'))
+    except ValueError as error:  # json.JSONDecodeError and UnicodeDecodeError both are
+        raise DataError(file, f'the file is cut short or no JSON ({error})', mend=MEND) from error
+    if not isinstance(raw, dict) or not raw:
+        raise DataError(file, 'the file is no JSON object of id -> record', mend=MEND)
+    if repeated:
+        raise DataError(file, 'the id occurs more than once', record=repeated[0], mend=MEND)
+    return raw
+
+
+def load_samples(file: Path, subset: str, version: str = '') -> list[Sample]:
+    """Reads a data file.
+
+    Args:
+        file: Path of ``{subset}_{version}[_zh].json``.
+        subset: Name of the row in the table.
+        version: ``v1``, ``v2`` or ``v2_subset``, to compare the count with the published one; a difference is logged.
+
+    Returns:
+        One sample per record, in the file's order.
+
+    Raises:
+        DataError: The file is missing, cut short or has an id twice, or a record lacks a field or has a gold answer
+            that cannot be read. The message names file, record and the command that fetches the data.
+    """
+    row = find_subset(subset)
+    samples = []
+    for record_id, raw in _read_file(file).items():
+        with naming_record(file, record_id, MEND):
+            record = parse_record(record_id, raw, row)
+            messages = _messages(raw)
+        if clean_text(record_id) != record_id:
+            raise DataError(file, 'the id holds half a character (a lone surrogate)', record=record_id, mend=MEND)
+        rest = {key: value for key, value in raw.items() if key != 'origin_prompt'}
+        samples.append(Sample(record, messages, rest))
+    published = row.counts.get(version)
+    if published is not None and len(samples) != published:
+        logger.warning(
+            '%s has %d records; the published %s of %s has %d', file, len(samples), version, subset, published
+        )
+    else:
+        logger.info('%s: %d records', file, len(samples))
+    return samples

@@ -1,0 +1,138 @@
+"""Scores answers to T-Eval: one record and one answer in, one :class:`SampleScore` out.
+
+Three steps, so that a whole subset is encoded in one batch: read every answer, tell the encoder every string that will
+be compared, score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opencompass_tooleval.benchmarks.teval import score_call, score_instruct, score_plan, score_review
+from opencompass_tooleval.benchmarks.teval.protocol import Protocol
+from opencompass_tooleval.benchmarks.teval.records import Record
+from opencompass_tooleval.core.answer import TOO_LONG, TRUNCATED_REASONING, why_unread
+from opencompass_tooleval.core.fullwidth import tidy
+from opencompass_tooleval.core.reading import Parsed, unread
+from opencompass_tooleval.core.result import INFRA, OK, SampleScore
+from opencompass_tooleval.core.similarity import Batchwise, ExactSimilarity, Similarity
+
+
+@dataclass(frozen=True)
+class _Scorer:
+    read: Callable[[Record, str, Protocol], Parsed]
+    texts: Callable[[Record, Parsed, Protocol], Iterator[str]]
+    score: Callable[[Record, Parsed, Protocol, Similarity], tuple[dict[str, float | None], str]]
+    show: Callable[[Record, Any], tuple[Any, Any]]
+    """What was read from an answer (or None), and the gold answer in the same shape."""
+
+
+_CALL = _Scorer(score_call.read, score_call.texts, score_call.score, score_call.show)
+_SCORERS = {
+    'instruct': _Scorer(score_instruct.read, score_instruct.texts, score_instruct.score, score_instruct.show),
+    'plan': _Scorer(score_plan.read, score_plan.texts, score_plan.score, score_plan.show),
+    'review': _Scorer(score_review.read, score_review.texts, score_review.score, score_review.show),
+    'reason': _CALL,
+    'retrieve': _CALL,
+    'understand': _CALL,
+    'call': _CALL,
+}
+
+
+def read_answer(record: Record, answer: str, protocol: Protocol) -> Parsed:
+    """Reads a postprocessed answer; never raises, whatever it holds."""
+    reason = why_unread(answer)
+    if reason.startswith(INFRA) or reason in (TRUNCATED_REASONING, TOO_LONG):
+        return unread(reason)
+    text = tidy(str(answer)) if protocol.strict else str(answer)
+    return _SCORERS[record.subset.kind].read(record, text, protocol)
+
+
+def _score(record: Record, why: str, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> SampleScore:
+    values, reason = _SCORERS[record.subset.kind].score(record, parsed, protocol, similarity)
+    if reason != OK:
+        reason = why or reason
+    values = {metric: values[metric] for metric in record.subset.metrics}
+    shown, gold = _SCORERS[record.subset.kind].show(record, parsed.value)
+    return SampleScore(record.id, values, reason, shown, parsed.rung, gold)
+
+
+def score_answer(record: Record, answer: str, protocol: Protocol, similarity: Similarity | None = None) -> SampleScore:
+    """Scores one postprocessed answer (see :func:`score_answers`)."""
+    return score_answers([record], [answer], protocol, similarity or ExactSimilarity())[0]
+
+
+def score_answers(
+    records: Sequence[Record],
+    answers: Sequence[str],
+    protocol: Protocol,
+    similarity: Similarity | None = None,
+    progress: Callable[[Sequence[Parsed]], Iterable[Parsed]] = iter,
+) -> list[SampleScore]:
+    """Scores a subset.
+
+    Args:
+        records: The records, all of one subset.
+        answers: Their postprocessed answers, in the same order. An answer may be an
+            :class:`~opencompass_tooleval.core.answer.Answer` with a reason: ``infra:...`` scores 0 in everything.
+        protocol: The rules.
+        similarity: Needed where ``protocol.needs_encoder(subset)``.
+        progress: Wraps the loop over the samples, for a progress bar.
+
+    Returns:
+        One score per record, in the same order.
+
+    Raises:
+        ValueError: There are more records than answers or fewer, or the encoder is missing.
+    """
+    if len(records) != len(answers):
+        raise ValueError(f'{len(records)} records, but {len(answers)} answers')
+    readings = [read_answer(record, answer, protocol) for record, answer in zip(records, answers, strict=True)]
+    return score_readings(records, [*map(why_unread, answers)], readings, protocol, similarity, progress)
+
+
+def score_readings(
+    records: Sequence[Record],
+    whys: Sequence[str],
+    readings: Sequence[Parsed],
+    protocol: Protocol,
+    similarity: Similarity | None = None,
+    progress: Callable[[Sequence[Parsed]], Iterable[Parsed]] = iter,
+) -> list[SampleScore]:
+    """The same for answers that are read already, in the shape that :func:`read_answer` gives.
+
+    Args:
+        records: As there.
+        whys: Why there was nothing to read, per answer, or '': the reason of a sample that is not right.
+        readings: Theirs.
+        protocol: As there.
+        similarity: As there.
+        progress: As there.
+    """
+    if similarity is None:
+        subset = next((record.subset for record in records if protocol.needs_encoder(record.subset)), None)
+        if subset is not None:
+            raise ValueError(f'{subset.name} under protocol {protocol.name} needs a sentence encoder')
+        similarity = ExactSimilarity()
+    similarity.prepare(
+        text
+        for record, parsed in zip(records, readings, strict=True)
+        for text in _SCORERS[record.subset.kind].texts(record, parsed, protocol)
+    )
+    tied = [
+        record.subset.kind == 'plan' and score_plan.is_tied(record, parsed, protocol, similarity)
+        for record, parsed in zip(records, readings, strict=True)
+    ]
+    similarity.prepare_batches(
+        strings
+        for record, parsed, tie in zip(records, readings, tied, strict=True)
+        if tie
+        for strings in score_plan.lists(record, parsed) or ()
+    )
+    batchwise = Batchwise(similarity)
+    return [
+        _score(record, why, parsed, protocol, batchwise if tie else similarity)
+        for record, why, parsed, tie in zip(records, whys, progress(readings), tied, strict=True)
+    ]

@@ -1,0 +1,276 @@
+"""ToolBench as OpenCompass sees it: glue only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from datasets import Dataset
+from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
+from opencompass.utils import get_logger
+
+from opencompass_tooleval.benchmarks.toolbench import VERSION, success
+from opencompass_tooleval.benchmarks.toolbench.build import (
+    METHODS,
+    Shown,
+    load_queries,
+    make_choices,
+    make_requests,
+    open_tools,
+)
+from opencompass_tooleval.benchmarks.toolbench.function_tools import gold_calls as native_gold_calls
+from opencompass_tooleval.benchmarks.toolbench.function_tools import offered_tools
+from opencompass_tooleval.benchmarks.toolbench.prompts import (
+    calls_prompt,
+    function_calling_prompt,
+    published_selection,
+    selection_prompt,
+)
+from opencompass_tooleval.benchmarks.toolbench.records import MEND, find_file, find_subset
+from opencompass_tooleval.benchmarks.toolbench.request import gold_answer as gold_calls
+from opencompass_tooleval.benchmarks.toolbench.request import parse_request
+from opencompass_tooleval.benchmarks.toolbench.score_calls import (
+    CallsScore,
+    breakdown,
+    score_native_requests,
+    score_requests,
+    total,
+)
+from opencompass_tooleval.benchmarks.toolbench.score_selection import gold_answer, parse_choice, score_choices
+from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
+from opencompass_tooleval.core.aggregate import Aggregate, aggregate
+from opencompass_tooleval.core.answer import Answer, as_answer, clean
+from opencompass_tooleval.core.literal_reply import LiteralDialogues, last_block
+from opencompass_tooleval.core.messages import Message, messages_text
+from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.core.tool_calls import write_answer
+from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
+from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.encoder import shared_encoder
+from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
+from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator, as_dataset
+from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
+from opencompass_tooleval.models.conversation import TOOLS
+from opencompass_tooleval.models.gpus import ToolEvalDataset
+from opencompass_tooleval.work_dir.data_files import command_to_generate
+
+Row = dict[str, str]
+
+
+ENDINGS = {'names': '', 'easytool': '-ids', 'function_calling': '-fc'}
+"""Method -> what the name of recorded answers ends in."""
+
+
+def _row(record_id: str, prompt: str | Sequence[Message], payload: str, gold: str) -> Row:
+    asked = [Message('user', prompt)] if isinstance(prompt, str) else prompt
+    messages = messages_text(asked)
+    return {'record_id': record_id, 'messages': messages, 'record': payload, 'gold_answer': gold}
+
+
+def _selection_rows(tools: Shown, size: int, seed: int, similarity: Similarity) -> Iterator[Row]:
+    for choice in make_choices(tools, size, seed, similarity):
+        prompt = selection_prompt((tools.described(name) for name in choice.candidates), choice.query)
+        yield _row(choice.id, prompt, choice.to_payload(), gold_answer(choice))
+
+
+def _numbered_rows(tools: Shown, size: int, seed: int, similarity: Similarity) -> Iterator[Row]:
+    for choice in map(tools.numbered, make_choices(tools, size, seed, similarity)):
+        described = map(tools.described_alone, choice.candidates)
+        prompt = published_selection(zip(choice.ids, described, strict=True), choice.query)
+        yield _row(choice.id, prompt, choice.to_payload(), gold_answer(choice))
+
+
+def _calls_rows(tools: Shown) -> Iterator[Row]:
+    for request in make_requests(tools):
+        prompt = calls_prompt(tools.callable(request), request.query)
+        yield _row(request.id, prompt, request.to_payload(), gold_calls(request))
+
+
+def _offered_rows(tools: Shown) -> Iterator[Row]:
+    for request in make_requests(tools):
+        gold = write_answer('', native_gold_calls(request))
+        offered = offered_tools(request, tools.data.tools).to_text()
+        yield {**_row(request.id, function_calling_prompt(request.query), request.to_payload(), gold), TOOLS: offered}
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalToolBenchDataset(ToolEvalDataset):
+    """Choosing a tool for a request, or calling its APIs."""
+
+    @staticmethod
+    def load(
+        path: str,
+        name: str,
+        instructions: str | None = None,
+        encoder: str | None = None,
+        seed: int = 0,
+        method: str = 'names',
+    ) -> Dataset:
+        """Loads one subset.
+
+        Args:
+            path: Folder with the test files, such as ``data/toolbench``.
+            name: Row of the table: ``selection_5``, ..., ``calls_g2``, ``calls_g3``.
+            instructions: A file of EasyTool instructions, which the model gets in place of the documentation.
+            encoder: What finds the other candidates: ``offline``, a folder or a hub id; by default
+                ``$TOOLEVAL_ENCODER`` or T-Eval's. Not looked for where none are to be found.
+            seed: Decides in which order candidates are shown.
+            method: ``names``: our prompts, answered with names. ``easytool``, for selection: EasyTool's own, answered
+                with a tool's number. ``function_calling``, for calls: the APIs are offered natively, as they are
+                documented, and called.
+
+        Raises:
+            DataError: A file is missing or damaged, there are too few tools, or tools have no instruction.
+            EncoderMissingError: The encoder is not on this machine.
+            ValueError: The subset or the method is no such one, or takes no instructions.
+        """
+        subset = find_subset(name)
+        if subset.kind == 'success':
+            raise ValueError(f'{name} is made of stored trajectories: type=ToolEvalToolBenchTrajectories')
+        if method not in METHODS[subset.kind]:
+            raise ValueError(f'{name} has methods {" and ".join(METHODS[subset.kind])}, not {method!r}')
+        if method == 'function_calling' and instructions is not None:
+            raise ValueError("method 'function_calling' offers APIs as they are documented: leave instructions out")
+        file = resolve_data_path(path, MEND) / find_file(subset.data).file
+        instructed = None
+        if instructions:
+            mend = command_to_generate('toolbench', file, candidate_paths(instructions)[0])
+            instructed = resolve_data_path(instructions, mend)
+        tools = open_tools(file, subset.data, instructed)
+        get_logger().info(f'data: {file.resolve()}: {len(tools.data.records)} records, {len(tools.data.errata)} errata')
+        shown: dict[str, Any] = dict(tools.provenance)
+        if subset.kind == 'selection':
+            similarity = shared_encoder(locate_encoder(choose_encoder(encoder, 'EN')), default_cache())
+            make_rows = _selection_rows if method == 'names' else _numbered_rows
+            rows = list(make_rows(tools, subset.candidates, seed, similarity))
+            shown |= {'candidates': subset.candidates, 'candidates_encoder': similarity.name, 'seed': seed}
+        else:
+            rows = list(_calls_rows(tools) if method == 'names' else _offered_rows(tools))
+        shown |= {'method': method} if method != 'names' else {}
+        source = f'toolbench_{name}' + (SUFFIX if instructions else '') + ENDINGS[method]
+        more = {'source': source, 'shown': json.dumps(shown)}
+        return as_dataset([{**row, **more} for row in rows])
+
+
+class ToolBenchDialogues(LiteralDialogues):
+    """See :class:`LiteralDialogues`; of a choice what stands behind the last blank line is read."""
+
+    cut = staticmethod(last_block)
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalToolBenchTrajectories(ToolEvalDataset):
+    """Stored trajectories, to be judged: the oracle model answers what is stored."""
+
+    @staticmethod
+    def load(path: str, name: str = 'success', data: str | None = None) -> Dataset:
+        """Loads them.
+
+        Args:
+            path: The file (:func:`~opencompass_tooleval.benchmarks.toolbench.success.load_final_answers`).
+            name: Row of the table.
+            data: A test file of ToolBench, such as ``data/toolbench/G2_category.json``, for trajectories that do not
+                say their request.
+
+        Raises:
+            DataError: A file is missing or damaged.
+        """
+        file = resolve_data_path(path, 'store the trajectories of an agent there: id, query, final_answer')
+        queries = load_queries(resolve_data_path(data, MEND)) if data else None
+        source = f'toolbench_{find_subset(name).name}'
+        rows = [
+            _row(stored.id, stored.query, stored.to_payload(), stored.answer)
+            for stored in success.load_final_answers(file, queries)
+        ]
+        return as_dataset([{**row, 'source': source} for row in rows])
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalToolBenchEvaluator(ToolEvalEvaluator):
+    """Scores choices or calls.
+
+    Args:
+        name: As in :meth:`ToolEvalToolBenchDataset.load`.
+        pred_postprocessor: As :class:`BaseEvaluator`.
+    """
+
+    def __init__(self, name: str, pred_postprocessor: Any = None) -> None:
+        super().__init__(pred_postprocessor)
+        self.subset = find_subset(name)
+
+    def provenance(self) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        return {'benchmark': 'toolbench', 'subset': self.subset.name, 'version': VERSION}
+
+    def total(self, scores: Sequence[SampleScore]) -> Aggregate:
+        """See :class:`ToolEvalEvaluator`."""
+        if self.subset.kind == 'selection':
+            return aggregate(scores, self.metrics)
+        return total(cast(Sequence[CallsScore], scores), self.metrics)
+
+    def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        return breakdown(cast(Sequence[CallsScore], scores)) if self.subset.kind == 'calls' else {}
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """See :class:`ToolEvalEvaluator`."""
+        if self.subset.kind == 'selection':
+            choices = [parse_choice(reference) for reference in references]
+            return score_choices(choices, answers)
+        requests = [parse_request(reference) for reference in references]
+        return list(score_requests(requests, answers))
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalToolBenchCallsEvaluator(ToolEvalCallsEvaluator, ToolEvalToolBenchEvaluator):
+    """Scores native calls; the arguments are those of the other evaluator."""
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """See :class:`ToolEvalEvaluator`."""
+        requests = [parse_request(reference) for reference in references]
+        return list(score_native_requests(requests, [as_answer(answer) for answer in answers]))
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalToolBenchSuccessEvaluator(JudgedEvaluator):
+    """Has final answers judged; the rules are those of UltraTool's judge.
+
+    Args:
+        judge_cfg: As :class:`JudgedEvaluator`.
+        judgements: As there.
+        pred_postprocessor: As :class:`BaseEvaluator`.
+
+    Raises:
+        ValueError: There is no judge.
+    """
+
+    subset = find_subset('success')
+
+    def __init__(
+        self,
+        judge_cfg: Mapping[str, Any] | None = None,
+        judgements: str | Mapping[str, str] | None = None,
+        pred_postprocessor: Any = None,
+    ) -> None:
+        super().__init__(judge_cfg, judgements, pred_postprocessor)
+        self.need_judge('the success rate')
+
+    def provenance(self) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        row = {'benchmark': 'toolbench', 'subset': 'success', 'version': VERSION}
+        return {**row, **self.judge_provenance(success.prompt_hash())}
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """See :class:`ToolEvalEvaluator`."""
+        stored = [success.parse_final_answer(reference) for reference in references]
+        finals = [
+            clean(Answer('', one.infra) if one.infra and not answer else answer)
+            for one, answer in zip(stored, answers, strict=True)
+        ]
+        judgements = self.stored(success.load_judgements, [one.id for one in stored], success.digests_of)
+        asked = [] if judgements is not None else self.ask(success.questions(stored, finals), 'success')
+        scores = success.score_final_answers(stored, finals, judgements or asked, self.mend_unjudged())
+        self.keep_rows(map(success.to_row, asked))
+        return list(scores)

@@ -1,0 +1,139 @@
+"""The data of a subset: a test file, its instructions if they stand in, and what is asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from opencompass_tooleval.benchmarks.toolbench import tool_texts
+from opencompass_tooleval.benchmarks.toolbench.candidates import choose, rank_others
+from opencompass_tooleval.benchmarks.toolbench.records import FILE_TABLE, MEND, Data, Record, load_data
+from opencompass_tooleval.benchmarks.toolbench.request import Request, make_request
+from opencompass_tooleval.benchmarks.toolbench.score_selection import Choice
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.similarity import Similarity
+from opencompass_tooleval.tool_docs.instruction import ToolInstruction
+from opencompass_tooleval.work_dir.data_files import command_to_generate, shown_files
+
+METHODS = {'selection': ('names', 'easytool'), 'calls': ('names', 'function_calling')}
+"""Kind of subset -> how answers name tools: by name (our prompts), by number (EasyTool's own), or by native calls."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A test file and what is shown of its tools.
+
+    Attributes:
+        file: The test file.
+        data: What it holds.
+        instructions: Name -> instruction; None where the documentation is shown.
+        provenance: What the texts are made of, for provenance.
+    """
+
+    file: Path
+    data: Data
+    instructions: Mapping[str, ToolInstruction] | None
+    provenance: Mapping[str, str]
+
+    def described(self, name: str) -> str:
+        """The description of a tool, to choose it by."""
+        if self.instructions is None:
+            return tool_texts.documented_tool(self.data.tools[name])
+        return tool_texts.instructed_tool(self.instructions[name])
+
+    def numbered(self, choice: Choice) -> Choice:
+        """The choice, to be answered with a number: the instruction's ``ID``, or else the tool's place in the file."""
+        if self.instructions is not None and all(tool.id is not None for tool in self.instructions.values()):
+            ids: list[int | str | None] = [self.instructions[name].id for name in choice.candidates]
+        else:
+            place = {name: number for number, name in enumerate(self.data.tools, start=1)}
+            ids = [place[name] for name in choice.candidates]
+        return replace(choice, ids=tuple(number for number in ids if number is not None))
+
+    def described_alone(self, name: str) -> str:
+        """The description of a tool as EasyTool's own prompt lists it: an instruction's without the name in front."""
+        return self.described(name) if self.instructions is None else self.instructions[name].description
+
+    def callable(self, request: Request) -> Iterator[str]:
+        """What is shown of each tool of a request, to call its APIs by."""
+        apis: dict[str, list[str]] = {}
+        for signature in request.inventory:
+            apis.setdefault(signature.tool, []).append(signature.api)
+        for tool, names in apis.items():
+            if self.instructions is None:
+                yield tool_texts.documented_calls(self.data.tools[tool], names)
+            else:
+                yield tool_texts.instructed_calls(self.instructions[tool], names)
+
+
+def open_tools(file: Path, name: str, instructions: Path | None = None) -> Shown:
+    """Reads a test file, and the instructions of its tools if they stand in for the documentation.
+
+    Args:
+        file: Its path.
+        name: ``G1``, ``G2`` or ``G3``.
+        instructions: A file of instructions.
+
+    Raises:
+        DataError: A file is missing or damaged, or tools have no instruction.
+    """
+    data = load_data(file, name)
+    matched = (
+        tool_texts.match_instructions(instructions, data.tools, command_to_generate('toolbench', file, instructions))
+        if instructions
+        else None
+    )
+    return Shown(file, data, matched, shown_files('data', file, instructions))
+
+
+def load_queries(file: Path) -> dict[str, str]:
+    """Record id -> request of a test file, which is one of the table's by its name, or else as large as any."""
+    name = next((row.name for row in FILE_TABLE if row.file == file.name), FILE_TABLE[0].name)
+    return {record.id: record.query for record in load_data(file, name).records}
+
+
+def single_tool_requests(tools: Shown) -> list[Record]:
+    """The requests that a single tool fulfils, in the file's order.
+
+    Raises:
+        DataError: There is none.
+    """
+    records = [record for record in tools.data.records if len(record.tools) == 1]
+    if not records:
+        raise DataError(tools.file, 'no request is fulfilled with a single tool', mend=MEND)
+    return records
+
+
+def make_choices(tools: Shown, size: int, seed: int, similarity: Similarity) -> list[Choice]:
+    """One choice among ``size`` tools for every request that a single tool fulfils, in the file's order.
+
+    The other candidates are those whose documented descriptions are most like the request, also where instructions are
+    shown: both variants ask the same.
+
+    Args:
+        tools: The test file.
+        size: How many candidates.
+        seed: Decides in which order they are shown.
+        similarity: Cosine of sentence embeddings.
+
+    Raises:
+        DataError: No request is fulfilled with a single tool, or there are too few tools.
+    """
+    records = single_tool_requests(tools)
+    names = list(tools.data.tools)
+    described = [tool_texts.documented_tool(tools.data.tools[name]) for name in names]
+    golds = [record.tools[0] for record in records]
+    ranked = rank_others([record.query for record in records], golds, names, described, similarity)
+    try:
+        return [
+            Choice(record.id, record.query, gold, choose(gold, others, size, f'{seed}/{record.id}'))
+            for record, gold, others in zip(records, golds, ranked, strict=True)
+        ]
+    except ValueError as error:
+        raise DataError(tools.file, str(error), mend='a subset with fewer candidates') from error
+
+
+def make_requests(tools: Shown) -> list[Request]:
+    """Every request with the APIs that it may be fulfilled with, in the file's order."""
+    return [make_request(record, tools.data.tools) for record in tools.data.records]

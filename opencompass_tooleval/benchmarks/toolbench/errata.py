@@ -1,0 +1,88 @@
+"""Faults of ToolBench's test files. None changes a score: each is read in the one way that is written here.
+
+* ``relevant_twice``: an API stands twice among the relevant ones; it counts once.
+* ``query_twice``: the same request under two ids; both are asked, as published.
+* ``shared_name``: providers in several categories share a tool's name; they are one tool, since ``relevant APIs`` names
+  no category, and an API is as it is described first.
+* ``parameter_twice``: a parameter is documented twice, or as required and as optional; the first counts.
+* ``unfit_default``: a default that is no value of the documented type; it is shown as it is.
+* ``undescribed``: an API without description; it is known by its name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opencompass_tooleval.benchmarks.toolbench.values import unfit
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+
+KINDS = ('relevant_twice', 'query_twice', 'shared_name', 'parameter_twice', 'unfit_default', 'undescribed')
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """One fault.
+
+    Attributes:
+        where: Id of the record, or ``tool: API``.
+        what: What is doubled, missing or does not fit.
+        kind: One of ``KINDS``.
+    """
+
+    where: str
+    what: str
+    kind: str
+
+
+def _of_requests(rows: Sequence[Mapping[str, Any]]) -> Iterator[Erratum]:
+    asked: set[str] = set()
+    for row in rows:
+        for pair, count in Counter(map(tuple, row['relevant APIs'])).items():
+            if count > 1:
+                yield Erratum(str(row['query_id']), ': '.join(pair), 'relevant_twice')
+        query = ' '.join(row['query'].split()).casefold()
+        if query in asked:
+            yield Erratum(str(row['query_id']), row['query'], 'query_twice')
+        asked.add(query)
+
+
+def _of_names(rows: Iterable[Mapping[str, Any]]) -> Iterator[Erratum]:
+    categories: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for api in row['api_list']:
+            categories.setdefault(api['tool_name'], {})[str(api.get('category_name') or '')] = None
+    for tool, names in categories.items():
+        if len(names) > 1:
+            yield Erratum(tool, ', '.join(names), 'shared_name')
+
+
+def _of_function(where: str, function: FunctionDoc) -> Iterator[Erratum]:
+    raw: Mapping[str, Any] = function.raw if isinstance(function.raw, Mapping) else {}
+    documented = [
+        parameter['name'] for key in ('required_parameters', 'optional_parameters') for parameter in raw.get(key) or ()
+    ]
+    for name, count in Counter(documented).items():
+        if count > 1:
+            yield Erratum(where, name, 'parameter_twice')
+    for parameter in (*function.required, *function.optional):
+        if parameter.default != '' and unfit(parameter, parameter.default):
+            yield Erratum(where, parameter.name, 'unfit_default')
+    if not function.description.strip():
+        yield Erratum(where, '', 'undescribed')
+
+
+def find_errata(rows: Sequence[Mapping[str, Any]], tools: Iterable[ToolDoc]) -> list[Erratum]:
+    """Lists the faults of one file.
+
+    Args:
+        rows: Its rows, checked.
+        tools: The tools documented in them.
+    """
+    errata = [*_of_requests(rows), *_of_names(rows)]
+    for tool in tools:
+        for function in tool.functions:
+            errata += _of_function(f'{tool.name}: {function.name}', function)
+    return errata

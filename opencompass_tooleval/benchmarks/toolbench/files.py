@@ -1,0 +1,67 @@
+"""ToolBench's test files: where they are, and how they are verified and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from opencompass_tooleval.benchmarks.toolbench.errata import KINDS
+from opencompass_tooleval.benchmarks.toolbench.metrics import METRICS
+from opencompass_tooleval.benchmarks.toolbench.records import FILE_TABLE, TABLE, find_file, find_subset, load_data
+from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
+from opencompass_tooleval.core.errata import errata_in_words
+
+DATA_PATH = 'data/toolbench'
+
+
+def _read(name: str, files: Sequence[Path]) -> Content:
+    data = load_data(files[0], name)
+    counts = {'records': len(data.records), 'tools': len(data.tools)}
+    return Content(counts, [errata_in_words(data.errata, KINDS)])
+
+
+def configured(subset: str, *, method: str | None = None, instructions: str | None = None) -> ConfiguredDataset:
+    """Where our configs have a subset.
+
+    Raises:
+        ValueError: No such subset or method.
+    """
+    row = find_subset(subset)
+    configs = {
+        None: '_success_gen'
+        if row.kind == 'success'
+        else f'_easytool_gen:tooleval_toolbench_{row.kind}_easytool_datasets'
+        if instructions
+        else '_gen',
+        'easytool': '_easytool_gen:tooleval_toolbench_selection_easytool_ids_datasets',
+        'function_calling': '_calls_fc_gen',
+    }
+    if method not in configs:
+        raise ValueError(f'ToolBench has no method {method!r} beside easytool and function_calling')
+    file = Path(find_file(row.data).file) if row.data else None
+    return ConfiguredDataset([f'easytool/tooleval_toolbench{configs[method]}'], subset, file)
+
+
+BENCHMARK = Benchmark(
+    name='toolbench',
+    title='ToolBench',
+    paper='arXiv 2307.16789',
+    subsets=tuple(subset.name for subset in TABLE),
+    files=tuple(
+        DataFiles(
+            file.name,
+            (f'{DATA_PATH}/{file.file}',),
+            partial(_read, file.name),
+            {'records': file.records, 'tools': file.tools},
+        )
+        for file in FILE_TABLE
+    ),
+    metrics=METRICS,
+    score='opencompass_tooleval.benchmarks.toolbench.recorded:score',
+    configured='opencompass_tooleval.benchmarks.toolbench.files:configured',
+    origin='The test files, of requests that can be solved, come with StableToolBench.',
+    clone='git clone --depth 1 https://github.com/THUNLP-MT/StableToolBench',
+    also_scored=('trajectories',),
+    sizes={(subset.name, None): find_file(subset.data).records for subset in TABLE if subset.data},
+)

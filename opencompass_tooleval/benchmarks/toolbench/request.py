@@ -1,0 +1,114 @@
+"""What the calls of a request may be: its APIs and their parameters, and calls that a perfect model could make."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from opencompass_tooleval.benchmarks.toolbench.records import Api, Record
+from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
+from opencompass_tooleval.tool_docs.template import sample_value
+from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
+
+
+@dataclass(frozen=True)
+class Signature:
+    """An API that may be called.
+
+    Attributes:
+        tool: Name of its tool.
+        api: Its own.
+        required: Required parameters: name, type and default.
+        optional: Optional ones.
+    """
+
+    tool: str
+    api: str
+    required: tuple[Parameter, ...]
+    optional: tuple[Parameter, ...]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request and the APIs that it may be fulfilled with.
+
+    Attributes:
+        id: Record id.
+        query: The request.
+        relevant: The APIs that are needed.
+        inventory: All that may be called.
+    """
+
+    id: str
+    query: str
+    relevant: tuple[Api, ...]
+    inventory: tuple[Signature, ...]
+
+    def to_payload(self) -> str:
+        """The request as JSON text; :func:`parse_request` gives it back."""
+        inventory = [
+            [signature.tool, signature.api, [*map(_write, signature.required)], [*map(_write, signature.optional)]]
+            for signature in self.inventory
+        ]
+        return json.dumps([self.id, self.query, self.relevant, inventory])
+
+
+def _bare(parameter: Parameter) -> Parameter:
+    """What a call is held against: no prose."""
+    return Parameter(parameter.name, parameter.type, default=parameter.default)
+
+
+def _write(parameter: Parameter) -> list[Any]:
+    """Name, type, and default if there is one."""
+    default = [] if parameter.default is ABSENT else [parameter.default]
+    return [parameter.name, parameter.type, *default]
+
+
+def _read(raw: list[Any]) -> Parameter:
+    name, type_, *default = raw
+    return Parameter(name, type_, default=default[0] if default else ABSENT)
+
+
+def parse_request(payload: str) -> Request:
+    """Gives back the request of :meth:`Request.to_payload`."""
+    record_id, query, relevant, inventory = json.loads(payload)
+    signatures = tuple(
+        Signature(tool, api, tuple(map(_read, required)), tuple(map(_read, optional)))
+        for tool, api, required, optional in inventory
+    )
+    return Request(record_id, query, tuple((tool, api) for tool, api in relevant), signatures)
+
+
+def make_request(record: Record, tools: Mapping[str, ToolDoc]) -> Request:
+    """The request of a record, with the parameters as they are documented."""
+    functions = {(tool, f.name): f for tool, _ in record.apis for f in tools[tool].functions}
+    inventory = tuple(
+        Signature(
+            tool,
+            api,
+            tuple(map(_bare, functions[tool, api].required)),
+            tuple(map(_bare, functions[tool, api].optional)),
+        )
+        for tool, api in record.apis
+    )
+    return Request(record.id, record.query, record.relevant, inventory)
+
+
+def gold_answer(request: Request) -> str:
+    """Calls without fault: each relevant API with documented or made-up values for what it requires.
+
+    ToolBench publishes no calls. These say what an answer without errors is, and nothing about right values.
+    """
+    calls = [
+        {'tool': tool, 'api': api, 'parameters': gold_parameters(request, (tool, api))}
+        for tool, api in request.relevant
+    ]
+    return json.dumps(calls, ensure_ascii=False)
+
+
+def gold_parameters(request: Request, api: Api) -> dict[str, Any]:
+    """Documented or made-up values for what an API of a request requires."""
+    signature = next(signature for signature in request.inventory if (signature.tool, signature.api) == api)
+    return {parameter.name: sample_value(parameter) for parameter in signature.required}

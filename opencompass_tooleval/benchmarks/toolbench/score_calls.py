@@ -1,0 +1,272 @@
+"""Scores calls: one request and one answer in, one :class:`CallsScore` out (EasyTool, Section 5.1, Figure 4).
+
+"Tool name error means models call non-existent tool functions that are not in the tool inventory, and parameter error
+means models pass invalid parameters"; the rates are relative to the number of all calls. The paper has people annotate
+what was executed; here nothing is executed, and calls are held against the documentation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from opencompass_tooleval.benchmarks.toolbench.answers import read_value
+from opencompass_tooleval.benchmarks.toolbench.function_tools import request_names
+from opencompass_tooleval.benchmarks.toolbench.records import Api
+from opencompass_tooleval.benchmarks.toolbench.request import Request, Signature
+from opencompass_tooleval.benchmarks.toolbench.score_selection import plain
+from opencompass_tooleval.benchmarks.toolbench.values import unfit
+from opencompass_tooleval.core.aggregate import Aggregate, aggregate, over_steps
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.function_calling import NOT_JSON, UNKNOWN_NAME, why_no_call
+from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.core.result import OK, SampleScore
+from opencompass_tooleval.core.tool_calls import ToolCall
+from opencompass_tooleval.tool_docs.instruction import Parameter
+
+NO_CALLS = 'parse:no_calls'
+TOO_MANY = 'parse:too_many_calls'
+UNNAMED = 'name:missing'
+UNKNOWN_TOOL = 'name:unknown_tool'
+UNKNOWN_API = 'name:unknown_api'
+NO_OBJECT = 'args:no_object'
+MISSING = 'args:missing'
+UNKNOWN_PARAMETER = 'args:hallucinated_argument'
+WRONG_TYPE = 'args:wrong_type'
+
+PER_CALL = ('tool_name_error_rate', 'parameter_error_rate')
+
+_ERRORS = (('name:', UNKNOWN_NAME), ('args:', NOT_JSON))
+"""What is an error of each: those of calls that are written, and of native ones."""
+
+MAX_CALLS = 100
+"""A request needs six at most."""
+
+_TOOL, _API, _PARAMETERS = ('tool', 'tool_name'), ('api', 'api_name'), ('parameters', 'arguments')
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call, checked.
+
+    Attributes:
+        raw: The call as the answer has it.
+        codes: What is wrong with it, in the order of the checks; empty if nothing is.
+    """
+
+    raw: Any
+    codes: tuple[str, ...] = ()
+
+    @property
+    def values(self) -> dict[str, float]:
+        """1 for each of ``PER_CALL`` that it has, else 0."""
+        return {
+            metric: float(any(code.startswith(errors) for code in self.codes))
+            for metric, errors in zip(PER_CALL, _ERRORS, strict=True)
+        }
+
+
+@dataclass(frozen=True)
+class CallsScore(SampleScore):
+    """The score of one answer; ``values`` are the means over its calls, None without any.
+
+    ``parsed`` are tool and API of its calls, ``gold`` those of the relevant APIs; parameters have no gold answer.
+    """
+
+    calls: tuple[Call, ...] = ()
+
+    def to_detail(self) -> dict[str, Any]:
+        """See :meth:`SampleScore.to_detail`; ``steps`` are the calls."""
+        steps = [
+            {'values': call.values, 'codes': list(call.codes), 'said': to_jsonable(call.raw)} for call in self.calls
+        ]
+        return {**super().to_detail(), 'steps': steps}
+
+
+def _first(call: Mapping[str, Any], keys: Sequence[str], default: Any = None) -> Any:
+    return next((call[key] for key in keys if key in call), default)
+
+
+def _is_calls(value: Any) -> bool:
+    """A list with an object that names an API or a tool, or such an object; an empty list is no call at all."""
+    items = value if isinstance(value, list) else [value]
+    named = (isinstance(item, dict) and _first(item, (*_API, *_TOOL)) is not None for item in items)
+    return value == [] or any(named)
+
+
+def parameter_codes(signature: Signature, given: Any) -> list[str]:
+    """What is wrong with the parameters of a call, one code per parameter.
+
+    Args:
+        signature: The API's.
+        given: What was passed.
+    """
+    if not isinstance(given, dict):
+        return [NO_OBJECT]
+    documented = {parameter.name: parameter for parameter in (*signature.required, *signature.optional)}
+    codes = [MISSING for parameter in signature.required if parameter.name not in given]
+    codes += [UNKNOWN_PARAMETER for name in given if name not in documented]
+    for name, value in given.items():
+        parameter = documented.get(name)
+        if parameter and not _is_default(parameter, value) and (unfit(parameter, value) or not _is_finite(value)):
+            codes.append(WRONG_TYPE)
+    return codes
+
+
+def _is_default(parameter: Parameter, value: Any) -> bool:
+    """ToolBench's own default may be no value of its own type: whoever repeats it is not at fault."""
+    return type(value) is type(parameter.default) and value == parameter.default
+
+
+def _is_finite(value: Any) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def check_call(request: Request, call: Any) -> Call:
+    """Holds one call against the request's APIs: its name, and if that is known its parameters.
+
+    Args:
+        request: The request.
+        call: ``{"tool": ..., "api": ..., "parameters": {...}}``, as the answer has it; without ``parameters`` it has
+            none.
+    """
+    tool, api = (_first(call, keys) for keys in (_TOOL, _API)) if isinstance(call, dict) else (None, None)
+    if not isinstance(tool, str) or not isinstance(api, str):
+        return Call(call, (UNNAMED,))
+    documented = {(plain(entry.tool), plain(entry.api)): entry for entry in request.inventory}
+    signature = documented.get((plain(tool), plain(api)))
+    if signature is None:
+        return Call(call, (UNKNOWN_API if plain(tool) in {name for name, _ in documented} else UNKNOWN_TOOL,))
+    return Call(call, tuple(dict.fromkeys(parameter_codes(signature, _first(call, _PARAMETERS, {})))))
+
+
+def score_calls(request: Request, answer: Any) -> CallsScore:
+    """Scores one answer.
+
+    Returns:
+        ``tool_name_error_rate`` and ``parameter_error_rate``: shares of its calls (lower is better), None without any.
+        ``error_free_rate``: 1 if there are calls and none has an error. It is ours, not the paper's: who answers
+        nothing that can be read makes no error in a call either, and this shows it.
+    """
+    read = read_value(answer, _is_calls, NO_CALLS)
+    items = read.value if isinstance(read.value, list) else [read.value] if read.ok else []
+    if len(items) > MAX_CALLS:
+        return _score(request, (), 'none', TOO_MANY)
+    reason = read.reason or ('' if items else NO_CALLS)
+    return _score(request, [check_call(request, item) for item in items], read.rung, reason)
+
+
+def score_native_calls(request: Request, answer: Answer) -> CallsScore:
+    """Scores the native calls of an answer, as :func:`score_calls` those that are written; its text is not read."""
+    if len(answer.calls) > MAX_CALLS:
+        return _score(request, (), 'none', TOO_MANY)
+    names = request_names(request)
+    calls = [check_native_call(request, call, names) for call in answer.calls]
+    return _score(request, calls, 'calls', '' if calls else why_no_call(answer))
+
+
+def check_native_call(request: Request, call: ToolCall, names: Mapping[str, Api]) -> Call:
+    """Holds one native call against the request's APIs.
+
+    Args:
+        request: The request.
+        call: The call.
+        names: What the request's APIs are called as tools.
+
+    Returns:
+        What :func:`check_call` says of it. A name that is none of a tool, which cannot be split into tool and API, is
+        ``call:unknown_name``, arguments that are no object ``call:not_json``.
+    """
+    if call.name not in names:
+        return Call({'tool': call.name, 'parameters': call.arguments}, (UNKNOWN_NAME,))
+    tool, api = names[call.name]
+    checked = check_call(request, {'tool': tool, 'api': api, 'parameters': call.arguments})
+    return replace(checked, codes=(NOT_JSON,)) if checked.codes == (NO_OBJECT,) else checked
+
+
+def _score(request: Request, checked: Sequence[Call], rung: str, reason: str) -> CallsScore:
+    """The score of calls, which may have been read or not."""
+    calls = tuple(checked)
+    codes = [code for call in calls for code in call.codes]
+    values: dict[str, float | None] = {'error_free_rate': float(bool(calls) and not codes)}
+    for metric in PER_CALL:
+        values[metric] = math.fsum(call.values[metric] for call in calls) / len(calls) if calls else None
+    return CallsScore(
+        id=request.id,
+        values=values,
+        reason=reason or (codes[0] if codes else OK),
+        parsed=[_pair(request, call.raw) for call in calls] if calls else None,
+        rung=rung if calls else 'none',
+        gold=[list(pair) for pair in request.relevant],
+        calls=calls,
+    )
+
+
+def _pair(request: Request, call: Any) -> list[Any]:
+    """Tool and API that a call names, as the gold answer writes them where it has them."""
+    tool, api = (_first(call, keys) for keys in (_TOOL, _API)) if isinstance(call, dict) else (None, None)
+    if isinstance(tool, str) and isinstance(api, str):
+        for relevant in request.relevant:
+            if tuple(map(plain, relevant)) == (plain(tool), plain(api)):
+                return list(relevant)
+    return [tool, api]
+
+
+def score_requests(requests: Sequence[Request], answers: Sequence[Any]) -> list[CallsScore]:
+    """Scores a subset: one score per request, in the same order.
+
+    Raises:
+        ValueError: There are more requests than answers or fewer.
+    """
+    return [score_calls(request, answer) for request, answer in zip(requests, answers, strict=True)]
+
+
+def score_native_requests(requests: Sequence[Request], answers: Sequence[Answer]) -> list[CallsScore]:
+    """Scores a subset by its native calls: one score per request, in the same order.
+
+    Raises:
+        ValueError: There are more requests than answers or fewer.
+    """
+    return [score_native_calls(request, answer) for request, answer in zip(requests, answers, strict=True)]
+
+
+def total(scores: Sequence[CallsScore], metrics: Sequence[str]) -> Aggregate:
+    """Aggregates answers: error rates over all calls, ``error_free_rate`` over all answers.
+
+    Calls of one answer hang together, so that their error is clustered. Without any call a rate is 0: OpenCompass's
+    summarizer stops where a model has no number that another has.
+    """
+    whole = over_steps(
+        aggregate(scores, metrics),
+        [metric for metric in metrics if metric in PER_CALL],
+        lambda metric: ((score.id, [call.values[metric] for call in score.calls]) for score in scores if score.calls),
+    )
+    return replace(whole, metrics={metric: mean or 0.0 for metric, mean in whole.metrics.items()})
+
+
+def breakdown(scores: Sequence[CallsScore]) -> dict[str, Any]:
+    """What a result says beside its metrics, as JSON values.
+
+    Returns:
+        ``calls`` (all that were read), ``without_calls`` (answers without any), ``codes`` (code -> calls that have it),
+        ``rungs`` (way of reading -> answers), ``relevant_called`` (share of the relevant APIs that were called, %).
+    """
+    codes: Counter[str] = Counter(code for score in scores for call in score.calls for code in call.codes)
+    pairs = [(score, tuple(pair)) for score in scores for pair in score.gold]
+    called = sum(tuple(map(plain, pair)) in _named(score) for score, pair in pairs)
+    return {
+        'calls': sum(len(score.calls) for score in scores),
+        'without_calls': sum(not score.calls for score in scores),
+        'codes': dict(codes.most_common()),
+        'rungs': dict(Counter(score.rung for score in scores).most_common()),
+        'relevant_called': 100 * called / len(pairs),
+    }
+
+
+def _named(score: CallsScore) -> set[tuple[str, ...]]:
+    """Tool and API of those calls of an answer that name one of the inventory."""
+    named = [call.raw for call in score.calls if not call.values['tool_name_error_rate']]
+    return {tuple(plain(_first(call, keys)) for keys in (_TOOL, _API)) for call in named}

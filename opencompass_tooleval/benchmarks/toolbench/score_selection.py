@@ -1,0 +1,137 @@
+"""Scores the choice of a tool: one choice and one answer in, one score out (EasyTool, Section 5.1, Figure 3)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from opencompass_tooleval.benchmarks.toolbench.answers import read_value
+from opencompass_tooleval.core.answer import strip_reasoning, unfence
+from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
+from opencompass_tooleval.core.literal_reply import last_block, read_literal
+from opencompass_tooleval.core.result import OK, SampleScore
+
+NO_TOOL = 'parse:no_tool'
+NO_ID = 'id:missing'
+UNKNOWN_TOOL = 'name:unknown_tool'
+WRONG_TOOL = 'tool:wrong_tool'
+
+_KEYS = ('tool', 'tool_name', 'name')
+
+_MARKS = '\'"`*. \n'
+
+MAX_NAME_CHARS = 500
+"""A longer text names no tool."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One request and the tools that it may be fulfilled with.
+
+    Attributes:
+        id: Record id.
+        query: The request.
+        gold: The right tool.
+        candidates: Names of all candidates, in the order in which they are shown.
+        ids: Their numbers, where answers choose by number; else empty.
+    """
+
+    id: str
+    query: str
+    gold: str
+    candidates: tuple[str, ...]
+    ids: tuple[int | str, ...] = ()
+
+    def to_payload(self) -> str:
+        """The choice as JSON text; :func:`parse_choice` gives it back."""
+        return json.dumps(asdict(self))
+
+
+def parse_choice(payload: str) -> Choice:
+    """Gives back the choice of :meth:`Choice.to_payload`."""
+    raw: dict[str, Any] = json.loads(payload)
+    return Choice(**{**raw, 'candidates': tuple(raw['candidates']), 'ids': tuple(raw['ids'])})
+
+
+def gold_answer(choice: Choice) -> str:
+    """What a perfect model answers."""
+    if choice.ids:
+        return json.dumps({'ID': choice.ids[choice.candidates.index(choice.gold)]}, ensure_ascii=False)
+    return json.dumps({'tool': choice.gold}, ensure_ascii=False)
+
+
+def plain(name: str) -> str:
+    """A name without blanks around it and with single ones inside: some of ToolBench's have more."""
+    return ' '.join(name.split())
+
+
+def _name(value: Any) -> str | None:
+    """The tool that a value names: a text, an object with one of ``_KEYS``, or a list with one of these."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, dict):
+        value = next((value[key] for key in _KEYS if key in value), None)
+    return value if isinstance(value, str) and value.strip() and len(value) <= MAX_NAME_CHARS else None
+
+
+def _named_tool(answer: Any, candidates: Mapping[str, str]) -> tuple[str | None, str, str]:
+    """The name in an answer, its rung, and the reason if there is none; the bare name of a candidate needs no JSON."""
+    read = read_value(answer, lambda value: _name(value) is not None, NO_TOOL)
+    if read.ok:
+        return _name(read.value), read.rung, ''
+    if read.reason == NO_TOOL and isinstance(answer, str):
+        bare = plain(unfence(strip_reasoning(answer)).strip(_MARKS))
+        if bare in candidates:
+            return bare, 'bare', ''
+    return None, 'none', read.reason
+
+
+def _chosen(answer: Any, numbers: Mapping[str, str]) -> tuple[str | None, str, str]:
+    """The tool that an answer chooses by number, or the number of no tool; its rung, and the reason if there is none.
+
+    As EasyTool's own script reads it: behind the last blank line, ``{"ID": 3}`` or ``{"ID": "3"}``.
+    """
+    read = read_literal(answer, last_block)
+    if not read.ok:
+        return None, 'none', read.reason
+    if not isinstance(read.value, dict) or 'ID' not in read.value:
+        return None, 'none', NO_ID
+    number = bounded_text(str(to_jsonable(read.value['ID'])), MAX_NAME_CHARS)
+    return numbers.get(number, f'ID {number}'), read.rung, ''
+
+
+def score_choice(choice: Choice, answer: Any) -> SampleScore:
+    """Scores one answer.
+
+    Returns:
+        ``accuracy``: 1 if it names the right tool. ``tool_name_error_rate``: 1 if it names none of the candidates
+        (lower is better). An answer that cannot be read has neither. Where the choice has ``ids``, it is a number.
+    """
+    tool_named = {plain(candidate): candidate for candidate in choice.candidates}
+    if choice.ids:
+        name, rung, reason = _chosen(answer, dict(zip(map(str, choice.ids), choice.candidates, strict=True)))
+    else:
+        name, rung, reason = _named_tool(answer, tool_named)
+    tool = tool_named.get(plain(name)) if name is not None else None
+    right, unknown = tool == choice.gold, name is not None and tool is None
+    if not reason:
+        reason = OK if right else UNKNOWN_TOOL if unknown else WRONG_TOOL
+    return SampleScore(
+        id=choice.id,
+        values={'accuracy': float(right), 'tool_name_error_rate': float(unknown)},
+        reason=reason,
+        parsed=tool or name,
+        rung=rung,
+        gold=choice.gold,
+    )
+
+
+def score_choices(choices: Sequence[Choice], answers: Sequence[Any]) -> list[SampleScore]:
+    """Scores a subset: one score per choice, in the same order.
+
+    Raises:
+        ValueError: There are more choices than answers or fewer.
+    """
+    return [score_choice(choice, answer) for choice, answer in zip(choices, answers, strict=True)]

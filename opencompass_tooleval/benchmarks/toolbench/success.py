@@ -1,0 +1,318 @@
+"""Success rate: a judge says whether a final answer answers the request (EasyTool, Section 5.1 and Appendix B.1)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.benchmarks.toolbench.success_prompts import SUCCESS
+from opencompass_tooleval.benchmarks.toolbench.trajectories import holds_runs, stored_rows
+from opencompass_tooleval.core.answer import clean, strip_reasoning, unfence, why_unread
+from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.content import joined_text
+from opencompass_tooleval.core.errors import DataError, Fault
+from opencompass_tooleval.core.jsonable import answer_digest, bounded_text, to_jsonable
+from opencompass_tooleval.core.reading import parse_enclosed
+from opencompass_tooleval.core.result import INFRA, OK, SampleScore
+from opencompass_tooleval.judging import judge_item
+from opencompass_tooleval.judging.judge_item import JudgeItem, fill
+from opencompass_tooleval.judging.judgement import (
+    FAILED,
+    JUDGED,
+    MISSING,
+    UNREAD,
+    Judgement,
+    Opinion,
+    Unjudged,
+    Unread,
+    by_record,
+    check_unjudged,
+    matched,
+    read_judgement,
+    unread_reply,
+)
+from opencompass_tooleval.judging.judgement_files import read_judgements
+from opencompass_tooleval.work_dir.data_files import read_json
+
+YES, NO = 'yes', 'no'
+NAME = 'success'
+NOT_SUCCESSFUL = 'judge:no'
+UNJUDGED = 'judge:unjudged'
+
+_CHOICE = re.compile(r'["\']choice["\']\s*:\s*["\']\s*(yes|no)\b', re.IGNORECASE)
+_REASON = re.compile(r'["\']reason["\']\s*:', re.IGNORECASE)
+_ID_KEYS, _QUERY_KEYS = ('record_id', 'query_id', 'id'), ('query', 'question')
+_ANSWER_KEYS = ('final_answer', 'answer', 'answer_generation', 'prediction')
+
+
+@dataclass(frozen=True)
+class FinalAnswer:
+    """What an agent's run ended in.
+
+    Attributes:
+        id: Record id.
+        query: The request.
+        answer: The final answer, ``''`` if there is none.
+        infra: Why there is none through no fault of the model (``infra:...``), or None.
+    """
+
+    id: str
+    query: str
+    answer: str
+    infra: str | None = None
+
+    def to_payload(self) -> str:
+        """The same as JSON text; :func:`parse_final_answer` gives it back."""
+        return json.dumps(asdict(self))
+
+
+def parse_final_answer(payload: str) -> FinalAnswer:
+    """Gives back what :meth:`FinalAnswer.to_payload` wrote."""
+    return FinalAnswer(**json.loads(payload))
+
+
+def prompt_hash() -> str:
+    """See :func:`~opencompass_tooleval.judging.judge_item.prompt_hash`."""
+    return judge_item.prompt_hash(SUCCESS)
+
+
+def judge_prompt(question: str, answer: str) -> str:
+    """Fills the judge's prompt."""
+    return fill(SUCCESS, question=question, answer=answer)
+
+
+def question_of(name: str, query: str, answer: str) -> JudgeItem:
+    """The question about a final answer; ``name`` is its id."""
+    return JudgeItem(name, judge_prompt(query, answer), read_reply)
+
+
+def _decision(value: Any) -> str:
+    word = value.strip().strip('.!').casefold() if isinstance(value, str) else ''
+    return word if word in (YES, NO) else ''
+
+
+def read_reply(reply: str) -> Opinion | Unread:
+    """Reads a judge's reply; never raises.
+
+    Returns:
+        What ``Choice`` says in the reply's JSON object, or in what was meant to be one where all of its choices agree,
+        or the reply itself where it is a bare yes or no. Why it says neither, if so: that is never taken for a no.
+    """
+    if len(reply) > MAX_CHARS:
+        return Unread('too_long')
+    text = unfence(strip_reasoning(reply)).strip()
+    bare = _decision(text)
+    if bare:
+        return Opinion(bare, NAME)
+    parsed = parse_enclosed(text, '{', '}')
+    if isinstance(parsed.value, dict):
+        fields = {str(key).strip().casefold(): value for key, value in parsed.value.items()}
+        choice = _decision(fields.get('choice'))
+        return Opinion(choice, NAME, bounded_text(fields.get('reason'))) if choice else Unread(UNREAD)
+    choices = list(_CHOICE.finditer(text))
+    words = {match.group(1).casefold() for match in choices}
+    if len(words) != 1:
+        return unread_reply(reply)
+    return Opinion(words.pop(), NAME, _reason_before(text, choices[0].start()))
+
+
+def _reason_before(text: str, end: int) -> str:
+    """What is called the reason in front of a choice, in what was meant to be JSON."""
+    label = _REASON.search(text, 0, end)
+    return bounded_text(text[label.end() : end].strip(' \t\r\n,"\'')) if label else ''
+
+
+# Final answers
+
+
+def _first(row: Mapping[str, Any], keys: Sequence[str]) -> Any:
+    return next((row[key] for key in keys if row.get(key) is not None), None)
+
+
+def _rows(file: Path) -> Iterator[tuple[str, Any]]:
+    """Name and value of every row: of a list by its number, of an object by its key."""
+    if holds_runs(file):
+        yield from stored_rows(file)
+        return
+    value = read_json(file)
+    if isinstance(value, dict) and all(isinstance(row, dict) for row in value.values()):
+        yield from value.items()
+    else:
+        yield from ((str(number), row) for number, row in enumerate(value if isinstance(value, list) else [value]))
+
+
+def _final_answer(file: Path, name: str, row: Any, queries: Mapping[str, str]) -> FinalAnswer:
+    if not isinstance(row, dict):
+        raise DataError(file, 'the trajectory is no object', name)
+    stated_id = _first(row, _ID_KEYS)
+    record_id = name if stated_id is None else str(stated_id)
+    answer, query, infra = _first(row, _ANSWER_KEYS), _first(row, _QUERY_KEYS), row.get('infra')
+    if isinstance(answer, dict):  # ToolBench's own files: the steps, and what they end in
+        query = query or _first(answer, _QUERY_KEYS)
+        answer = answer.get('final_answer', '')
+    query = query or queries.get(record_id)
+    if not isinstance(query, str) or not query.strip():
+        raise DataError(file, "the trajectory has no 'query', and its id is of no record", record_id)
+    try:
+        answer = joined_text(answer)
+    except ValueError as error:
+        raise DataError(file, str(error), record_id) from error
+    if not isinstance(answer, str):
+        raise DataError(file, f'the trajectory has no text as {", ".join(map(repr, _ANSWER_KEYS))}', record_id)
+    if infra is not None and not (isinstance(infra, str) and infra.startswith(INFRA)):
+        raise DataError(file, "'infra' is neither null nor an infra: reason", record_id)
+    return FinalAnswer(record_id, query, answer, infra)
+
+
+def load_final_answers(file: Path, queries: Mapping[str, str] | None = None) -> list[FinalAnswer]:
+    """Reads the final answers of stored trajectories.
+
+    Args:
+        file: JSON lines or a JSON list with ``id``, ``query`` and ``final_answer`` (or ``answer``); ToolBench's own
+            result files (an object by query id, the answer an object with ``final_answer``); or a predictions file of
+            OpenCompass (``record_id``, ``prediction``), which has no queries.
+        queries: Record id -> request, for those that the file does not say.
+
+    Raises:
+        DataError: It is missing, damaged or empty, a trajectory is not whole, or two have one id.
+    """
+    answers: dict[str, FinalAnswer] = {}
+    for name, row in _rows(file):
+        answer = _final_answer(file, name, row, queries or {})
+        if answer.id in answers:
+            raise DataError(file, 'two trajectories have this id', answer.id)
+        answers[answer.id] = answer
+    if not answers:
+        raise DataError(file, 'the file holds no trajectories')
+    return list(answers.values())
+
+
+# Judgements
+
+
+_NEEDS = "'success' must be true or false where it is judged, and nowhere else"
+
+
+def _read_row(row: Mapping[str, Any]) -> Opinion | Unread:
+    """What a row of a file says the judge said."""
+    if 'reply' in row:
+        try:
+            return read_reply(str(joined_text(row['reply'])))
+        except ValueError as error:
+            raise Fault(str(error)) from error
+    if not isinstance(row.get('success'), bool):
+        raise Fault(_NEEDS)
+    return Opinion(YES if row['success'] else NO, NAME, bounded_text(row.get('why')))
+
+
+def _read_judgement(name: str, row: Mapping[str, Any]) -> Judgement[Opinion]:
+    judgement: Judgement[Opinion] = read_judgement(name, row, _read_row)
+    if judgement.status != JUDGED and isinstance(row.get('success'), bool):
+        raise Fault(_NEEDS)
+    return judgement
+
+
+def load_judgements(file: Path) -> list[Judgement[Opinion]]:
+    """Reads a file of judgements: with ``{"success", "why"}`` where it is judged, as a run writes it, or ``{"reply"}``.
+
+    Raises:
+        DataError: The file is missing or damaged, or judges one thing twice.
+    """
+    return read_judgements(file, _rows(file), _read_judgement)
+
+
+def to_row(judgement: Judgement[Opinion]) -> dict[str, Any]:
+    """The row of a file, which :func:`load_judgements` reads."""
+    return judgement.to_row(lambda opinion: {'success': opinion.value == YES, 'why': opinion.why})
+
+
+def digests_of(record_id: str, answer: str) -> dict[str, str]:
+    """As :func:`~opencompass_tooleval.judging.judgement_files.completed` takes it."""
+    return {'': answer_digest(clean(answer))}
+
+
+def questions(
+    stored: Sequence[FinalAnswer], answers: Sequence[str]
+) -> Iterator[tuple[Judgement[Opinion], JudgeItem | None]]:
+    """Of each answer its judgement without what the judge says, and the question; None where there is no answer.
+
+    Args:
+        stored: The requests.
+        answers: The final answers, clean.
+    """
+    for one, answer in zip(stored, answers, strict=True):
+        if why_unread(answer):
+            yield Judgement(one.id, status=MISSING), None
+        else:
+            judgement: Judgement[Opinion] = Judgement(one.id, status=FAILED, answer_digest=answer_digest(answer))
+            yield judgement, question_of(one.id, one.query, answer)
+
+
+# Scores
+
+
+@dataclass(frozen=True)
+class SuccessScore(SampleScore):
+    """The score of one final answer, which is ``parsed``; there is no gold answer.
+
+    Attributes:
+        judgement: Of the answer.
+    """
+
+    judgement: Judgement[Opinion] = field(default_factory=lambda: Judgement('', status=MISSING))
+
+    def to_detail(self) -> dict[str, Any]:
+        """See :meth:`SampleScore.to_detail`."""
+        found = self.judgement.found
+        more = {'answer_digest': self.judgement.answer_digest, 'fault': self.judgement.fault}
+        detail = {**super().to_detail(), 'why': to_jsonable(found.why if found else '')}
+        return detail | {name: to_jsonable(text) for name, text in more.items() if text}
+
+
+def score_success(stored: FinalAnswer, answer: str, judgements: Sequence[Judgement[Opinion]]) -> SuccessScore:
+    """Scores one final answer.
+
+    Args:
+        stored: The request.
+        answer: The final answer, clean.
+        judgements: What was judged of this record, of which only that of this very answer counts
+            (:func:`~opencompass_tooleval.judging.judgement.matched`).
+
+    Returns:
+        ``success_rate``: 1 or 0 as the judge says, 0 without an answer, and None where there is no judgement: that is
+        never a score, and counted by its reason.
+    """
+    unread = why_unread(answer)
+    if unread:
+        return SuccessScore(stored.id, {'success_rate': 0.0}, unread, str(answer), 'value')
+    judgement = matched(judgements, Judgement(stored.id, status=FAILED, answer_digest=answer_digest(answer)))
+    said = judgement.found.value if judgement.found else ''
+    values = {'success_rate': {YES: 1.0, NO: 0.0}.get(said)}
+    reason = {YES: OK, NO: NOT_SUCCESSFUL}.get(said, UNJUDGED)
+    return SuccessScore(stored.id, values, reason, str(answer), 'value', judgement=judgement)
+
+
+def score_final_answers(
+    stored: Sequence[FinalAnswer], answers: Sequence[str], judgements: Sequence[Judgement[Opinion]], mend: str = ''
+) -> list[SuccessScore]:
+    """Scores final answers: one score each, in the same order.
+
+    Args:
+        stored: The requests.
+        answers: The final answers, clean.
+        judgements: What was judged.
+        mend: What to do where too much could not be judged.
+
+    Raises:
+        ValueError: A judgement is of none of them.
+        UnjudgedError: More than 1% of the answers could not be judged.
+    """
+    of_record = by_record(judgements, [one.id for one in stored])
+    scores = [score_success(one, answer, of_record[one.id]) for one, answer in zip(stored, answers, strict=True)]
+    unjudged = [Unjudged(f'record {score.id}', score.judgement.fault) for score in scores if score.reason == UNJUDGED]
+    check_unjudged(unjudged, sum(score.judgement.status != MISSING for score in scores), mend)
+    return scores

@@ -1,0 +1,109 @@
+"""What a model, or an encoder, is shown of a tool: its documentation, or its EasyTool instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.errors import DataError, first_of
+from opencompass_tooleval.tool_docs.instruction import FunctionInstruction, ToolInstruction
+from opencompass_tooleval.tool_docs.instruction_formats import load_instructions, to_entry
+from opencompass_tooleval.tool_docs.render import compact, to_json
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+
+_OF_RESPONSES = ('template_response', 'test_endpoint')
+
+
+def match_instructions(file: Path, tools: Mapping[str, ToolDoc], mend: str) -> dict[str, ToolInstruction]:
+    """Reads the instructions of a test file's tools.
+
+    Args:
+        file: In any published shape; it may hold other tools too.
+        tools: The documented tools.
+        mend: The command that makes the file.
+
+    Returns:
+        Name -> instruction, for each of ``tools`` and in their order.
+
+    Raises:
+        DataError: The file is damaged, or tools or functions have no instruction: it counts and names them.
+    """
+    instruction_of = load_instructions(file)
+    missing = []
+    for name, doc in tools.items():
+        guided = {function.name for function in instruction_of[name].functions} if name in instruction_of else set()
+        if name not in instruction_of:
+            missing.append(name)
+        missing += [f'{name}: {f.name}' for f in doc.functions if name in instruction_of and f.name not in guided]
+    if missing:
+        raise DataError(file, f'{len(missing)} tools or APIs have no instruction: {first_of(missing)}', mend=mend)
+    return {name: instruction_of[name] for name in tools}
+
+
+def documented_tool(doc: ToolDoc) -> str:
+    """The original description of a tool: its own if there is one, and those of its APIs, as documented.
+
+    The test files have none for the tool as a whole.
+    """
+    head = f'{doc.name}: {doc.description}' if doc.description else doc.name
+    return '\n'.join([head, *(f'- {f.name}: {f.description}'.rstrip(': ') for f in doc.functions)])
+
+
+def instructed_tool(instruction: ToolInstruction) -> str:
+    """The description of a tool in its instruction, which names it and its functions (Table 8)."""
+    return f'{instruction.name}: {instruction.description}'
+
+
+def documented_api(doc: ToolDoc, function: FunctionDoc) -> str:
+    """The original description of one API."""
+    return f'{doc.name}: {function.name}: {function.description}'.rstrip(': ')
+
+
+def instructed_api(instruction: ToolInstruction, function: FunctionInstruction) -> str:
+    """What an instruction says of one function; the description of the tool where there is only one function."""
+    alone = len(instruction.functions) == 1 and not function.description
+    description = instruction.description if alone else function.description
+    return f'{instruction.name}: {function.name}: {description}'.rstrip(': ')
+
+
+def api_document(doc: ToolDoc, function: FunctionDoc) -> str:
+    """All that is documented of one API, as ToolBench's own retriever indexes it (Qin et al., 2023)."""
+    raw: Mapping[str, Any] = function.raw if isinstance(function.raw, Mapping) else {}
+    head: Mapping[str, Any] = doc.raw if isinstance(doc.raw, Mapping) else {}
+    fields = {
+        'required_params': raw.get('required_parameters', ''),
+        'optional_params': raw.get('optional_parameters', ''),
+        'return_schema': raw.get('template_response', ''),
+    }
+    names = [str(head.get('category_name') or ''), doc.name, function.name, function.description]
+    return ', '.join([*names, *(f'{name}: {to_json(value)}' for name, value in fields.items())])
+
+
+def guideline(instruction: ToolInstruction, function: FunctionInstruction) -> dict[str, Any]:
+    """The guideline of one function: parameters and example (Table 8)."""
+    alone = replace(instruction, description='', functions=(function,))
+    guideline: dict[str, Any] = to_entry(alone, 'toolbench')['tool_guidelines'][function.name]
+    return guideline
+
+
+def documented_calls(doc: ToolDoc, apis: Collection[str]) -> str:
+    """The documentation of some of a tool's APIs as JSON: all that the data has but the shape of responses."""
+    functions = [function for function in doc.functions if function.name in apis]
+    raws = [function.raw for function in functions if isinstance(function.raw, Mapping)]
+    shown_raws = [{key: value for key, value in raw.items() if key not in _OF_RESPONSES} for raw in raws]
+    head = {key: value for key, value in dict(doc.raw).items() if key != 'api_list'}  # type: ignore[arg-type]
+    return to_json({**head, 'api_list': shown_raws})
+
+
+def instructed_calls(instruction: ToolInstruction, apis: Collection[str]) -> str:
+    """The instruction of a tool, with the guidelines of some of its functions, without what is empty.
+
+    Its description lists all functions: where a request may use only some, it would make models call others, and it
+    is left out.
+    """
+    entry = to_entry(instruction, 'toolbench')
+    guidelines = {name: entry['tool_guidelines'][name] for name in entry['tool_guidelines'] if name in apis}
+    described = {'tool_description': instruction.description} if len(guidelines) == len(instruction.functions) else {}
+    return to_json(compact({'tool_name': instruction.name, **described, 'tool_guidelines': guidelines}))

@@ -1,0 +1,288 @@
+"""Stored runs in ToolBench's format -> typed runs, with every call and response. Every quirk of the files ends here.
+
+A file is an object by query id, of ``{"query", "available_tools": [JSON schema of a function, ...], "answer":
+{"method", "total_steps", "final_answer", "answer_details": [node, ...]}}``. A node is ``{"role", "message", "next":
+[node, ...]}``; where its role is ``tool``, the message is ``{"name", "arguments", "response"}``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.benchmarks.toolbench.request import Signature
+from opencompass_tooleval.core.bounds import beyond_bounds
+from opencompass_tooleval.core.errors import DataError, Fault, naming_record
+from opencompass_tooleval.core.json_members import TooMuchError
+from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.messages import TOOL
+from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
+from opencompass_tooleval.work_dir.data_files import read_members
+
+FINISH = 'Finish'
+GIVE_ANSWER = 'give_answer'
+
+MAX_NODES = 10_000
+"""Of one run: ToolBench's agents ask a model 200 times at most."""
+
+MAX_STEPS = 500
+"""Of one run, each below the one before: StableToolBench's own runs have 50 at most."""
+
+_A_FILE = "object of runs by query id, as ToolBench's are"
+_ROOTS = 2
+"""Nodes above the steps: of roles ``system`` and ``user``."""
+
+_MAX_HEAD = 200
+_MAX_STEPS = 1_000_000
+_RETURN_TYPE = re.compile(r'"return_type"\s{0,9}:\s{0,9}"(\w{1,40})"')
+
+
+@dataclass(frozen=True)
+class StoredCall:
+    """One call of a tool.
+
+    Attributes:
+        name: The function's name, as it was called.
+        arguments: What was passed: JSON values, or a text that is no JSON.
+        response: What came back, as text.
+    """
+
+    name: str
+    arguments: Any
+    response: str
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node of a run's tree.
+
+    Attributes:
+        role: ``system``, ``user``, ``assistant`` or ``tool``.
+        message: Text; of a tool ``{"name", "arguments", "response"}``.
+        parent: Place of the node that it follows, depth first; -1 for a root.
+    """
+
+    role: str
+    message: Any
+    parent: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """One stored run.
+
+    Attributes:
+        id: Query id.
+        query: The request; ``''`` if the file does not say it.
+        method: How the file calls the method.
+        total_steps: How many steps the file says it took.
+        final_answer: What the user gets.
+        ending: ``give_answer``, ``give_up_and_restart`` or whatever else the last step passed to ``Finish``; ``''``
+            where the last step is another one.
+        calls: The calls of tools, ``Finish`` aside, in the order of the tree, depth first.
+        inventory: Name -> signature of the tools that the file says were there, ``Finish`` aside.
+        nodes: The whole tree, depth first; what a tool node's message has is checked.
+        tools: The tools as the file has them; what the inventory needs is checked.
+    """
+
+    id: str
+    query: str
+    method: str
+    total_steps: int
+    final_answer: str
+    ending: str
+    calls: tuple[StoredCall, ...]
+    inventory: Mapping[str, Signature]
+    nodes: tuple[Node, ...] = ()
+    tools: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def first_way(self) -> Iterator[Node]:
+        """The nodes to an end: of several that follow one the first, as ToolBench's evaluator takes it."""
+        for place, node in enumerate(self.nodes):
+            if node.parent != place - 1:
+                return
+            yield node
+
+    @property
+    def is_retrieved(self) -> bool:
+        """Whether the tools were retrieved: then those of ``inventory`` are not the ones that were chosen from."""
+        return 'retrieve' in self.method.casefold()
+
+
+def _need(row: Any, key: str, kind: type) -> Any:
+    if not isinstance(row, dict) or not isinstance(row.get(key), kind) or isinstance(row.get(key), bool):
+        raise Fault(f'{key!r} is missing or no {kind.__name__}')
+    return row[key]
+
+
+def _parameter(name: str, raw: Any) -> Parameter:
+    if not isinstance(raw, dict):
+        raise Fault(f'the parameter {name[:_MAX_HEAD]!r} is no object')
+    type_name = raw.get('type')
+    default = raw.get('example_value', ABSENT)
+    return Parameter(name, type_name if isinstance(type_name, str) else '', default=default)
+
+
+def _signature(tool: Any) -> Signature:
+    name, schema = _need(tool, 'name', str), _need(tool, 'parameters', dict)
+    properties = _need(schema, 'properties', dict)
+    required = schema.get('required', [])
+    if not isinstance(required, list) or not all(isinstance(key, str) for key in required):
+        raise Fault(f"'required' of {name[:_MAX_HEAD]!r} is no list of texts")
+    needed = dict.fromkeys(required)
+    return Signature(
+        '',
+        name,
+        tuple(_parameter(key, properties.get(key, {})) for key in needed),
+        tuple(_parameter(key, raw) for key, raw in properties.items() if key not in needed),
+    )
+
+
+def _nodes(details: list[Any]) -> tuple[Node, ...]:
+    """All nodes, depth first; without recursion, since a file may nest as it likes."""
+    nodes: list[Node] = []
+    waiting = [(node, -1) for node in reversed(details)]
+    while waiting:
+        node, parent = waiting.pop()
+        if len(nodes) == MAX_NODES:
+            raise Fault(f"'answer_details' has more than {MAX_NODES} nodes")
+        role, below = _need(node, 'role', str), node.get('next', [])
+        if not isinstance(below, list):
+            raise Fault("'next' of a node is no list")
+        waiting += [(child, len(nodes)) for child in reversed(below)]
+        nodes.append(Node(role, _need(node, 'message', dict) if role == TOOL else node.get('message'), parent))
+    return tuple(nodes)
+
+
+def read_passed(raw: Any) -> Any:
+    """What was passed; text is read as JSON where it is JSON."""
+    if not isinstance(raw, str):
+        return raw
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return raw
+
+
+def _ending(message: Mapping[str, Any]) -> str:
+    """What ``Finish`` was called with; the files write its arguments as text that need not be JSON (``\\{...\\}``)."""
+    arguments = message.get('arguments')
+    if isinstance(arguments, dict):
+        return str(arguments.get('return_type', ''))[:_MAX_HEAD]
+    return_type = _RETURN_TYPE.search(arguments[:_MAX_HEAD]) if isinstance(arguments, str) else None
+    return return_type[1] if return_type else ''
+
+
+def read_run(run_id: str, row: Any) -> Run:
+    """Reads one run of a file.
+
+    Raises:
+        Fault: It is no run.
+    """
+    answer = _need(row, 'answer', dict)
+    nodes = _nodes(_need(answer, 'answer_details', list))
+    called = [(node.message, _need(node.message, 'name', str)) for node in nodes if node.role == TOOL]
+    final = answer.get('final_answer', '')
+    tools = [_signature(tool) for tool in _need(row, 'available_tools', list)]
+    query, steps = row.get('query', ''), _need(answer, 'total_steps', int)
+    if not 0 <= steps <= _MAX_STEPS:
+        raise Fault(f"'total_steps' is not between 0 and {_MAX_STEPS}")
+    return Run(
+        run_id,
+        query if isinstance(query, str) else '',
+        bounded_text(answer.get('method'), _MAX_HEAD),
+        steps,
+        final if isinstance(final, str) else '',
+        _ending(called[-1][0]) if called and called[-1][1] == FINISH else '',
+        tuple(
+            StoredCall(name, read_passed(message.get('arguments')), _need(message, 'response', str))
+            for message, name in called
+            if name != FINISH
+        ),
+        {tool.api: tool for tool in reversed(tools) if tool.api != FINISH},
+        nodes,
+        row['available_tools'],
+    )
+
+
+def _check_bounds(row: Any) -> None:
+    """Checks a run apart from its nesting, and the nodes of its tree level by level."""
+    answer = row.get('answer') if isinstance(row, dict) else None
+    details = answer.get('answer_details') if isinstance(answer, dict) else None
+    if not isinstance(answer, dict) or not isinstance(details, list):
+        _check_part(row)
+        return
+    _check_part([row | {'answer': ''}, answer | {'answer_details': ''}])
+    level = details
+    for _ in range(_ROOTS + MAX_STEPS):
+        below: list[Any] = []
+        for node in level:
+            is_tree = isinstance(node, dict) and isinstance(node.get('next'), list)
+            _check_part(node | {'next': ''} if is_tree else node)
+            below += node['next'] if is_tree else []
+        if not below:
+            return
+        level = below
+    raise Fault(f"'answer_details' is nested deeper than {MAX_STEPS} steps")
+
+
+def _check_part(value: Any) -> None:
+    if excess := beyond_bounds(value):
+        raise Fault(f'it is nested too deeply or holds too large a number ({excess})')
+
+
+def stored_rows(file: Path) -> Iterator[tuple[str, Any]]:
+    """Query id and value of every run of a file, gzipped or not; one is held at a time.
+
+    A run may have up to ``MAX_STEPS`` steps, each below the one before; what else is in it is bounded as all files are.
+
+    Raises:
+        DataError: The file is missing, damaged or of another format, has a query twice, or a run is beyond the bounds.
+    """
+    seen: set[str] = set()
+    for run_id, row in read_members(file, _A_FILE):
+        with naming_record(file, run_id[:_MAX_HEAD]):
+            if run_id in seen:
+                raise Fault('the query is in the file twice')
+            _check_bounds(row)
+        seen.add(run_id)
+        yield run_id, row
+    if not seen:
+        raise DataError(file, f'the file is no {_A_FILE}')
+
+
+def holds_runs(file: Path) -> bool:
+    """Whether the first member of a file is a run.
+
+    Raises:
+        DataError: The first member is too long or nested too deeply.
+    """
+    try:
+        _, first = next(read_members(file), ('', None))
+    except DataError as error:
+        if isinstance(error.__cause__, TooMuchError):
+            raise
+        return False
+    return isinstance(first, dict) and isinstance(first.get('answer'), dict) and 'answer_details' in first['answer']
+
+
+def read_runs(file: Path) -> Iterator[Run]:
+    """Reads a file of stored runs, gzipped or not; one run is held at a time.
+
+    Raises:
+        DataError: It is missing or damaged, or is of another format; names the run.
+    """
+    for run_id, row in stored_rows(file):
+        with naming_record(file, run_id[:_MAX_HEAD]):
+            run = read_run(run_id, row)
+        yield run
+
+
+def load_runs(file: Path) -> list[Run]:
+    """All runs of a file, as :func:`read_runs` reads them."""
+    return list(read_runs(file))

@@ -1,0 +1,199 @@
+"""UltraTool as OpenCompass sees it: glue only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from datasets import Dataset
+from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
+from opencompass.utils import get_logger
+
+from opencompass_tooleval.benchmarks.ultratool import VERSION
+from opencompass_tooleval.benchmarks.ultratool.judge import Scores, prompt_hash
+from opencompass_tooleval.benchmarks.ultratool.judge_items import items_to_judge
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import digests_of, load_judgements
+from opencompass_tooleval.benchmarks.ultratool.presets import DEFAULT
+from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
+from opencompass_tooleval.benchmarks.ultratool.protocol import AUTO, Protocol, lists_of, preset_of
+from opencompass_tooleval.benchmarks.ultratool.records import (
+    MEND,
+    Record,
+    data_file,
+    find_subset,
+    load_example,
+    load_records,
+    parse_payload,
+)
+from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS, check_unjudged
+from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
+from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, breakdown, read_answer, score_answers
+from opencompass_tooleval.core.aggregate import Aggregate
+from opencompass_tooleval.core.answer import clean
+from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.data_path import instructions_provenance, resolve_data_path
+from opencompass_tooleval.evaluators.evaluator import as_dataset
+from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
+from opencompass_tooleval.models.gpus import ToolEvalDataset
+from opencompass_tooleval.work_dir.result_place import ResultPlace
+
+
+def _gold_answer(record: Record) -> str:
+    return record.plan or json.dumps(record.raw['reference'], ensure_ascii=False)
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalUltraToolDataset(ToolEvalDataset):
+    """One task of UltraTool."""
+
+    @staticmethod
+    def load(
+        path: str, name: str, language: str, shots: int = 1, preset: str = DEFAULT, example_language: str | None = None
+    ) -> Dataset:
+        """Loads it.
+
+        Args:
+            path: Folder with ``Chinese-dataset`` and ``English-dataset``, such as ``data/ultratool``.
+            name: Row of the table, such as ``tool_usage``.
+            language: ``zh`` or ``en``.
+            shots: 1 puts an example into the prompt, as the authors do; 0 does not.
+            preset: ``gpt`` or ``open``; ``gpt`` has a system prompt.
+            example_language: Language of the example, by default ``language``. The authors' runs of open models had the
+                English one in Chinese prompts.
+
+        Raises:
+            DataError: The data is missing or damaged.
+            ValueError: There is no such preset.
+        """
+        file = data_file(resolve_data_path(path, MEND), name, language)
+        records = load_records(file, name, language)
+        get_logger().info(f'data: {file.resolve()}: {len(records)} records')
+        task = find_subset(name).task
+        example_file = data_file(resolve_data_path(path, MEND), name, example_language or language)
+        example = load_example(example_file, task) if shots else None
+        prompts = (messages_of(build_prompt(task, language, record.raw, example), preset) for record in records)
+        return as_dataset(
+            [
+                {
+                    'record_id': record.id,
+                    'messages': json.dumps(prompt),
+                    'record': record.to_payload(),
+                    'gold_answer': _gold_answer(record),
+                    'source': f'{name}_{language}',
+                }
+                for record, prompt in zip(records, prompts, strict=True)
+            ]
+        )
+
+
+@ICL_EVALUATORS.register_module()
+class ToolEvalUltraToolEvaluator(JudgedEvaluator):
+    """Scores one task of UltraTool.
+
+    Args:
+        name: As in :meth:`ToolEvalUltraToolDataset.load`.
+        language: As there.
+        scoring: ``official`` or ``strict``.
+        lists: Which list counts in an answer with several: ``last``, ``span``, or ``auto``. By default the preset's,
+            and where none is given ``auto``: what the authors do for the file that a replayed answer was recorded in
+            (``span`` for GPT's), and ``last`` for answers of a model.
+        preset: ``gpt`` or ``open``, as the data set has it: it fixes ``lists``, and the result says it. Without, the
+            result says the one that a replayed answer was recorded with, or ``open``, or none if ``lists`` is not its.
+        judge_cfg: Planning and tool creation: as :class:`JudgedEvaluator`.
+        judgements: As there.
+        instructions: The file of instructions that the data set was run with, for the result to name.
+        pred_postprocessor: As :class:`BaseEvaluator`.
+
+    Raises:
+        ValueError: A judge is needed and there is none, or ``lists`` is not the preset's.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        language: str,
+        scoring: str = 'official',
+        lists: str | None = None,
+        judge_cfg: Mapping[str, Any] | None = None,
+        judgements: str | Mapping[str, str] | None = None,
+        instructions: str | None = None,
+        preset: str | None = None,
+        pred_postprocessor: Any = None,
+    ) -> None:
+        super().__init__(judge_cfg, judgements, pred_postprocessor)
+        self.subset, self.language = find_subset(name), language
+        lists = None if lists == AUTO else lists
+        self.by_shape = preset is None and lists is None
+        self.rules = Protocol(scoring, lists_of(preset, lists))
+        self.preset = preset or preset_of([DEFAULT], self.rules.lists)
+        self.instructions = instructions
+        if self.subset.kind in JUDGED_KINDS:
+            self.need_judge(f'UltraTool {name}')
+        self._rebuilt = False
+        self._golds: set[str] = set()
+
+    def provenance(self) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        judge = prompt_hash(self.subset.task, self.language) if self.subset.kind in JUDGED_KINDS else ''
+        return {
+            'benchmark': 'ultratool',
+            'subset': self.subset.name,
+            'language': self.language,
+            'scoring': self.rules.scoring,
+            'preset': self.preset,
+            'lists': self.rules.lists,
+            'rebuilt': self._rebuilt,
+            'gold': ', '.join(sorted(self._golds)),
+            'version': VERSION,
+            **instructions_provenance(self.instructions),
+            **(self.judge_provenance(judge) if judge else {}),
+        }
+
+    def total(self, scores: Sequence[SampleScore]) -> Aggregate:
+        """See :class:`ToolEvalEvaluator`."""
+        return aggregate_scores(cast(Sequence[StepsScore], scores), self.metrics)
+
+    def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`."""
+        return breakdown(cast(Sequence[StepsScore], scores), self.metrics)
+
+    def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:
+        """See :class:`ToolEvalEvaluator`; the predictions beside the result say which files they were recorded in."""
+        place = ResultPlace.of(self)
+        if self.by_shape and place:
+            shapes = place.recorded_shapes()
+            self.rules = self.rules.with_shapes(shapes)
+            self.preset = preset_of(shapes, self.rules.lists) or self.preset
+        return super().evaluate(k, n, original_dataset, **columns)
+
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """See :class:`ToolEvalEvaluator`."""
+        records = [parse_payload(reference, self.subset.name) for reference in references]
+        self._rebuilt = self._rebuilt or any(record.rebuilt for record in records)
+        self._golds.update(record.gold for record in records)
+        answers = [clean(answer) for answer in answers]
+        if self.subset.kind not in JUDGED_KINDS:
+            return list(score_answers(records, answers, self.rules))
+        by_id = {record.id: record for record in records}
+        judgements = self.stored(
+            lambda file: load_judgements(file, self.subset, self.rules, records),
+            list(by_id),
+            lambda record_id, answer: digests_of(by_id[record_id], answer, self.rules),
+        )
+        asked = (
+            []
+            if judgements is not None
+            else self.ask(
+                (
+                    question
+                    for record, answer in zip(records, answers, strict=True)
+                    for question in items_to_judge(record, read_answer(self.subset, answer, self.rules), self.rules)
+                ),
+                f'{self.subset.task}-{self.language}',
+            )
+        )
+        scores = score_answers(records, answers, self.rules, judgements or asked)
+        check_unjudged([(score.id, step) for score in scores for step in score.steps], self.mend_unjudged())
+        self.keep_rows(judgement.to_row(Scores.to_row) for judgement in asked)
+        return list(scores)

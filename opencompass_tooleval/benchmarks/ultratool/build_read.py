@@ -1,0 +1,149 @@
+"""Annotated samples (``test.json``, ``dev.json``) -> typed samples that the tasks are built from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.benchmarks.ultratool.calls import (
+    Call,
+    CallError,
+    call_name,
+    is_parent,
+    needs_no_tool,
+    parse_call,
+)
+from opencompass_tooleval.benchmarks.ultratool.records import read_lines
+from opencompass_tooleval.core.errors import DataError, Fault
+from opencompass_tooleval.core.json_object import load_json
+
+MEND_MISSING = 'git clone --depth 1 https://github.com/JoeYing1019/UltraTool'
+MEND_DAMAGED = 'correct the row, or leave such rows out with --skip-damaged'
+
+Tool = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PlanStep:
+    """One step of a plan.
+
+    Attributes:
+        text: With its number, such as ``1.2 Write the file``.
+        is_parent: It groups others, and no question about tools is asked of it.
+        call: The call that does it; None for a parent and for a step that needs no tool.
+    """
+
+    text: str
+    is_parent: bool
+    call: Call | None
+
+
+@dataclass(frozen=True)
+class PlanSample:
+    """One annotated sample (UltraTool, section 2: query, plan, toolset).
+
+    Attributes:
+        row: Its place in the file, from 0; the official files have the same order.
+        question: The user's query.
+        steps: The plan.
+        tools: The toolset, in the file's order.
+        domain: One of 22.
+    """
+
+    row: int
+    question: str
+    steps: tuple[PlanStep, ...]
+    tools: tuple[Tool, ...]
+    domain: str
+
+    @property
+    def calls(self) -> dict[int, Call]:
+        """Position of every step that needs a tool -> its call."""
+        return {position: step.call for position, step in enumerate(self.steps) if step.call is not None}
+
+    def tool(self, name: str) -> Tool:
+        """The tool called ``name``; that there is one was checked on reading."""
+        return next(tool for tool in self.tools if tool['name'] == name)
+
+
+def properties(tool: Tool) -> Mapping[str, Any]:
+    """Name -> schema of a tool's arguments; a tool without any may lack the key."""
+    schemas = tool.get('arguments', {}).get('properties', {})
+    return schemas if isinstance(schemas, Mapping) else {}
+
+
+def _text(raw: Mapping[str, Any], key: str) -> str:
+    if not isinstance(raw.get(key), str):
+        raise Fault(f'field {key!r} is missing or no text')
+    return str(raw[key])
+
+
+def _list(raw: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    value = raw.get(key)
+    if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
+        raise Fault(f'field {key!r} is no list of objects')
+    return value
+
+
+def _step(raw: Mapping[str, Any], tools: Mapping[str, Tool]) -> PlanStep:
+    text, annotation = _text(raw, 'step'), raw.get('tool')
+    if annotation is not None and not isinstance(annotation, str):
+        raise Fault(f"step {text!r}: 'tool' is neither null nor text")
+    if is_parent(annotation):
+        return PlanStep(text, True, None)
+    assert annotation is not None
+    if needs_no_tool(annotation):
+        return PlanStep(text, False, None)
+    try:
+        name = call_name(annotation)
+        if name not in tools:
+            raise Fault(f"step {text!r} calls {name!r}, which 'tools' does not have")
+        return PlanStep(text, False, parse_call(annotation, properties(tools[name])))
+    except CallError as error:
+        raise Fault(f'step {text!r}: {error}') from error
+
+
+def _sample(row: int, line: str) -> PlanSample:
+    try:
+        raw = load_json(line, bounded=True)
+    except ValueError as error:
+        raise Fault(f'the line is no JSON ({error})') from error
+    if not isinstance(raw, dict):
+        raise Fault('a line is one JSON object')
+    tools: dict[str, Tool] = {}
+    for tool in _list(raw, 'tools'):
+        name = _text(tool, 'name')
+        if name in tools:
+            raise Fault(f'tool {name!r} occurs twice')
+        tools[name] = tool
+    steps = tuple(_step(step, tools) for step in _list(raw, 'plan'))
+    return PlanSample(row, _text(raw, 'question'), steps, tuple(tools.values()), _text(raw, 'domain'))
+
+
+def read_samples(file: Path, *, skipped: list[DataError] | None = None) -> list[PlanSample]:
+    """Reads a file of annotated samples, one JSON object per line.
+
+    Args:
+        file: ``test.json``, ``dev.json``, or one of the same shape.
+        skipped: Takes the fault of each damaged row, which is then left out; None lets the first one raise.
+
+    Returns:
+        The samples in the file's order; :attr:`PlanSample.row` counts the damaged ones too.
+
+    Raises:
+        DataError: The file is missing or empty, or a row is damaged.
+    """
+    samples = []
+    for row, line in enumerate(read_lines(file, MEND_MISSING, 'the file of annotated samples')):
+        try:
+            samples.append(_sample(row, line))
+        except Fault as fault:
+            damage = DataError(file, str(fault), record=str(row), mend=MEND_DAMAGED)
+            if skipped is None:
+                raise damage from fault
+            skipped.append(damage)
+    if not samples:
+        raise DataError(file, 'the file has no annotated sample', mend=MEND_MISSING)
+    return samples

@@ -1,0 +1,148 @@
+"""Distractor tools: drawn with a seed, and never one that could do the step.
+
+The criterion (:func:`same_function`). Two tools are taken to serve the same step when one of these holds:
+
+1. the same name, whatever its case, underscores and order of words;
+2. the same description, whatever its case and punctuation;
+3. names that say the same: their words, with synonyms folded (search, find, query, ...) and endings cut, are equal, or
+   those of one are among the other's (``balance_query``, ``account_balance_query``), or more than half are shared;
+4. descriptions that share more than half of their pairs of letters;
+5. the same arguments and the same results, by name, and none of the two empty.
+
+It errs on the side of leaving a tool out: a distractor that is too easy costs little, a second right answer a point.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, Tool, properties
+
+_SYNONYMS = (
+    'look: search find query get retrieve check lookup view select filter fetch inquiry inquire obtain show list read',
+    'make: create add set new generate write compose build',
+    'drop: delete remove cancel clear close stop',
+    'edit: modify update change adjust reschedule append',
+    'book: book buy purchase reserve reservation order ticket',
+    'send: send notify notification message share',
+    'confirm: confirm verify validate',
+    'count: calculate compute count sum summarize',
+    ': tool the a an of for to by and service info information detail system',
+)
+_ROOTS = {word: root for row in _SYNONYMS for root, _, words in [row.partition(':')] for word in words.split()}
+_WORD = re.compile(r'[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\da-zA-Z_]+')
+
+
+def _root(word: str) -> str:
+    word = word.lower()
+    for ending in ('', 's', 'ing', 'ings', 'ed', 'er', 'es'):
+        stem = word.removesuffix(ending) if ending else word
+        for candidate in (stem, f'{stem}e'):
+            if candidate in _ROOTS:
+                return _ROOTS[candidate]
+    for ending in ('ing', 'ed', 's'):
+        if word.endswith(ending) and len(word) > len(ending) + 3:
+            return word.removesuffix(ending)
+    return word
+
+
+def name_words(name: str) -> frozenset[str]:
+    """``queryHotelBookings`` -> ``{'look', 'hotel', 'book'}``: what a name says, with synonyms folded."""
+    return frozenset(filter(None, (_root(word) for word in _WORD.findall(name))))
+
+
+@dataclass(frozen=True)
+class _Face:
+    """What the criterion looks at."""
+
+    spelled: tuple[str, ...]
+    words: frozenset[str]
+    description: str
+    pairs: frozenset[str]
+    arguments: frozenset[str]
+    results: frozenset[str]
+
+
+def _face(tool: Tool) -> _Face:
+    name = str(tool['name'])
+    description = re.sub(r'[\W_]+', '', str(tool.get('description', '')).lower())
+    results: Any = tool.get('results', {})
+    result_names = results.get('properties', {}) if isinstance(results, dict) else {}
+    return _Face(
+        spelled=tuple(sorted(word.lower() for word in _WORD.findall(name))),
+        words=name_words(name),
+        description=description,
+        pairs=frozenset(description[i : i + 2] for i in range(len(description) - 1)),
+        arguments=frozenset(properties(tool)),
+        results=frozenset(result_names),
+    )
+
+
+def _mostly_shared(first: frozenset[str], second: frozenset[str]) -> bool:
+    return bool(first and second) and 2 * len(first & second) > len(first | second)
+
+
+def _alike(first: _Face, second: _Face) -> bool:
+    if first.spelled == second.spelled or (first.description and first.description == second.description):
+        return True
+    if first.words and second.words and (first.words <= second.words or second.words <= first.words):
+        return True
+    if _mostly_shared(first.words, second.words) or _mostly_shared(first.pairs, second.pairs):
+        return True
+    same_arguments = bool(first.arguments) and first.arguments == second.arguments
+    return same_arguments and bool(first.results) and first.results == second.results
+
+
+def same_function(first: Tool, second: Tool) -> bool:
+    """Whether the two could do the same step; the criterion is at the top of this module."""
+    return _alike(_face(first), _face(second))
+
+
+@dataclass
+class ToolPool:
+    """Every tool of a set of samples, each name once, to draw distractors from."""
+
+    tools: dict[str, Tool]
+    _faces: dict[str, _Face] = field(init=False, repr=False)
+    _rivals: dict[str, frozenset[str]] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._faces = {name: _face(tool) for name, tool in self.tools.items()}
+
+    @classmethod
+    def of(cls, samples: Iterable[PlanSample]) -> ToolPool:
+        """The pool of all tools of ``samples``; a name that occurs again keeps its first definition."""
+        tools: dict[str, Tool] = {}
+        for sample in samples:
+            for tool in sample.tools:
+                tools.setdefault(str(tool['name']), tool)
+        return cls(tools)
+
+    def rivals(self, name: str) -> frozenset[str]:
+        """Names of all tools of the pool that could do what ``name`` does, ``name`` included."""
+        if name not in self._rivals:
+            face = self._faces[name]
+            self._rivals[name] = frozenset(other for other, seen in self._faces.items() if _alike(face, seen))
+        return self._rivals[name]
+
+    def draw(self, own: Collection[str], count: int, rng: random.Random) -> list[Tool]:
+        """Draws ``count`` tools, none of which could do what one of ``own`` does.
+
+        A smaller count gives the first of a larger one's: the toolsets of 8 lie within those of 32.
+
+        Raises:
+            ValueError: Not enough tools are left; the message says how many there are.
+        """
+        barred = frozenset().union(*(self.rivals(name) for name in own))
+        names = sorted(self.tools)
+        rng.shuffle(names)
+        drawn = [self.tools[name] for name in names if name not in barred][:count]
+        if len(drawn) < count:
+            raise ValueError(
+                f'{count} distractors are wanted and {len(drawn)} of the {len(names)} tools cannot do its steps'
+            )
+        return drawn

@@ -1,0 +1,113 @@
+"""UltraTool's files: where they are, and how they are verified and counted.
+
+The authors' layout stays: ``{Chinese,English}-dataset/`` with ``test_set/`` and ``example/`` (one file per task) and
+the annotated samples ``test.json`` and ``dev.json``, from which domains come and tasks are built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from opencompass_tooleval.benchmarks.ultratool.build import TASKS
+from opencompass_tooleval.benchmarks.ultratool.build_read import MEND_MISSING, read_samples
+from opencompass_tooleval.benchmarks.ultratool.metrics import METRICS
+from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt
+from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS, TABLE, data_file, find_subset, load_records
+from opencompass_tooleval.core.benchmark import Benchmark, ConfiguredDataset, Content, DataFiles
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_json
+
+DATA_PATH = 'data/ultratool'
+ANNOTATED = {'test.json': 1000, 'dev.json': 4824}
+"""Annotated samples, and how many the paper has of them (arXiv 2401.17167, section 4.1)."""
+
+
+def _read_rows(subset: str, language: str, files: Sequence[Path]) -> Content:
+    return Content({'rows': len(load_records(files[0], subset, language))})
+
+
+def _read_example(language: str, files: Sequence[Path]) -> Content:
+    (path,) = files
+    try:
+        example = load_json(path.read_bytes(), bounded=True)
+        if not isinstance(example, dict):
+            raise ValueError('it is no JSON object')
+        build_prompt(path.stem, language, example, example)
+    except ValueError as error:  # JSON and UTF-8 errors are
+        raise DataError(path, f'the one-shot example is damaged ({error})', mend=MEND_MISSING) from error
+    return Content({'example': 1})
+
+
+def _read_annotated(files: Sequence[Path]) -> Content:
+    skipped: list[DataError] | None = [] if files[0].name == 'dev.json' else None
+    return Content({'rows': len(read_samples(files[0], skipped=skipped))})
+
+
+def _files(language: str, folder: str) -> Iterator[DataFiles]:
+    root = f'{DATA_PATH}/{folder}'
+    for subset in TABLE:
+        read, count = partial(_read_rows, subset.name, language), {'rows': subset.count}
+        place = f'{root}/test_set/{subset.file}'
+        yield DataFiles(f'{subset.name} {language}', (place,), read, count, needed=False, parts=3)
+    for task in TASKS:
+        read, place = partial(_read_example, language), f'{root}/example/{task}.json'
+        yield DataFiles(f'{task} {language} example', (place,), read, needed=False, parts=3)
+    for name, number in ANNOTATED.items():
+        exact = name != 'dev.json'  # the published one has rows that cannot be read
+        place, published = f'{root}/{name}', {'rows': number}
+        yield DataFiles(f'{name} {language}', (place,), _read_annotated, published, exact=exact, needed=False, parts=2)
+
+
+def _hints(cache: Path) -> Iterator[str]:
+    """How to get the two tasks that are not published, where they are wanted and can be built."""
+    for folder in FOLDERS.values():
+        root = cache / DATA_PATH / folder
+        test_set, annotated = root / 'test_set', root / 'test.json'
+        unpublished = [task for task in TASKS if not find_subset(task).official]
+        missing = [task for task in unpublished if not (test_set / f'{task}.json').is_file()]
+        if missing and annotated.is_file():
+            yield f'no {" and ".join(missing)} in {test_set}; build them with:'
+            yield (
+                f'  tooleval build ultratool --from {annotated} --official {root} --out {test_set} '
+                f'--tasks {",".join(missing)}'
+            )
+
+
+def configured(
+    subset: str, *, language: str | None = None, method: str | None = None, instructions: str | None = None
+) -> ConfiguredDataset:
+    """Where our configs have a subset; ``method`` is a preset.
+
+    Raises:
+        ValueError: No such subset, or no preset with instructions.
+    """
+    if method and instructions:
+        raise ValueError('UltraTool has no preset with instructions: leave --method or --instructions out')
+    language = (language or 'zh').lower()
+    file, name = 'ultratool/tooleval_ultratool', f'tooleval_ultratool_{language}'
+    configs = [f'{file}{kind}_gen:{name}{kind}_datasets' for kind in ([f'_{method}'] if method else ['', '_built'])]
+    if instructions:
+        file = 'easytool/tooleval_ultratool_easytool_gen'
+        configs = [f'{file}:{name}{built}_easytool_datasets' for built in ('', '_built')]
+    return ConfiguredDataset(configs, subset, data_file(Path(), subset, language))
+
+
+BENCHMARK = Benchmark(
+    name='ultratool',
+    title='UltraTool',
+    paper='arXiv 2401.17167',
+    subsets=tuple(subset.name for subset in TABLE),
+    files=tuple(files for language, folder in FOLDERS.items() for files in _files(language, folder)),
+    metrics=METRICS,
+    score='opencompass_tooleval.benchmarks.ultratool.recorded:score',
+    configured='opencompass_tooleval.benchmarks.ultratool.files:configured',
+    origin="UltraTool's files are in its authors' GitHub repository, JoeYing1019/UltraTool.",
+    clone=MEND_MISSING,
+    hints=_hints,
+    sizes={(subset.name, None): subset.count for subset in TABLE},
+    groups=(
+        'opencompass_tooleval.configs.summarizers.groups.tooleval_ultratool_groups:tooleval_ultratool_summary_groups',
+    ),
+)

@@ -1,0 +1,257 @@
+"""The judge of plans and created tools: what it is asked, and what its reply says (arXiv 2401.17167, App. B.2).
+
+Pure: `judging` sends the requests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from opencompass_tooleval.benchmarks.ultratool import judge_prompts
+from opencompass_tooleval.core.answer import strip_reasoning, unfence
+from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.reading import parse_enclosed
+from opencompass_tooleval.judging import judge_item
+from opencompass_tooleval.judging.judge_item import fill
+from opencompass_tooleval.judging.judgement import UNREAD, Unread, unread_reply
+
+LOWEST, HIGHEST = 1, 10
+
+LABELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    'planning': {
+        'accuracy': ('准确性分数', 'Accuracy Score'),
+        'completeness': ('完整性分数', 'Completeness Score'),
+        'executability': ('可执行性分数', 'Executability Score'),
+        'syntactic_soundness': ('语法健全性分数', 'Syntactic Soundness Score'),
+        'structural_rationality': ('结构合理性分数', 'Structural Rationality Score'),
+        'efficiency': ('高效性分数', 'Efficiency Score'),
+        'overall': ('总分', 'Overall Score'),
+    },
+    'tool_creation': {
+        'format_compliance': ('格式遵从性分数', 'Format Compliance Score'),
+        'accuracy': ('准确性分数', 'Accuracy Score'),
+        'content_reasonableness': ('内容合理性分数', 'Content Reasonableness Score'),
+        'executability': ('可执行性分数', 'Executability Score'),
+        'richness': ('丰富度分数', 'Richness Score'),
+        'overall': ('总分', 'Total Score'),
+    },
+}
+"""Task -> dimension -> its label in a Chinese and in an English reply, in the paper's order."""
+
+_PROMPTS = {
+    ('planning', 'zh'): judge_prompts.PLANNING_ZH,
+    ('planning', 'en'): judge_prompts.PLANNING_EN,
+    ('tool_creation', 'zh'): judge_prompts.TOOL_CREATION_ZH,
+    ('tool_creation', 'en'): judge_prompts.TOOL_CREATION_EN,
+}
+# 'Accuracy Score: 1-10' repeats the scale, and '2024' holds no 202.
+_SCORE = r'(\d{1,3}(?:\.\d+)?)(?![\d.]|\s*[-–~]\s*\d)'
+_QUOTED = re.compile(r'["\']([^"\'{}\[\]:]{1,60}?)["\']\s*[:：]\s*["\']?' + _SCORE)
+_SCORE_BEHIND = re.compile(r'[\s*]*' + _SCORE)
+_WHOLE_SCORE = re.compile(r'(\d{1,3}(?:\.\d+)?)\s*(?:/\s*10|分)?')
+_MAX_SCORE_CHARS = 40
+_COLON = re.compile('[:：]')
+_LINE_MARKS = ' \t\r\f\v>*#-'
+_NO_LABEL = re.compile(r'[{}\[\]"]')
+_MAX_LABEL_CHARS = 60
+
+_LETTERS = re.compile(r'[\W_]+')
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a judge's reply says.
+
+    Attributes:
+        scores: Dimension -> score, every dimension of the task.
+        why: Dimension -> the judge's reason, bounded text; of those dimensions that it gives one for. No score depends
+            on it.
+    """
+
+    scores: Mapping[str, float]
+    why: Mapping[str, str] = field(default_factory=dict)
+
+    def to_row(self) -> dict[str, Any]:
+        """The members of its row in a file of judgements."""
+        return {'scores': dict(self.scores), 'why': dict(self.why)}
+
+
+def prompt_hash(task: str, language: str) -> str:
+    """As :func:`~opencompass_tooleval.judging.judge_item.prompt_hash`, of the system prompt and the template."""
+    return judge_item.prompt_hash(judge_prompts.SYSTEM + _PROMPTS[task, language])
+
+
+def judge_prompt(task: str, language: str, question: str, reference: str, answer: str) -> str:
+    """Fills the judge's template.
+
+    Args:
+        task: ``planning`` or ``tool_creation``.
+        language: ``zh`` or ``en``.
+        question: The user's request; for a created tool the step that needs it.
+        reference: The gold plan or tool.
+        answer: What is judged.
+    """
+    return fill(_PROMPTS[task, language], question=question, reference=reference, answer=answer)
+
+
+def _plain(label: str) -> str:
+    """A label without case, blanks and marks: judges write ``**Accuracy score**``."""
+    return _LETTERS.sub('', label).casefold()
+
+
+def _number(value: Any) -> float | None:
+    """A score as a number: ``8``, ``"8"``, ``"8/10"`` and ``"8分"`` all are 8."""
+    # true is 1 to Python, which would be the lowest score.
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, (int, float)):
+        try:
+            return float(value)
+        except OverflowError:  # an integer of thousands of digits
+            return None
+    text = value.strip() if isinstance(value, str) else ''
+    match = _WHOLE_SCORE.fullmatch(text) if len(text) <= _MAX_SCORE_CHARS else None
+    return float(match.group(1)) if match else None
+
+
+def _items(value: Any) -> list[dict[Any, Any]]:
+    """The dicts of a list, or the one dict."""
+    return [item for item in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(item, dict)]
+
+
+def _fields(items: Iterable[Mapping[Any, Any]]) -> dict[str, Any]:
+    """Label -> value over dicts."""
+    return _collect((str(label), content) for item in items for label, content in item.items())
+
+
+def _collect(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Plain label -> value; None for a label with two values, which says nothing."""
+    fields: dict[str, Any] = {}
+    for label, content in pairs:
+        name = _plain(label)
+        fields[name] = content if fields.get(name, content) == content else None
+    return fields
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """A label with its score, and where both stand in a reply."""
+
+    label: str
+    score: str
+    start: int
+    end: int
+
+
+def _quoted_scores(text: str) -> list[_Scored]:
+    """``"label": 7`` anywhere in a text."""
+    return [_Scored(match.group(1), match.group(2), match.start(), match.end()) for match in _QUOTED.finditer(text)]
+
+
+def _line_scores(text: str) -> list[_Scored]:
+    """Lines ``Label: 7``, with the marks of lists and headings; the score may stand on the next line.
+
+    A line is cut at its first colon by hand: one pattern for marks, label and blanks tries every split of 200,000
+    blanks.
+    """
+    scores = []
+    start = 0
+    for line in text.split('\n'):
+        colon = _COLON.search(line)
+        label = line[: colon.start()].strip().lstrip(_LINE_MARKS) if colon else ''
+        if colon and 0 < len(label) <= _MAX_LABEL_CHARS and not _NO_LABEL.search(label):
+            match = _SCORE_BEHIND.match(text, start + colon.end())
+            if match:
+                scores.append(_Scored(label, match.group(1), start, match.end()))
+        start += len(line) + 1
+    return scores
+
+
+_REASON_WORDS = ('Reasoning', 'Scoring Reason', 'Reason', '打分理由', '评分理由', '理由')
+_REASON_LABELS = frozenset(map(_plain, _REASON_WORDS))
+_REASON = re.compile(rf'(?:{"|".join(_REASON_WORDS)})["\'*]*\s*[:：]', re.IGNORECASE)
+_AROUND_REASON = ' \t\r\n,;"\'*{}[]'
+
+
+def _reasons(items: Iterable[Mapping[Any, Any]]) -> dict[str, str]:
+    """Plain label of a score -> the reason beside it; of a dict with several scores it is not known whose it is."""
+    reasons: dict[str, str] = {}
+    for item in items:
+        fields = {_plain(str(label)): content for label, content in item.items()}
+        reason = next((fields[name] for name in fields if name in _REASON_LABELS), None)
+        scored = [
+            name for name, content in fields.items() if name not in _REASON_LABELS and _number(content) is not None
+        ]
+        if reason and len(scored) == 1:
+            reasons.setdefault(scored[0], bounded_text(reason))
+    return reasons
+
+
+def _reasons_between(text: str, scores: Sequence[_Scored]) -> dict[str, str]:
+    """The same of a reply that is no JSON: what is called a reason, in front of a score and behind the last one."""
+    reasons: dict[str, str] = {}
+    place = 0
+    for scored in scores:
+        reason = _REASON.search(text, place, scored.start)
+        if reason:
+            reason_text = text[reason.end() : scored.start].strip(_AROUND_REASON)
+            reasons.setdefault(_plain(scored.label), bounded_text(reason_text))
+        place = scored.end
+    return reasons
+
+
+def _read(text: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """What a reply holds: a list, an object, or else ``"label": number`` or lines ``Label: number``.
+
+    Returns:
+        Label -> value, and label -> reason for the scores among them that have one.
+    """
+    for start, end in (('[', ']'), ('{', '}')):
+        parsed = parse_enclosed(text, start, end)
+        items = _items(parsed.value) if parsed.ok else []
+        fields = _fields(items)
+        if fields:
+            return fields, _reasons(items)
+    scores = _quoted_scores(text) or _line_scores(text)
+    return _collect((scored.label, scored.score) for scored in scores), _reasons_between(text, scores)
+
+
+def parse_scores(reply: Any, task: str, lowest: float = LOWEST) -> Scores | Unread:
+    """Reads a judge's reply; never raises.
+
+    Args:
+        reply: The text of the reply, or the list that a file of judgements holds in its place.
+        task: ``planning`` or ``tool_creation``.
+        lowest: The lowest score that counts. The published judgements hold a plan with 0 in six dimensions, and Table 4
+            counts it: they are read with 0 here.
+
+    Returns:
+        A score from ``lowest`` to 10 for every dimension, with its reason where there is one, or why there is none
+        (``unread``, ``missing:<dimension>``, ``range:<dimension>``). Labels of either language are read in either.
+    """
+    if isinstance(reply, str) and len(reply) > MAX_CHARS:
+        return Unread('too_long')
+    if isinstance(reply, str):
+        fields, reasons = _read(unfence(strip_reasoning(reply)))
+    else:
+        items = _items(reply)
+        fields, reasons = _fields(items), _reasons(items)
+    if not fields:
+        return unread_reply(reply) if isinstance(reply, str) else Unread(UNREAD)
+    scores: dict[str, float] = {}
+    why: dict[str, str] = {}
+    for dimension, labels in LABELS[task].items():
+        label = next((name for name in map(_plain, labels) if name in fields), None)
+        number = None if label is None else _number(fields[label])
+        if number is None:
+            return Unread(f'missing:{dimension}')
+        if not lowest <= number <= HIGHEST:
+            return Unread(f'range:{dimension}')
+        scores[dimension] = number
+        if label in reasons:
+            why[dimension] = reasons[label]
+    return Scores(scores, why)

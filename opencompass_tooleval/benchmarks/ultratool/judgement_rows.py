@@ -1,0 +1,177 @@
+"""Files of judgements: ours and the authors', in and out.
+
+A file of ours (:mod:`~opencompass_tooleval.judging.judgement_files`) has ``{"scores", "why"}`` of what was judged, and
+a line for every gold step without a created tool (``missing``), so that it can be scored on its own; older lines lack
+``why``. Several runs of a data set may be in one file.
+
+The authors' lines hold the row that they judged: ``{"data": ROW, "eval": [{"准确性分数": 8, ...}, ...]}`` of a plan,
+``{"data": ROW, "step": STEP, "eval": [...]}`` of a created tool (``eval/tool_creation_eval.json``). ``ROW`` has record
+and answer as in their files of answers; that of a created tool also ``golden``, the gold steps.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.benchmarks.ultratool.judge import LOWEST, Scores, parse_scores
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
+from opencompass_tooleval.benchmarks.ultratool.reading import read
+from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset, parse_record, read_rows, step_number
+from opencompass_tooleval.benchmarks.ultratool.score_judged import (
+    FULL,
+    Judged,
+    dimensions,
+    judged_parts,
+)
+from opencompass_tooleval.core.answer import clean
+from opencompass_tooleval.core.errors import DataError, Fault
+from opencompass_tooleval.core.jsonable import answer_digest, bounded_text
+from opencompass_tooleval.core.recorded_row import read_recorded_row
+from opencompass_tooleval.judging.judgement import MISSING, Unread, read_judgement
+from opencompass_tooleval.judging.judgement_files import read_judgements
+
+
+def digests_of(record: Record, answer: Any, protocol: Protocol) -> dict[str, str]:
+    """Step -> digest of what is judged of an answer; :func:`~.score_judged.judged_parts` says what that is."""
+    parsed = read(clean(answer), record.subset.reading, protocol)
+    return {step: answer_digest(part) for step, part in judged_parts(record, parsed, protocol).items()}
+
+
+def _read_scores(names: Sequence[str], row: Mapping[str, Any]) -> Scores | Unread:
+    """What one of our rows says the judge said."""
+    scores, why = row.get('scores'), row.get('why')
+    if not isinstance(scores, dict) or any(
+        isinstance(scores.get(name), bool) or not isinstance(scores.get(name), (int, float)) for name in names
+    ):
+        raise Fault(f"'scores' needs numbers for {', '.join(names)}")
+    outside = next((name for name in names if not LOWEST <= scores[name] <= FULL), None)
+    if outside:
+        return Unread(f'range:{outside}')
+    reasons = {name: bounded_text(why[name]) for name in names if why.get(name)} if isinstance(why, dict) else {}
+    return Scores({name: float(scores[name]) for name in names}, reasons)
+
+
+def _content(steps: Any, reference: Any) -> str:
+    """What tells a record of tool creation from the others; gold steps alone are the same in 39 pairs."""
+    return json.dumps([steps, reference], sort_keys=True, ensure_ascii=False)
+
+
+class _Published:
+    """Reads the authors' rows, one after the other.
+
+    Args:
+        subset: Planning or tool creation.
+        protocol: The rules.
+        records: The records that are scored; None where they are not known.
+        carried: Whether records that are not known are taken from the rows themselves.
+    """
+
+    def __init__(self, subset: Subset, protocol: Protocol, records: Sequence[Record] | None, carried: bool) -> None:
+        self._carried, self._subset, self._protocol = carried, subset, protocol
+        self._by_id = {record.id: record for record in records or ()}
+        self._by_content = {
+            _content(record.raw.get('input'), record.raw.get('reference')): record.id for record in records or ()
+        }
+        self._known = records is not None
+        self._digests: dict[tuple[str, str], dict[str, str]] = {}
+        self._gold_steps: dict[str, list[str]] = {}
+
+    def judged(self, number: str, row: Mapping[str, Any]) -> Judged:
+        """The judgement of a row; one published plan holds 0 in six dimensions, outside the scale: Table 4 counts it,
+        so official does."""
+        data, step, record_id = row.get('data'), '', number
+        if self._subset.kind == 'creation':
+            step = step_number(row.get('step')) or ''
+            if not step or not isinstance(data, dict):
+                raise Fault("a row of a created tool needs 'data' and the text of its 'step'")
+            record_id = self._record_id(data)
+        found = parse_scores(row['eval'], self._subset.task, LOWEST if self._protocol.strict else 0)
+        return Judged(record_id, step, answer_digest=self._digest(record_id, step, data)).with_verdict(found)
+
+    def _record_id(self, data: Mapping[str, Any]) -> str:
+        """The record of a created tool, by what it holds; without the records, its place among those of the file."""
+        row = read_recorded_row(data)
+        raw = row.record if row and isinstance(row.record, dict) else {}
+        reference = raw.get('reference', data.get('golden'))
+        content = _content(raw.get('input'), reference)
+        if self._known and content not in self._by_content:
+            raise Fault('it judges a record that is not in the data')
+        record_id = self._by_content.setdefault(content, str(len(self._by_content)))
+        if record_id not in self._gold_steps:
+            texts = [item.get('step') for item in reference or () if isinstance(item, dict)]
+            self._gold_steps[record_id] = [step for text in texts if (step := step_number(text))]
+        return record_id
+
+    def _digest(self, record_id: str, step: str, data: Any) -> str:
+        """Of what was judged, if the record is known and the row has the answer."""
+        row = read_recorded_row(data)
+        record = self._by_id.get(record_id)
+        if record is None and row is not None and self._carried:
+            with suppress(Fault):
+                record = parse_record(record_id, row.record, self._subset, 'zh')
+                self._by_id[record_id] = record
+        if row is None or record is None or not isinstance(row.answer, (str, list)):
+            return ''
+        key = record_id, str(row.answer)
+        if key not in self._digests:
+            self._digests[key] = digests_of(record, row.answer, self._protocol)
+        return self._digests[key].get(step, answer_digest(None))
+
+    def missing(self, judgements: Sequence[Judged]) -> Iterator[Judged]:
+        """Gold steps that no row is of, of records that the file tells of: the authors judge every tool there is."""
+        steps = {(judged.id, judged.step) for judged in judgements}
+        for record_id, numbers in self._gold_steps.items():
+            yield from (
+                Judged(record_id, number, MISSING)
+                for number in dict.fromkeys(numbers)
+                if (record_id, number) not in steps
+            )
+
+
+def load_judgements(
+    file: Path, subset: Subset, protocol: Protocol, records: Sequence[Record] | None = None, carried: bool = False
+) -> list[Judged]:
+    """Reads judgements, ours or the authors'.
+
+    Args:
+        file: JSON lines.
+        subset: Planning or tool creation.
+        protocol: How the answers in the authors' rows are read.
+        records: The records that are scored. The authors' rows of created tools have no record number: they are told by
+            what they hold, and without ``records`` numbered as they come.
+        carried: Whether records that are not given are taken from the authors' rows, so that their judgements say which
+            answer they are of.
+
+    Raises:
+        DataError: The file is missing or damaged, of neither shape, or judges one thing twice.
+    """
+    published, names = _Published(subset, protocol, records, carried), dimensions(subset)
+
+    def read_row(number: str, row: Mapping[str, Any]) -> Judged:
+        if not row.keys() & {'scores', 'status', 'eval'}:
+            raise Fault("the row has neither 'scores' nor 'eval'")
+        if 'eval' in row:
+            return published.judged(number, row)
+        return read_judgement(number, row, partial(_read_scores, names))
+
+    judgements = read_judgements(file, read_rows(file, ''), read_row)
+    return [*judgements, *published.missing(judgements)]
+
+
+def check_single(judgements: Sequence[Judged], file: Path) -> None:
+    """Checks that nothing was judged in several answers: without the answers nobody can tell which counts.
+
+    Raises:
+        DataError: Something was.
+    """
+    seen: set[tuple[str, str]] = set()
+    for judged in judgements:
+        if (judged.id, judged.step) in seen:
+            what = 'the file judges several answers to it (several runs), and nothing says which counts'
+            raise DataError(file, what, judged.id)
+        seen.add((judged.id, judged.step))

@@ -1,0 +1,84 @@
+"""Text of an answer -> plan or list of items, by the rules of the protocol."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
+from opencompass_tooleval.benchmarks.ultratool.reading_official import read_official
+from opencompass_tooleval.benchmarks.ultratool.reading_strict import read_strict
+from opencompass_tooleval.core.answer import unfence
+from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.reading import READ_ERRORS, Parsed, unread
+
+_FIRST_STEP = '1. '
+_DIGITS = '0123456789'
+# Whole marks first: the short ones would leave a '>' of them behind.
+_MARKS = ('<|im_start|>', '<|im_end|>', '<|im_start|', '<|im_end|')
+
+
+def _cut_plan(text: str) -> str:
+    """The plan that the published evaluation shows the judge, unless it begins with ``1. ``.
+
+    From the first ``1. `` on, if there is one; without the last of several paragraphs, unless that begins with a digit.
+    Paragraphs are split from the left: of ``1. a`` and three line breaks the third is a last paragraph. A refusal in
+    one paragraph stays: the published judgement of one quotes it (GPT-3.5, Chinese, row 958).
+    """
+    if text.strip().startswith(_FIRST_STEP):
+        return text
+    place = text.find(_FIRST_STEP)
+    paragraphs = text[max(0, place) :].split('\n\n')
+    if len(paragraphs) > 1 and paragraphs[-1] and paragraphs[-1][0] not in _DIGITS:
+        del paragraphs[-1]
+    return '\n\n'.join(paragraphs)
+
+
+def _cut_plan_strictly(text: str) -> str:
+    """From the first ``1. `` on, without a closing remark; a text without one stays."""
+    place = text.find(_FIRST_STEP)
+    if place <= 0:
+        return text
+    plan, blank, last = text[place:].rpartition('\n\n')
+    return plan if blank and not last[:1].isdigit() else text[place:]
+
+
+def read_plan(answer: Any, protocol: Protocol) -> Parsed:
+    """Cuts a plan to what the judge is shown.
+
+    Rungs: ``text`` (all of it, marks of a chat template aside), ``cut``.
+    """
+    if not isinstance(answer, str):
+        return unread('parse:not_text')
+    if len(answer) > MAX_CHARS:
+        return unread('parse:too_long')
+    for mark in _MARKS:
+        answer = answer.replace(mark, '')
+    plan = _cut_plan_strictly(answer) if protocol.strict else _cut_plan(answer)
+    return Parsed(plan, 'text' if plan == answer else 'cut')
+
+
+def read(answer: Any, reading: str, protocol: Protocol) -> Parsed:
+    """Reads an answer; never raises, whatever it holds.
+
+    Args:
+        answer: Its text, or a list that has been read already.
+        reading: ``plan``, ``items``, ``names``, ``calls`` or ``tools``.
+        protocol: The rules.
+    """
+    if isinstance(answer, list) and answer and isinstance(answer[0], str):
+        answer = answer[0]  # the authors' files of open models hold each answer as the first of a list
+    if reading == 'plan':
+        return read_plan(answer, protocol)
+    return read_strict(answer) if protocol.strict else read_official(answer, reading, protocol.lists)
+
+
+def is_json(answer: Any) -> bool:
+    """Whether an answer is a JSON list as it stands, blanks and one fence around it aside."""
+    if not isinstance(answer, str) or len(answer) > MAX_CHARS:
+        return isinstance(answer, list)
+    text = answer.strip()
+    try:
+        return isinstance(json.loads(unfence(text) if text.startswith('```') else text), list)
+    except READ_ERRORS:
+        return False

@@ -1,0 +1,105 @@
+"""The ladder of repairs by which the published scorer reads created tools.
+
+Models lose count of the braces of a nested tool; most rungs guess how many they meant. Balancing them instead reads
+answers that the published scorer does not: all of GPT-3.5's, where Table 6 has 99.00.
+"""
+
+from __future__ import annotations
+
+from opencompass_tooleval.benchmarks.ultratool.reading_rungs import (
+    QUOTES,
+    Repair,
+    Rung,
+    as_is,
+    before_last,
+    braces,
+    doubled,
+    drop_before_last,
+    in_turn,
+    replace_all,
+)
+
+COMPLETE_TOOL = '}}}},'
+
+
+def _at_run(length: int, drop: int = 0, insert: str = '') -> Repair:
+    """Where the first run of ``length`` closing braces begins, removes ``drop`` characters and puts ``insert`` in."""
+
+    def repair(text: str) -> str:
+        place = text.find('}' * length)
+        return '' if place < 0 else text[:place] + insert + text[place + drop :]
+
+    return repair
+
+
+def _drop_third_bracket(text: str) -> str:
+    """Removes a ``]`` that is the third character from the end."""
+    return text[:-3] + text[-2:] if text[-3:-2] == ']' else ''
+
+
+def _close_behind_tool(text: str) -> str:
+    """Cuts behind the last ``}}},`` (``}}}`` stays) and closes the list."""
+    place = text.rfind('}}},')
+    return '' if place < 0 else text[: place + 3] + ']'
+
+
+def _open_next_item(text: str) -> str:
+    """Puts a ``{`` behind the first ``}}}}, `` if none follows; a later one is not looked at, whatever follows it."""
+    mark = '}}}}, '
+    place = text.find(mark)
+    rest = text[place + len(mark) :]
+    return '' if place < 0 or not rest or rest[0] == '{' else text[: place + len(mark)] + '{' + rest
+
+
+mend_tool_quotes = replace_all(
+    (*QUOTES, *doubled("}, '", "': ", ", '", "':"), ('}, "step', '}, {"step')),
+)
+
+_drop = drop_before_last()
+
+
+def _on_mended(name: str, repair: Repair) -> Rung:
+    return f'quotes_{name}', in_turn(mend_tool_quotes, repair)
+
+
+TOOL_RUNGS: tuple[Rung, ...] = (
+    ('as_is', as_is),
+    ('brace', before_last('}')),
+    ('two_braces', before_last('}' * 2)),
+    ('three_braces', before_last('}' * 3)),
+    ('four_braces', before_last('}' * 4)),
+    ('quote_brace', before_last('"}')),
+    ('quote_braces', before_last('"}"}}')),
+    # published too, and left out: "}"}}"}}} puts a string right behind a brace, which nothing can read
+    ('drop_one', _drop),
+    ('drop_two', drop_before_last(2)),
+    ('run_of_nine', _at_run(9, drop=2)),
+    ('run_of_nine_drop_one', in_turn(_at_run(9, drop=2), _drop)),
+    ('run_of_seven', _at_run(7, drop=1)),
+    ('run_of_seven_drop_one', in_turn(_at_run(7, drop=1), _drop)),
+    ('run_of_six', _at_run(6, drop=1)),
+    ('run_of_six_drop_one', in_turn(_at_run(6, drop=1), _drop)),
+    ('run_of_four', _at_run(4, insert='}')),
+    ('run_of_four_drop_one', in_turn(_at_run(4, insert='}'), _drop)),
+    ('third_bracket', _drop_third_bracket),
+    ('complete_items', _close_behind_tool),
+    ('open_next', _open_next_item),
+    ('five_to_four', braces(5, 4)),
+    ('six_to_five', braces(6, 5)),
+    ('six_to_seven', braces(6, 7)),
+    ('seven_to_eight', braces(7, 8)),
+    ('seven_to_eight_brace', in_turn(braces(7, 8), before_last('}'))),
+    ('four_to_five', braces(4, 5)),
+    ('four_to_three', braces(4, 3)),
+    ('quotes', mend_tool_quotes),
+    _on_mended('four_to_three', braces(4, 3)),
+    _on_mended('drop_one', _drop),
+    _on_mended('six_to_five', braces(6, 5)),
+    _on_mended('third_bracket', _drop_third_bracket),
+    _on_mended('drop_last_two', lambda text: text[:-2]),
+    _on_mended('four_to_five', braces(4, 5)),
+    _on_mended('brace', before_last('}')),
+    _on_mended('six_to_eight', braces(6, 8)),
+    _on_mended('complete_items', _close_behind_tool),
+)
+"""Tool creation, in the published order."""

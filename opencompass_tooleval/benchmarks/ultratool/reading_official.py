@@ -1,0 +1,169 @@
+"""Reads an answer by the rules of the published scorer.
+
+It rewrites the whole text, cuts it to its list and then tries a ladder of repairs, each evaluated as Python. Here a try
+reads a Python literal. Every rung has a name, which details record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from opencompass_tooleval.benchmarks.ultratool.reading_creation import COMPLETE_TOOL, TOOL_RUNGS
+from opencompass_tooleval.benchmarks.ultratool.reading_rungs import (
+    CALL_RUNGS,
+    COMPLETE_CALL,
+    COMPLETE_ITEM,
+    ITEM_RUNGS,
+    Rung,
+    close_behind,
+)
+from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.reading import BUDGET, Parsed, bounded, climb, cost, literal, unread
+
+_LITERALS = (('true', 'True'), ('false', 'False'), ('null', '"null"'))
+_ITEM_EDITS = (('})', '}'), ('，', ','), ('}, "step', '}, {"step'), ('# ...', ''))
+_BLANKS = 12
+
+
+def normalise(text: str, reading: str) -> str:
+    """Rewrites the whole of an answer, inside values too, as the published scorer does before it reads anything.
+
+    Args:
+        text: The answer.
+        reading: ``items`` (awareness), ``names`` (selection), ``calls`` (usage) or ``tools`` (creation).
+    """
+    text = text.replace('json', '').strip('`').replace('输出：', '').replace('\n', '').replace('\\_', '_')
+    edits: tuple[tuple[str, str], ...] = (*_LITERALS, ('})', '}'))
+    if reading != 'tools':
+        edits = (*_LITERALS, ('None', '"None"'), *_ITEM_EDITS)
+    if reading == 'calls':
+        edits = (*edits, ('}{', '}, {'))
+    # Inside values too: 'nullable' becomes '"null"able', and that answer cannot be read, as published.
+    for old, new in edits:
+        text = text.replace(old, new)
+    for blanks in range(1, _BLANKS + 1):
+        # Not a pattern: '} } }' has to become '}} }', since rungs below count braces that touch.
+        text = text.replace('}' + ' ' * blanks + '}', '}}')
+    return text
+
+
+_COMPLETE = {'items': COMPLETE_ITEM, 'names': COMPLETE_ITEM, 'calls': COMPLETE_CALL, 'tools': COMPLETE_TOOL}
+"""What ends a complete item."""
+
+
+def _last_list(text: str) -> str:
+    """The last ``[{ ... }]`` (each as short as can be), or everything up to the first ``]``.
+
+    What ``re.findall(r'\\[\\{.*?\\}\\]', text)[-1]`` finds, in linear time.
+    """
+    last_match, start = '', text.find('[{')
+    while start >= 0:
+        end = text.find('}]', start + 2)
+        if end < 0:
+            break
+        last_match, start = text[start : end + 2], text.find('[{', end + 2)
+    return last_match or text[: text.find(']') + 1]
+
+
+def cut(text: str, reading: str, lists: str) -> str:
+    """Cuts a normalised answer to its list; a text without ``[`` only behind its last ``]``."""
+    start = text.find('[')
+    if start > 0:
+        text = text[start:]
+    if ']' in text:
+        text = text[: text.rfind(']') + 1]
+    elif start >= 0:
+        text = close_behind(_COMPLETE[reading])(text) or text + ']'
+    return _last_list(text) if lists == 'last' and text.count(']') > 1 else text
+
+
+_BUDGETS = {'tools': 300_000}
+"""What trying may cost where there are many rungs."""
+
+LADDERS: dict[str, tuple[Rung, ...]] = {
+    'items': ITEM_RUNGS,
+    'names': ITEM_RUNGS,
+    'calls': CALL_RUNGS,
+    'tools': TOOL_RUNGS,
+}
+
+
+def _awareness_items(value: Any) -> Any:
+    """Of a list only; a tuple (``{...}, {...}``) and one object have none."""
+    return value if isinstance(value, list) else []
+
+
+def _selection_items(value: Any) -> Any:
+    """``[..], [..]`` becomes the first, then ``[[..]]`` its only element; ``[[..], [..]]`` has none."""
+    if isinstance(value, tuple):
+        value = value[0] if value else []
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        value = value[0]
+    return value
+
+
+def _usage_items(value: Any) -> Any:
+    """``[[..], [..]]`` becomes the first; ``{...}, {...}`` is read; ``[..], [..]`` has none."""
+    return value[0] if isinstance(value, list) and value and isinstance(value[0], list) else value
+
+
+def _creation_items(value: Any) -> Any:
+    """Of a list or a tuple; ``...`` has none."""
+    return [] if value is Ellipsis else value
+
+
+_ITEMS: dict[str, Callable[[Any], Any]] = {
+    'items': _awareness_items,
+    'names': _selection_items,
+    'calls': _usage_items,
+    'tools': _creation_items,
+}
+
+
+def _items(parsed: Parsed, reading: str) -> Parsed:
+    """The items of what was read.
+
+    What has none, such as one object, is good JSON all the same. What the published scorer stops at, such as a number,
+    is not.
+    """
+    if not parsed.ok:
+        return parsed
+    value = _ITEMS[reading](parsed.value)
+    if isinstance(value, (list, tuple)):
+        return Parsed(list(value), parsed.rung)
+    if isinstance(value, (dict, set, str, bytes)):
+        return Parsed([], parsed.rung)
+    return unread('parse:not_a_list')
+
+
+def read_official(answer: Any, reading: str, lists: str = 'last') -> Parsed:
+    """Reads an answer as the published scorer does.
+
+    Args:
+        answer: Its text; a list is taken as it is.
+        reading: ``items``, ``names``, ``calls`` or ``tools``.
+        lists: ``last`` or ``span``, see :class:`~opencompass_tooleval.benchmarks.ultratool.protocol.Protocol`.
+
+    Returns:
+        The list of items and the rung, or why there is none.
+    """
+    if not isinstance(answer, str):
+        return _items(bounded(answer, 'value'), reading)
+    if len(answer) > MAX_CHARS:
+        return unread('parse:too_long')
+    text = cut(normalise(answer, reading), reading, lists)
+
+    def tries() -> Iterator[tuple[str, Callable[[], Any], int]]:
+        tried = {''}
+        for rung, repair in LADDERS[reading]:
+            repaired = repair(text)
+            if repaired not in tried:
+                tried.add(repaired)
+                yield rung, partial(literal, repaired), cost(repaired)
+
+    parsed = climb(tries(), _BUDGETS.get(reading, BUDGET))
+    if parsed.reason == 'parse:not_json' and '[' not in answer:
+        return unread('parse:no_list')
+    return _items(parsed, reading)

@@ -1,0 +1,242 @@
+"""Recorded answers to UltraTool, and judgements of them, as ``tooleval score`` takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from opencompass_tooleval.benchmarks.ultratool import VERSION
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import check_single, digests_of, load_judgements
+from opencompass_tooleval.benchmarks.ultratool.prompts import INSTRUCTIONS
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol, preset_of
+from opencompass_tooleval.benchmarks.ultratool.records import (
+    MEND,
+    TABLE,
+    Record,
+    Subset,
+    find_subset,
+    guess_language,
+    language_of,
+    load_recorded_rows,
+    load_records,
+    read_rows,
+)
+from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS, Judged, check_unjudged
+from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
+from opencompass_tooleval.benchmarks.ultratool.scoring import (
+    aggregate_scores,
+    breakdown,
+    score_answers,
+    score_judgements,
+)
+from opencompass_tooleval.core.answer import clean
+from opencompass_tooleval.core.benchmark import ScoredAnswers
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.recorded_row import read_recorded_row
+from opencompass_tooleval.judging.judgement_files import completed
+from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorded
+from opencompass_tooleval.work_dir.right_subset import check_name
+
+_NAMES = [row.name for row in TABLE]
+_SAMPLE = 4000
+"""So many characters tell the language of a file."""
+_IN_WORDS = {'zh': 'Chinese', 'en': 'English'}
+
+
+@dataclass(frozen=True)
+class _Files:
+    """What is scored: answers, their records, and what a judge said of them."""
+
+    predictions: Path | None
+    data: Path | None
+    judgements: Path | None
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """Records and answers as far as they are known, in the same order; and the shapes that answers were recorded in."""
+
+    records: list[Record] | None
+    answers: list[Any] | None
+    shapes: Sequence[str | None] = ()
+
+
+def _language(files: _Files, given: Literal['zh', 'en'] | None) -> str:
+    """The language that is given, or else what path or text of the files say.
+
+    Raises:
+        DataError: The text is in the other language: steps and tools would be compared with those of other requests.
+    """
+    file = next((file for file in (files.data, files.predictions, files.judgements) if file and file.is_file()), None)
+    if file is None:
+        return given or 'zh'
+    with file.open(encoding='utf-8', errors='replace') as stream:
+        sample = stream.read(_SAMPLE)
+    language = language_of(sample) if given else guess_language(file, sample)
+    if given and language != given:
+        what = f'the text is {_IN_WORDS[language]}, not {_IN_WORDS[given]}'
+        raise DataError(file, f'{what}: give --language {language}, or leave it out')
+    return language
+
+
+def _is_authors(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    try:
+        return read_recorded_row(next(read_rows(file))[1]) is not None
+    except DataError:
+        return False
+
+
+def _same(records: Sequence[Record], carried: Sequence[Record | None], predictions: Path) -> None:
+    """Checks that answers belong to the records of another file, by the texts of their steps."""
+    if len(records) != len(carried):
+        raise DataError(predictions, f'it holds {len(carried)} answers for {len(records)} records')
+    for record, own in zip(records, carried, strict=True):
+        texts = [step.text for step in record.steps] or record.question
+        if own is not None and texts != ([step.text for step in own.steps] or own.question):
+            raise DataError(predictions, 'the answer belongs to another record than the data has there', record.id)
+
+
+def _load_authors(predictions: Path, files: _Files, subset: Subset, language: str) -> _Loaded:
+    check_name(predictions, subset.name, _NAMES, subset.task)
+    rows = load_recorded_rows(predictions, subset.name, language)
+    carried = [row.record for row in rows]
+    if files.data is not None:
+        records = load_records(files.data, subset.name, language)
+        _same(records, carried, predictions)
+    else:
+        records = [record for record in carried if record is not None]
+        if len(records) != len(rows):
+            raise DataError(predictions, 'the answers come without their records: give --data FILE', mend=MEND)
+    return _Loaded(records, [clean(row.answer) for row in rows], [row.shape for row in rows])
+
+
+def _check_task(recorded: RecordedAnswers, subset: Subset) -> None:
+    """Checks that answers which say their prompt were not asked for another task."""
+    wordings = [(task, text) for tasks in INSTRUCTIONS.values() for task, text in tasks.items()]
+    for record, question in recorded.questions.items():
+        tasks = {task for task, text in wordings if text in question.prompt}
+        if tasks and subset.task not in tasks:
+            what = f'by its prompt this is an answer to {", ".join(sorted(tasks))}, not to {subset.name}'
+            raise DataError(recorded.path, what, str(record))
+
+
+def _load(files: _Files, subset: Subset, language: str) -> _Loaded:
+    if files.predictions is not None and not files.predictions.exists():
+        raise DataError(files.predictions, 'the file is missing')
+    if files.predictions is not None and _is_authors(files.predictions):
+        return _load_authors(files.predictions, files, subset, language)
+    records = load_records(files.data, subset.name, language) if files.data is not None else None
+    if files.predictions is None:
+        return _Loaded(records, None)
+    if records is None:
+        raise DataError(files.predictions, 'the answers come without their records: give --data FILE', mend=MEND)
+    recorded = load_recorded(files.predictions)
+    recorded.check_complete([record.id for record in records])
+    check_name(files.predictions, subset.name, _NAMES, subset.task, recorded)
+    _check_task(recorded, subset)
+    answers = [recorded.answer(record.id, position) for position, record in enumerate(records)]
+    return _Loaded(records, list(map(clean, answers)), [answer.recorded_shape for answer in answers])
+
+
+def _check(files: _Files, subset: Subset, gold: str) -> None:
+    judged = subset.kind in JUDGED_KINDS
+    if judged and files.judgements is None and files.predictions is None:
+        raise ValueError(
+            f'{subset.name} needs answers or what a judge said of them: give --predictions or --judgements'
+        )
+    if not judged and files.judgements is not None:
+        raise ValueError(f'{subset.name} is scored without a judge: leave --judgements out')
+    if not judged and files.predictions is None:
+        raise ValueError(f'{subset.name} needs answers: give --predictions FILE')
+    if gold != 'official' and files.data is None:
+        raise ValueError(f'--gold {gold} needs records with that gold: give --data FILE')
+
+
+def _score(files: _Files, subset: Subset, loaded: _Loaded, rules: Protocol) -> list[StepsScore]:
+    judgements = None
+    if files.judgements is not None:
+        judgements = _load_judgements(files.judgements, subset, loaded, rules)
+    if loaded.answers is None:
+        scores = score_judgements(subset, judgements or [], rules, loaded.records)
+        mend = f'Say with --predictions FILE which answers {files.judgements} judged'
+    else:
+        scores = score_answers(loaded.records or [], loaded.answers, rules, judgements)
+        mend = f'{files.judgements} has to judge the very answers of {files.predictions}'
+    check_unjudged([(score.id, step) for score in scores for step in score.steps], mend)
+    return scores
+
+
+def _load_judgements(file: Path, subset: Subset, loaded: _Loaded, rules: Protocol) -> list[Judged]:
+    judgements = load_judgements(file, subset, rules, loaded.records)
+    if loaded.answers is None:
+        check_single(judgements, file)
+        return judgements
+    records = {record.id: record for record in loaded.records or ()}
+    return completed(judgements, file, list(records), lambda name, answer: digests_of(records[name], answer, rules))
+
+
+def _gold_of(gold: str, loaded: _Loaded) -> str:
+    """Which gold the records hold; that they are asked for is not enough."""
+    held = sorted({record.gold for record in loaded.records or ()}) or [gold]
+    if gold != 'official' and held != [gold]:
+        raise ValueError(f'--gold {gold} was given, but the records hold {", ".join(held)} gold')
+    return ', '.join(held)
+
+
+def score(
+    subset: str,
+    predictions: Path | None = None,
+    *,
+    data: Annotated[Path | None, "The records; the authors' files of answers hold them too."] = None,
+    judgements: Annotated[
+        Path | None, 'Planning and tool_creation: what the judge said; without, answers are only read.'
+    ] = None,
+    language: Annotated[Literal['zh', 'en'] | None, 'By default what path or text say.'] = None,
+    lists: Annotated[
+        Literal['last', 'span'] | None,
+        "Which list counts in an answer with several; by default span for the authors' GPT files, else last.",
+    ] = None,
+    scoring: Annotated[Literal['official', 'strict'], 'As published, or with its quirks mended.'] = 'official',
+    gold: Annotated[Literal['official', 'repaired'], 'Which gold the data holds.'] = 'official',
+) -> ScoredAnswers:
+    """Scores recorded answers or judgements of one subset, such as ``tool_usage``.
+
+    Raises:
+        DataError: A file is missing, damaged, or does not belong to the others.
+        UnjudgedError: More than 1% could not be judged.
+        ValueError: The options do not fit the task, or name what does not exist.
+    """
+    row, files = find_subset(subset), _Files(predictions, data, judgements)
+    _check(files, row, gold)
+    in_language = _language(files, language)
+    loaded = _load(files, row, in_language)
+    rules = Protocol(scoring, gold=gold)
+    rules = replace(rules, lists=lists) if lists else rules.with_shapes(loaded.shapes)
+    scores = _score(files, row, loaded, rules)
+    rebuilt = any(record.rebuilt for record in loaded.records or ())
+    is_judged, has_judge = row.kind in JUDGED_KINDS, judgements is not None
+    notes = ['nobody judged the answers: they were only read. Say --judgements FILE'] if is_judged > has_judge else []
+    notes += ['the records are rebuilt: not comparable with the paper'] if rebuilt else []
+    return ScoredAnswers(
+        scores,
+        aggregate_scores(scores, row.metrics),
+        f'{subset} {in_language} {rules.scoring}',
+        {
+            'language': in_language,
+            'scoring': rules.scoring,
+            'preset': preset_of(loaded.shapes, rules.lists),
+            'lists': rules.lists,
+            'gold': _gold_of(gold, loaded),
+            'rebuilt': rebuilt,
+            'version': VERSION,
+            **({'judged': has_judge} if is_judged else {}),
+        },
+        breakdown(scores, row.metrics),
+        counts=('error_types', 'rungs'),
+        notes=notes,
+        expected=row.count,
+    )

@@ -1,0 +1,55 @@
+"""Tool creation awareness and tool usage awareness: 0 or 1 for each step (UltraTool, sections 3.3 and 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
+from opencompass_tooleval.benchmarks.ultratool.records import Record, Step
+from opencompass_tooleval.benchmarks.ultratool.score_steps import (
+    STEP_MISSING,
+    UNREADABLE,
+    WRONG_FLAG,
+    Outcome,
+    StepScore,
+    item_of,
+    other_steps,
+)
+from opencompass_tooleval.core.result import OK
+
+LOCAL = 'local_accuracy'
+GLOBAL = 'global_accuracy'
+
+
+def flag(item: Mapping[str, Any]) -> int | None:
+    """``int(tool)``; None if there is none or it is no number."""
+    try:
+        return int(item['tool'])
+    # {"tool": 1e999} is read as inf, and int(inf) raises OverflowError.
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+
+
+def accuracy(steps: tuple[StepScore, ...], record: Record, items: Sequence[Any], protocol: Protocol) -> Outcome:
+    """Global and local accuracy of scored steps."""
+    hits = tuple(float(step.values[LOCAL] or 0) for step in steps)
+    values = {GLOBAL: float(all(hits)), LOCAL: sum(hits) / len(hits)}
+    return Outcome(values, steps, tuple(other_steps(record, items, protocol)), {LOCAL: hits})
+
+
+def _score_step(step: Step, items: Sequence[Any], protocol: Protocol) -> StepScore:
+    """Official: the first item that is readable counts. Strict: the first with the number, readable or not."""
+    item, seen = item_of(items, step, protocol, lambda item: protocol.strict or flag(item) is not None)
+    predicted = None if item is None else flag(item)
+    gold = int(step.tool)
+    if predicted == gold:
+        return StepScore(step.number, {LOCAL: 1.0}, OK, predicted, gold)
+    reason = WRONG_FLAG if predicted is not None else UNREADABLE if seen else STEP_MISSING
+    return StepScore(step.number, {LOCAL: 0.0}, reason, predicted, gold, (reason,))
+
+
+def score(record: Record, items: Sequence[Any], protocol: Protocol) -> Outcome:
+    """Scores the items of an answer. A step without a readable item is wrong."""
+    steps = tuple(_score_step(step, items, protocol) for step in record.reference)
+    return accuracy(steps, record, items, protocol)

@@ -1,0 +1,186 @@
+"""Planning and tool creation: a judge's scores, 1-10 in each dimension, shown on 0-100 (UltraTool, section 3.1).
+
+Judgements come as data (``judgement_rows.py``), and each counts only for the answer that it judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, Scores
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
+from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset
+from opencompass_tooleval.benchmarks.ultratool.score_steps import (
+    NOT_JUDGED,
+    NOT_PERFECT,
+    TOOL_MISSING,
+    UNJUDGED,
+    Outcome,
+    StepScore,
+    flat_mean,
+    item_of,
+)
+from opencompass_tooleval.core.answer import EMPTY
+from opencompass_tooleval.core.jsonable import answer_digest
+from opencompass_tooleval.core.reading import Parsed
+from opencompass_tooleval.core.result import OK
+from opencompass_tooleval.judging.judgement import FAILED, MISSING, NO_JUDGEMENT, Judgement, Unjudged
+from opencompass_tooleval.judging.judgement import check_unjudged as check_share
+from opencompass_tooleval.judging.judgement import matched as match_judgement
+
+JUDGED_KINDS = ('planning', 'creation')
+"""Kinds of subsets that need a judge."""
+
+FULL = 10
+NOTHING_TO_JUDGE = frozenset({TOOL_MISSING, EMPTY})
+"""Reasons of steps that have nothing to judge: no created tool, no plan."""
+
+
+Judged = Judgement[Scores]
+"""The judgement of a plan, or of the created tool for a gold step: ``step`` is its number."""
+
+
+def dimensions(subset: Subset) -> tuple[str, ...]:
+    """The judge's dimensions of a task, in the paper's order."""
+    return tuple(LABELS[subset.task])
+
+
+def _is_tool(tool: Any) -> bool:
+    return isinstance(tool, dict) and bool(tool)
+
+
+def created_tools(record: Record, items: Sequence[Any], protocol: Protocol) -> dict[str, Mapping[str, Any]]:
+    """The created tools that are judged: number of a gold step -> its tool, a non-empty object.
+
+    Officially the first item with the number and a tool decides, whatever that is; strictly the first whose tool can be
+    judged.
+    """
+    tools = {}
+    for step in record.reference:
+        item, _ = item_of(
+            items, step, protocol, lambda item: _is_tool(item.get('tool')) if protocol.strict else 'tool' in item
+        )
+        if item is not None and _is_tool(item['tool']):
+            tools[step.number] = item['tool']
+    return tools
+
+
+def judged_parts(record: Record, parsed: Parsed, protocol: Protocol) -> dict[str, Any]:
+    """What of an answer is judged: its plan under ``''``, or the created tools by the number of their gold step.
+
+    A plan that is not there (an empty answer, thoughts that never end, no text) is nothing to judge.
+    """
+    if record.subset.kind == 'planning':
+        return {'': parsed.value} if isinstance(parsed.value, str) and parsed.value.strip() else {}
+    return dict(created_tools(record, parsed.value if isinstance(parsed.value, list) else (), protocol))
+
+
+def complete(record: Record, judgements: Sequence[Judged]) -> list[Judged]:
+    """The judgements of a record whose answer is not known, one per thing that could have one.
+
+    What no row is of is ``unjudged``: files say of a gold step without a created tool that it is ``missing``.
+    """
+    by_step = {judged.step: judged for judged in judgements}
+    return [by_step.get(number, Judged(record.id, number, FAILED, fault=NO_JUDGEMENT)) for number in numbers(record)]
+
+
+def numbers(record: Record) -> list[str]:
+    """Of each thing that could be judged, its step."""
+    return [''] if record.subset.kind == 'planning' else [step.number for step in record.reference]
+
+
+def matched(record: Record, parsed: Parsed, judgements: Sequence[Judged], protocol: Protocol) -> list[Judged]:
+    """The judgements of a record's answer, one per thing that could have one.
+
+    Args:
+        record: Its record.
+        parsed: The answer as it was read.
+        judgements: What there is for this record, of this answer or of others.
+        protocol: The rules.
+
+    Returns:
+        For what the answer has, the judgement of just that, or else one that does not say what it judged; ``unjudged``
+        where all are of other answers or there is none. For what it does not have, ``missing``.
+    """
+    parts = judged_parts(record, parsed, protocol)
+    rows = []
+    for number in numbers(record):
+        if number not in parts:
+            rows.append(Judged(record.id, number, MISSING))
+            continue
+        of_step = [judged for judged in judgements if judged.step == number]
+        unjudged = Judged(record.id, number, FAILED, answer_digest=answer_digest(parts[number]))
+        rows.append(match_judgement(of_step, unjudged))
+    return rows
+
+
+def not_judged(record: Record, parsed: Parsed, protocol: Protocol) -> Outcome:
+    """The outcome of an answer that no judge was asked about: every score is None."""
+    parts, names = judged_parts(record, parsed, protocol), dimensions(record.subset)
+    missing = EMPTY if record.subset.kind == 'planning' else TOOL_MISSING
+    reasons = {number: NOT_JUDGED if number in parts else missing for number in numbers(record)}
+    steps = tuple(
+        StepScore(number, dict.fromkeys(names), reason, codes=(reason,)) for number, reason in reasons.items()
+    )
+    return Outcome(dict.fromkeys(names), steps)
+
+
+def _step(judged: Judged, names: Sequence[str]) -> StepScore:
+    if found := judged.found:
+        values: dict[str, float | None] = {name: found.scores[name] / FULL for name in names}
+        reason = OK if all(value == 1 for value in values.values()) else NOT_PERFECT
+        return StepScore(
+            judged.step, values, reason, dict(found.scores), why=dict(found.why), answer_digest=judged.answer_digest
+        )
+    if judged.status == MISSING:
+        reason = TOOL_MISSING if judged.step else EMPTY
+        return StepScore(judged.step, dict.fromkeys(names, 0.0), reason, codes=(reason,))
+    return StepScore(
+        judged.step,
+        dict.fromkeys(names),
+        UNJUDGED,
+        codes=(UNJUDGED,),
+        answer_digest=judged.answer_digest,
+        fault=judged.fault,
+    )
+
+
+def score(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> Outcome:
+    """The scores of one sample: those of its plan, or the means over its created tools.
+
+    Officially a missing tool is left out, unless the sample has none at all: then each of its steps counts 0. Strictly
+    every missing tool counts 0. What could not be judged is left out of the mean and counted.
+    """
+    names = dimensions(subset)
+    steps = tuple(_step(judged, names) for judged in judgements)
+    counted = [step for step in steps if step.reason not in {*NOTHING_TO_JUDGE, UNJUDGED}]
+    tried = any(step.reason not in NOTHING_TO_JUDGE for step in steps)
+    if protocol.strict or not tried:
+        counted = [step for step in steps if step.reason != UNJUDGED]
+    else:  # a detail must not tell of a 0 that does not count
+        steps = tuple(
+            replace(step, values=dict.fromkeys(names)) if step.reason in NOTHING_TO_JUDGE else step for step in steps
+        )
+    flat = {name: tuple(float(step.values[name] or 0) for step in counted) for name in names}
+    return Outcome({name: flat_mean(flat[name]) for name in names}, steps, flat=flat)
+
+
+def check_unjudged(steps: Sequence[tuple[str, StepScore]], mend: str = '') -> int:
+    """Returns how many things could not be judged.
+
+    Args:
+        steps: Record id and step score of everything that had something to judge.
+        mend: What to do about it.
+
+    Raises:
+        UnjudgedError: It is more than 1%.
+    """
+    tried = [(record_id, step) for record_id, step in steps if step.reason not in {*NOTHING_TO_JUDGE, NOT_JUDGED}]
+    unjudged = [
+        Unjudged(f'record {record_id}' + (f', step {step.number}' if step.number else ''), step.fault)
+        for record_id, step in tried
+        if step.reason == UNJUDGED
+    ]
+    return check_share(unjudged, len(tried), mend)

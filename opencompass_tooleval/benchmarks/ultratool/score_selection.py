@@ -1,0 +1,44 @@
+"""Tool selection: the name of the right tool for each step (UltraTool, section 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
+from opencompass_tooleval.benchmarks.ultratool.records import Record, Step
+from opencompass_tooleval.benchmarks.ultratool.score_awareness import LOCAL, accuracy
+from opencompass_tooleval.benchmarks.ultratool.score_steps import (
+    HALLUCINATED_TOOL,
+    STEP_MISSING,
+    UNREADABLE,
+    WRONG_TOOL,
+    Outcome,
+    StepScore,
+    item_of,
+)
+from opencompass_tooleval.core.result import OK
+
+
+def wrong_name(record: Record, name: Any) -> str:
+    """Why a name is wrong: it is that of another tool, or of none in the toolset."""
+    return WRONG_TOOL if any(tool.name == name for tool in record.toolset) else HALLUCINATED_TOOL
+
+
+def _score_step(record: Record, step: Step, items: Sequence[Any], protocol: Protocol) -> StepScore:
+    item, seen = item_of(items, step, protocol, lambda item: protocol.strict or 'tool' in item)
+    predicted = None if item is None else item.get('tool')
+    if isinstance(predicted, str):
+        predicted = predicted.replace('\\_', '_')  # Markdown, which the published scorer unescapes too
+    if predicted == step.tool:
+        return StepScore(step.number, {LOCAL: 1.0}, OK, predicted, step.tool)
+    reason = STEP_MISSING if not seen else UNREADABLE
+    if isinstance(predicted, str):
+        reason = wrong_name(record, predicted)
+    return StepScore(step.number, {LOCAL: 0.0}, reason, predicted, step.tool, (reason,))
+
+
+def score(record: Record, items: Sequence[Any], protocol: Protocol) -> Outcome:
+    """Scores the items of an answer. A step without an item is wrong."""
+    steps = tuple(_score_step(record, step, items, protocol) for step in record.reference)
+    return accuracy(steps, record, items, protocol)

@@ -1,0 +1,218 @@
+"""What scoring a step gives, how steps are matched, and the words for what is wrong with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
+from opencompass_tooleval.benchmarks.ultratool.records import Record, Step, published_step_number, step_number
+from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.core.result import OK, SampleScore
+
+STEP_MISSING = 'step:missing'
+WRONG_STEP = 'step:wrong_step'
+REDUNDANT_STEP = 'step:redundant_step'
+UNREADABLE = 'step:unreadable'
+WRONG_FLAG = 'awareness:wrong_value'
+WRONG_TOOL = 'tool:wrong_tool'
+HALLUCINATED_TOOL = 'tool:hallucinated_tool'
+ARGS_MISSING = 'args:missing'
+ARGS_EXTRA = 'args:extra'
+ARGS_WRONG = 'args:wrong_value'
+ARGS_HALLUCINATED = 'args:hallucinated_argument'
+ARGS_NO_DICT = 'args:not_a_dict'
+ARGS_NO_GOLD = 'args:none_in_gold'
+TOOL_MISSING = 'tool:missing'
+UNJUDGED = 'judge:unjudged'
+NOT_JUDGED = 'judge:not_asked'
+NOT_PERFECT = 'judge:below_full'
+
+ERROR_TYPES: Mapping[str, tuple[str, ...]] = {
+    'not_following_instructions': ('answer:', 'parse:no_list', UNREADABLE),
+    'hallucinations': (HALLUCINATED_TOOL, ARGS_HALLUCINATED, WRONG_STEP),
+    'redundant_outputs': (REDUNDANT_STEP, ARGS_EXTRA),
+    'incomplete_outputs': (STEP_MISSING, TOOL_MISSING, ARGS_MISSING),
+    'incorrect_json': ('parse:',),
+}
+"""The paper's five types (section 4.5, App. B.5) -> codes or areas, the first that fits. What remains is a wrong choice
+or value, which the paper counts under none."""
+
+Values = Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class ArgumentScore:
+    """One argument: of the gold answer, or of the prediction only (``extra`` and ``hallucinated``: no ``value``)."""
+
+    name: str
+    reason: str
+    value: float | None = None
+    predicted: Any = None
+    gold: Any = None
+
+
+@dataclass(frozen=True)
+class StepScore:
+    """One gold step.
+
+    Attributes:
+        number: Its number.
+        values: Metric over steps -> 0-1, or None where it does not count, such as what could not be judged.
+        reason: ``ok`` or why a point is lost, as ``area:code``.
+        predicted: What the answer has for it.
+        gold: What it should have.
+        codes: Everything that is wrong with it, cost it a point or not.
+        arguments: Usage: its arguments.
+        why: Judged: dimension -> the judge's reason.
+        answer_digest: Judged: of what was judged.
+        fault: Why it could not be judged; ``''`` if it was.
+    """
+
+    number: str
+    values: Values
+    reason: str
+    predicted: Any = None
+    gold: Any = None
+    codes: tuple[str, ...] = ()
+    arguments: tuple[ArgumentScore, ...] = ()
+    why: Mapping[str, str] = field(default_factory=dict)
+    answer_digest: str = ''
+    fault: str = ''
+
+
+@dataclass(frozen=True)
+class OtherStep:
+    """A predicted item that belongs to no gold step: ``step:wrong_step`` or ``step:redundant_step``."""
+
+    number: str | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class StepsScore(SampleScore):
+    """The score of one sample, with its steps.
+
+    Attributes:
+        steps: One per gold step, in order.
+        others: Predicted items beyond them.
+        flat: Metric -> values that its mean over the whole data set is taken over: the paper's ``local`` metrics and
+            the judge's on created tools are means over steps, not over samples.
+        domain: One of 22, or ``''``.
+    """
+
+    steps: tuple[StepScore, ...] = ()
+    others: tuple[OtherStep, ...] = ()
+    flat: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    domain: str = ''
+
+    def codes(self) -> Counter[str]:
+        """How often each code occurs: of the answer as a whole if it could not be read, else of its steps."""
+        if self.reason.startswith(('parse:', 'answer:', 'infra:')):
+            return Counter([self.reason])
+        counts = Counter(code for step in self.steps for code in step.codes)
+        counts.update(other.reason for other in self.others)
+        return counts
+
+    def to_detail(self) -> dict[str, Any]:
+        """See :meth:`SampleScore.to_detail`; with ``domain``, ``steps`` and ``other_steps``."""
+        return {
+            **super().to_detail(),
+            'domain': self.domain,
+            'steps': [_step_detail(step) for step in self.steps],
+            'other_steps': [{'step': to_jsonable(other.number), 'reason': other.reason} for other in self.others],
+        }
+
+
+def _step_detail(step: StepScore) -> dict[str, Any]:
+    detail: dict[str, Any] = {
+        'step': to_jsonable(step.number),
+        'values': dict(step.values),
+        'reason': step.reason,
+        'codes': list(step.codes),
+        'predicted': to_jsonable(step.predicted),
+        'gold': to_jsonable(step.gold),
+    }
+    if step.why:
+        detail['why'] = to_jsonable(step.why)
+    if step.answer_digest:
+        detail['answer_digest'] = step.answer_digest
+    if step.fault:
+        detail['fault'] = to_jsonable(step.fault)
+    if step.arguments:
+        detail['arguments'] = [
+            {
+                'name': to_jsonable(argument.name),
+                'value': argument.value,
+                'reason': argument.reason,
+                'predicted': to_jsonable(argument.predicted),
+                'gold': to_jsonable(argument.gold),
+            }
+            for argument in step.arguments
+        ]
+    return detail
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a scorer says of a sample."""
+
+    values: Values
+    steps: tuple[StepScore, ...]
+    others: tuple[OtherStep, ...] = ()
+    flat: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str:
+        """``ok`` or the reason of the first step that lost a point."""
+        return next((step.reason for step in self.steps if step.reason != OK), OK)
+
+
+def number_of(item: Any, protocol: Protocol) -> str | None:
+    """The number of a predicted item's step; None without one."""
+    text = item.get('step') if isinstance(item, dict) else None
+    return step_number(text) if protocol.strict else published_step_number(text)
+
+
+def item_of(
+    items: Sequence[Any], step: Step, protocol: Protocol, readable: Callable[[Mapping[str, Any]], bool]
+) -> tuple[Mapping[str, Any] | None, bool]:
+    """The first predicted item with the number of ``step`` that is readable.
+
+    Returns:
+        The item, or None; and whether there was one with that number at all.
+    """
+    seen = False
+    for item in items:
+        if number_of(item, protocol) == step.number:
+            seen = True
+            if readable(item):
+                return item, True
+    return None, seen
+
+
+def other_steps(record: Record, items: Sequence[Any], protocol: Protocol) -> Iterator[OtherStep]:
+    """Predicted items that are the first of no gold step."""
+    plan = {step.number for step in record.steps}
+    unanswered = {step.number for step in record.reference}
+    for item in items:
+        number = number_of(item, protocol)
+        if number in unanswered:
+            unanswered.discard(number)
+        else:
+            yield OtherStep(number, REDUNDANT_STEP if number in plan else WRONG_STEP)
+
+
+def error_type(code: str) -> str | None:
+    """The paper's error type of a code; None if it is none of the five."""
+    for name, patterns in ERROR_TYPES.items():
+        if any(code.startswith(pattern) if pattern.endswith(':') else code == pattern for pattern in patterns):
+            return name
+    return None
+
+
+def flat_mean(values: Sequence[float]) -> float | None:
+    """Mean of a sample's steps; None without any."""
+    return sum(values) / len(values) if values else None

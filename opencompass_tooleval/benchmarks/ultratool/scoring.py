@@ -1,0 +1,220 @@
+"""Scores answers to UltraTool: one record and one answer in, one :class:`StepsScore` out; and their aggregate."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from opencompass_tooleval.benchmarks.ultratool import score_awareness, score_judged, score_selection, score_usage
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
+from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read
+from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset
+from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
+from opencompass_tooleval.benchmarks.ultratool.score_steps import UNJUDGED, Outcome, StepsScore, error_type, other_steps
+from opencompass_tooleval.core.aggregate import Aggregate, aggregate, over_steps
+from opencompass_tooleval.core.answer import TOO_LONG, why_unread
+from opencompass_tooleval.core.reading import Parsed, unread
+from opencompass_tooleval.core.result import INFRA, OK
+from opencompass_tooleval.judging.judgement import by_record
+
+NO_DOMAIN = 'unknown'
+
+_SCORERS: Mapping[str, Callable[[Record, Sequence[Any], Protocol], Outcome]] = {
+    'awareness': score_awareness.score,
+    'selection': score_selection.score,
+    'usage': score_usage.score,
+}
+
+
+def read_answer(subset: Subset, answer: Any, protocol: Protocol) -> Parsed:
+    """Reads an answer; never raises, whatever it holds."""
+    reason = why_unread(answer)
+    if reason.startswith(INFRA) or reason == TOO_LONG:
+        return unread(reason)
+    return read(answer, subset.reading, protocol)
+
+
+def _json_rates(answer: Any, parsed: Parsed) -> dict[str, float | None]:
+    return {'json_rate': float(parsed.ok), 'json_rate_unrepaired': float(is_json(answer))}
+
+
+def _gold(record: Record) -> Any:
+    """The gold plan, or number of a step -> what it should have: flag, name, arguments or tool."""
+    if record.subset.kind == 'planning':
+        return record.plan
+    gold_of = {'awareness': lambda step: int(step.tool), 'usage': lambda step: step.param}
+    return {step.number: gold_of.get(record.subset.kind, lambda step: step.tool)(step) for step in record.reference}
+
+
+def _answered(record: Record, parsed: Parsed, outcome: Outcome, protocol: Protocol) -> Any:
+    """What was read, in the shape of :func:`_gold`: a step counts by its number, wherever it stands.
+
+    What belongs to no gold step is in :attr:`StepsScore.others`.
+    """
+    if record.subset.kind == 'planning' or not parsed.ok:
+        return parsed.value
+    if record.subset.kind == 'creation':
+        return score_judged.created_tools(record, _items(parsed), protocol)
+    return {step.number: step.predicted for step in outcome.steps if step.predicted is not None}
+
+
+def _score(record: Record, answer: Any, parsed: Parsed, outcome: Outcome, protocol: Protocol) -> StepsScore:
+    values = {**outcome.values, **_json_rates(answer, parsed)}
+    reason = outcome.reason
+    if reason != OK:
+        reason = why_unread(answer) or parsed.reason or reason
+    return StepsScore(
+        id=record.id,
+        values={metric: values[metric] for metric in record.subset.metrics},
+        reason=reason,
+        parsed=_answered(record, parsed, outcome, protocol),
+        rung=parsed.rung,
+        gold=_gold(record),
+        steps=outcome.steps,
+        others=outcome.others,
+        flat=outcome.flat,
+        domain=record.domain,
+    )
+
+
+def _items(parsed: Parsed) -> Sequence[Any]:
+    return parsed.value if isinstance(parsed.value, list) else ()
+
+
+def score_answer(
+    record: Record, answer: Any, protocol: Protocol, judgements: Sequence[Judged] | None = None
+) -> StepsScore:
+    """Scores one answer.
+
+    Args:
+        record: Its record.
+        answer: Its text (an :class:`~opencompass_tooleval.core.answer.Answer` with an ``infra:`` reason scores 0), or a
+            list that has been read already.
+        protocol: The rules.
+        judgements: Planning and tool creation: the judgements of this record, of which only those of this very answer
+            count (``score_judged.matched``); None if nobody was asked: the judged scores are None.
+    """
+    parsed = read_answer(record.subset, answer, protocol)
+    scorer = _SCORERS.get(record.subset.kind)
+    if scorer is not None:
+        return _score(record, answer, parsed, scorer(record, _items(parsed), protocol), protocol)
+    if judgements is None:
+        outcome = score_judged.not_judged(record, parsed, protocol)
+    else:
+        judged = score_judged.matched(record, parsed, judgements, protocol)
+        outcome = score_judged.score(record.subset, judged, protocol)
+    others = tuple(other_steps(record, _items(parsed), protocol))
+    return _score(record, answer, parsed, replace(outcome, others=others), protocol)
+
+
+def score_answers(
+    records: Sequence[Record],
+    answers: Sequence[Any],
+    protocol: Protocol,
+    judgements: Iterable[Judged] | None = None,
+    progress: Callable[[Sequence[Record]], Iterable[Record]] = iter,
+) -> list[StepsScore]:
+    """Scores a subset: one score per record, in the same order (see :func:`score_answer`).
+
+    Raises:
+        ValueError: There are more records than answers or fewer, or a judgement is of no record.
+    """
+    if len(records) != len(answers):
+        raise ValueError(f'{len(records)} records, but {len(answers)} answers')
+    grouped = None if judgements is None else by_record(judgements, [record.id for record in records])
+    return [
+        score_answer(record, answer, protocol, None if grouped is None else grouped[record.id])
+        for record, answer in zip(progress(records), answers, strict=True)
+    ]
+
+
+def score_judgements(
+    subset: Subset, judgements: Sequence[Judged], protocol: Protocol, records: Sequence[Record] | None = None
+) -> list[StepsScore]:
+    """Scores judgements without answers: the rates of readable JSON are None.
+
+    Args:
+        subset: Planning or tool creation.
+        judgements: The judgements, with those that are ``missing``.
+        protocol: The rules.
+        records: If they are known: every one is scored, in their order, and what no judgement is of is ``unjudged``. If
+            not: every record that a judgement names.
+
+    Raises:
+        ValueError: A judgement is of none of the records.
+    """
+    grouped = by_record(judgements, [one.id for one in (judgements if records is None else records)])
+    record_of = {record.id: record for record in records or ()}
+    scores = []
+    for record_id, judged in grouped.items():
+        record = record_of.get(record_id)
+        outcome = score_judged.score(subset, score_judged.complete(record, judged) if record else judged, protocol)
+        values = {metric: outcome.values.get(metric) for metric in subset.metrics}
+        scores.append(
+            StepsScore(
+                id=record_id,
+                values=values,
+                reason=outcome.reason,
+                rung='judgements',
+                gold=_gold(record) if record else None,
+                steps=outcome.steps,
+                flat=outcome.flat,
+                domain=record.domain if record else '',
+            )
+        )
+    return scores
+
+
+def aggregate_scores(scores: Sequence[StepsScore], metrics: Sequence[str]) -> Aggregate:
+    """Aggregates scores; metrics over steps are flat means over all steps of all samples, as the paper has them.
+
+    Steps of one sample hang together: the error is that of a ratio of sums over samples.
+
+    Raises:
+        ValueError: There is no sample, or one lacks a metric.
+    """
+    flat = [metric for metric in metrics if any(metric in score.flat for score in scores)]
+    return over_steps(
+        aggregate(scores, metrics),
+        flat,
+        lambda metric: ((score.id, score.flat.get(metric, ())) for score in scores),
+    )
+
+
+def _ordered(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def breakdown(scores: Sequence[StepsScore], metrics: Sequence[str]) -> dict[str, Any]:
+    """What a result says beside its metrics, as JSON values.
+
+    Returns:
+        ``steps`` (number of gold steps), ``domains`` (domain -> ``samples`` and each metric), ``codes`` (code -> how
+        often, over steps, arguments and superfluous items), ``error_types`` (the paper's five -> how often), ``rungs``
+        (way of reading -> samples) and ``unjudged``.
+    """
+    codes: Counter[str] = Counter()
+    for score in scores:
+        codes.update(score.codes())
+    types: Counter[str] = Counter()
+    for code, count in codes.items():
+        name = error_type(code)
+        if name is not None:
+            types[name] += count
+    by_domain: dict[str, list[StepsScore]] = {}
+    for score in scores:
+        by_domain.setdefault(score.domain or NO_DOMAIN, []).append(score)
+    domains = {
+        domain: {'samples': len(scores_of_domain), **aggregate_scores(scores_of_domain, metrics).metrics}
+        for domain, scores_of_domain in sorted(by_domain.items())
+    }
+    return {
+        'steps': sum(len(score.steps) for score in scores),
+        'domains': {} if list(domains) == [NO_DOMAIN] else domains,
+        'codes': _ordered(codes),
+        'error_types': _ordered(types),
+        'rungs': _ordered(Counter(score.rung for score in scores)),
+        'unjudged': codes[UNJUDGED],
+    }

@@ -1,0 +1,101 @@
+"""The subsets of UltraTool. Literals only: configs read this file inside ``read_base()``.
+
+``file`` is a name below ``{folder}/test_set/``, ``kind`` names the scorer, ``reading`` how an answer is read,
+``metrics`` are in fixed order, ``count`` is the number of rows per language (arXiv 2401.17167, section 4.1),
+``toolset_size`` that of the toolset with its distractors (0: as the file has it), ``official`` whether the authors' own
+file is to be had: where it is not, the file is built from the annotated samples and says so.
+"""
+
+LANGUAGES = (
+    {'name': 'zh', 'folder': 'Chinese-dataset'},
+    {'name': 'en', 'folder': 'English-dataset'},
+)
+
+_JSON_RATES = ('json_rate', 'json_rate_unrepaired')
+_ACCURACIES = ('global_accuracy', 'local_accuracy', *_JSON_RATES)
+
+_PUBLISHED: dict[str, object] = {'count': 1000, 'toolset_size': 0, 'official': True}
+
+_CREATION_AWARENESS: dict[str, object] = {
+    'name': 'tool_creation_awareness',
+    'task': 'tool_creation_awareness',
+    'file': 'tool_creation_awareness.json',
+    'kind': 'awareness',
+    'reading': 'items',
+    'metrics': _ACCURACIES,
+    'count': 1000,
+    'toolset_size': 8,
+    'official': False,
+}
+_SELECTION: dict[str, object] = {
+    **_CREATION_AWARENESS,
+    'name': 'tool_selection',
+    'task': 'tool_selection',
+    'file': 'tool_selection.json',
+    'kind': 'selection',
+    'reading': 'names',
+}
+_USAGE: dict[str, object] = {
+    **_PUBLISHED,
+    'name': 'tool_usage',
+    'task': 'tool_usage',
+    'file': 'tool_usage.json',
+    'kind': 'usage',
+    'reading': 'calls',
+    'metrics': ('local_levenshtein', *_JSON_RATES),
+}
+
+SUBSETS: tuple[dict[str, object], ...] = (
+    {
+        **_PUBLISHED,
+        'name': 'planning',
+        'task': 'planning',
+        'file': 'planning.json',
+        'kind': 'planning',
+        'reading': 'plan',
+        'metrics': (
+            'accuracy',
+            'completeness',
+            'executability',
+            'syntactic_soundness',
+            'structural_rationality',
+            'efficiency',
+            'overall',
+        ),
+    },
+    _CREATION_AWARENESS,
+    {
+        **_PUBLISHED,
+        'name': 'tool_creation',
+        'task': 'tool_creation',
+        'file': 'tool_creation.json',
+        'kind': 'creation',
+        'reading': 'tools',
+        'metrics': (
+            'format_compliance',
+            'accuracy',
+            'content_reasonableness',
+            'executability',
+            'richness',
+            'overall',
+            *_JSON_RATES,
+        ),
+    },
+    {
+        **_PUBLISHED,
+        'name': 'tool_usage_awareness',
+        'task': 'tool_usage_awareness',
+        'file': 'tool_usage_awareness.json',
+        'kind': 'awareness',
+        'reading': 'items',
+        'metrics': _ACCURACIES,
+    },
+    _SELECTION,
+    _USAGE,
+    {**_USAGE, 'name': 'tool_usage_repaired', 'file': 'tool_usage_repaired.json', 'official': False},
+    *[
+        {**row, 'name': f'{row["name"]}_{size}', 'file': f'{row["name"]}_{size}.json', 'toolset_size': size}
+        for row in (_CREATION_AWARENESS, _SELECTION)
+        for size in (32, 128)
+    ],
+)

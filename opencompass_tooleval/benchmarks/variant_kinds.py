@@ -1,0 +1,37 @@
+"""Kinds of variants that several benchmarks have."""
+
+from __future__ import annotations
+
+from opencompass_tooleval.core.variants import VariantKind
+
+EASYTOOL = VariantKind(
+    '-easytool',
+    'documentation',
+    'instructions',
+    'EasyTool instructions',
+    'EasyTool',
+    'what instructions gain',
+    ('opencompass_tooleval.configs.summarizers.groups.tooleval_easytool_groups:tooleval_easytool_summary_groups',),
+    methods_of=('funcqa',),
+    methods=('-agent-easytool',),
+)
+
+"""A data set `X` with documentation, `X-easytool` with instructions."""
+
+SUFFIX = EASYTOOL.suffix
+"""What the abbr of an instructed variant ends in."""
+
+FUNCTION_CALLING = VariantKind(
+    '-fc',
+    'prompt',
+    'calling',
+    'native calls',
+    'Function calling',
+    'what native calls gain',
+    methods=('-agent-fc',),
+    partners=tuple((f'-{data}-agent-fc', f'-{data}-agent-react') for data in ('teval', 'teval_zh')),
+)
+"""A data set `X` whose prompt documents the tools and asks for calls to be written, `X-fc` with native calls.
+
+T-Eval's agents are called after their loops: `teval-agent-react` writes its calls. ToolBench's ReAct calls natively.
+"""

@@ -1,8 +1,0 @@
-# T-Eval's Chinese queries carried out from beginning to end, with its text protocol.
-from mmengine.config import read_base
-
-with read_base():
-    from .tooleval_agent_rows import tooleval_agent_rows
-
-_abbrs = ['tooleval-teval_zh-agent-react']
-tooleval_teval_zh_agent_react_datasets = [row for row in tooleval_agent_rows if row['abbr'] in _abbrs]

@@ -1,0 +1,18 @@
+# RestBench with EasyTool instructions, and (`_ids`) as EasyTool's own script asks: TMDB and Spotify.
+from mmengine.config import read_base
+
+with read_base():
+    from .tooleval_restbench_rows import tooleval_restbench_rows
+
+tooleval_restbench_tmdb_easytool_datasets = [
+    row for row in tooleval_restbench_rows if row['abbr'] == 'tooleval-restbench-tmdb-easytool'
+]
+tooleval_restbench_spotify_easytool_datasets = [
+    row for row in tooleval_restbench_rows if row['abbr'] == 'tooleval-restbench-spotify-easytool'
+]
+tooleval_restbench_tmdb_easytool_ids_datasets = [
+    row for row in tooleval_restbench_rows if row['abbr'] == 'tooleval-restbench-tmdb-easytool-ids'
+]
+tooleval_restbench_spotify_easytool_ids_datasets = [
+    row for row in tooleval_restbench_rows if row['abbr'] == 'tooleval-restbench-spotify-easytool-ids'
+]

@@ -1,8 +1,0 @@
-from mmengine.config import read_base
-
-with read_base():
-    from .tooleval_restbench_rows import tooleval_restbench_rows
-
-tooleval_restbench_tmdb_easytool_datasets = [
-    row for row in tooleval_restbench_rows if row['abbr'] == 'tooleval-restbench-tmdb-easytool'
-]

@@ -1,7 +1,0 @@
-# T-Eval with EasyTool instructions in place of the documentation; tooleval_teval_en_v2_gen has it with.
-from mmengine.config import read_base
-
-with read_base():
-    from .tooleval_teval_easytool_rows import tooleval_teval_easytool_rows
-
-tooleval_teval_en_v2_easytool_datasets = tooleval_teval_easytool_rows['en_v2']

@@ -1,9 +1,0 @@
-# Which of 5, 10, 20 and 50 tools fulfils a request (Figure 3), asked as EasyTool's own script asks.
-# For recorded answers say tries=1.
-from mmengine.config import read_base
-
-with read_base():
-    from .tooleval_toolbench_rows import tooleval_toolbench_rows
-
-_abbrs = [f'tooleval-toolbench-selection_{size}-easytool-ids' for size in [5, 10, 20, 50]]
-tooleval_toolbench_selection_easytool_ids_datasets = [row for row in tooleval_toolbench_rows if row['abbr'] in _abbrs]

@@ -1,0 +1,8 @@
+# T-Eval v1, whose numbers the paper has: English and Chinese.
+from mmengine.config import read_base
+
+with read_base():
+    from .tooleval_teval_rows import tooleval_teval_rows
+
+tooleval_teval_en_v1_datasets = tooleval_teval_rows['EN_v1']
+tooleval_teval_zh_v1_datasets = tooleval_teval_rows['ZH_v1']

@@ -1,6 +1,0 @@
-from mmengine.config import read_base
-
-with read_base():
-    from .tooleval_teval_fc_rows import tooleval_teval_fc_rows
-
-tooleval_teval_zh_v1_fc_datasets = tooleval_teval_fc_rows['ZH_v1']

@@ -1,6 +1,0 @@
-from mmengine.config import read_base
-
-with read_base():
-    from .tooleval_ultratool_en_rows import tooleval_ultratool_en_rows
-
-tooleval_ultratool_en_planning_datasets = [row for row in tooleval_ultratool_en_rows if row['name'] == 'planning']

@@ -1,7 +1,0 @@
-# What the authors never had, built by `tooleval build ultratool`: larger toolsets, and tool_usage with repaired gold.
-from mmengine.config import read_base
-
-with read_base():
-    from .tooleval_ultratool_zh_rows import tooleval_ultratool_zh_rows
-
-tooleval_ultratool_zh_built_datasets = tooleval_ultratool_zh_rows[6:]

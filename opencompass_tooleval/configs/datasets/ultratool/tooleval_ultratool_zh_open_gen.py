@@ -1,7 +1,0 @@
-# UltraTool's six tasks as the authors asked open models: no system prompt, 512 tokens, temperature 0, lists='last'.
-from mmengine.config import read_base
-
-with read_base():
-    from .tooleval_ultratool_preset_rows import tooleval_ultratool_preset_rows
-
-tooleval_ultratool_zh_open_datasets = tooleval_ultratool_preset_rows['zh_open']

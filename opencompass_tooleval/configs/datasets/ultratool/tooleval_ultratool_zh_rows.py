@@ -1,6 +1,0 @@
-from mmengine.config import read_base
-
-with read_base():
-    from .tooleval_ultratool_rows import tooleval_ultratool_rows
-
-tooleval_ultratool_zh_rows = tooleval_ultratool_rows['zh']

@@ -1,8 +1,0 @@
-# RestBench: correct path rate (EasyTool, Figure 5) and tool-name errors (lower is better), with documentation, with
-# native calls, with instructions, and as EasyTool's own script asks. No mean: the services are reported one by one.
-tooleval_restbench_rows = [
-    [f'tooleval-restbench-{_service}{_variant}', _metric]
-    for _service in ['tmdb', 'spotify']
-    for _variant in ['', '-fc', '-easytool', '-easytool-ids']
-    for _metric in ['correct_path_rate', 'tool_name_error_rate']
-]

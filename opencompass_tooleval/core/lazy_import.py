@@ -1,0 +1,26 @@
+"""Packages whose names are imported when they are first used.
+
+OpenCompass and torch take seconds to import, and ``tooleval`` needs them for few of its commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy_getattr(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """Makes a package's ``__getattr__`` (PEP 562).
+
+    Args:
+        package: The package's ``__name__``.
+        modules: Name -> the module of the package that defines it, such as ``{'ToolEvalOpenAI': 'openai_model'}``.
+    """
+
+    def get(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f'module {package!r} has no attribute {name!r}')
+        return getattr(import_module(f'{package}.{modules[name]}'), name)
+
+    return get

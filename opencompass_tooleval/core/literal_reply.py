@@ -1,0 +1,77 @@
+"""A reply that EasyTool's own scripts read as a Python literal, and ask for again where it is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from opencompass_tooleval.core.answer import spoken
+from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.messages import read_messages
+from opencompass_tooleval.core.reading import Parsed, parse_literal, unread
+
+TRIES = 12
+"""A reply that cannot be read is asked for again, up to eleven times."""
+
+
+def first_block(text: str) -> str:
+    """What stands before the first blank line."""
+    return text.split('\n\n')[0]
+
+
+def last_block(text: str) -> str:
+    """What stands behind the last blank line, without blanks around it."""
+    return text.split('\n\n')[-1].strip()
+
+
+def read_literal(answer: Any, cut: Callable[[str], str]) -> Parsed:
+    """The value of an answer, or why there is none; never raises.
+
+    Args:
+        answer: Its text. Thoughts in front of it are dropped.
+        cut: Which part of the rest has to be the literal.
+    """
+    if not isinstance(answer, str):
+        return unread('parse:not_text')
+    text = spoken(answer)
+    if text.reason:
+        return unread(text.reason)
+    parsed = parse_literal(cut(text))
+    if parsed.ok and parsed.rung != 'literal':
+        return unread('parse:not_a_literal')  # [{"Task": "x", "ID": null}]: no Python
+    return parsed
+
+
+class LiteralDialogues:
+    """Asks as EasyTool's own script does: again, until an answer can be read; the prediction is the last answer.
+
+    Args:
+        tries: Requests per question at most; for recorded answers 1.
+    """
+
+    cut: Callable[[str], str]
+    """Which part of an answer has to be the literal; a subclass says it."""
+
+    def __init__(self, tries: int = TRIES) -> None:
+        self.tries = tries
+
+    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+        """Begins the dialogue about one row."""
+        messages = tuple(read_messages(row['messages']))
+        return ask_until_read(Turn(messages, row['gold_answer']), self.cut, self.tries)
+
+
+def ask_until_read(turn: Turn, cut: Callable[[str], str], tries: int) -> Rounds[str]:
+    """Asks the same again until the answer can be read; returns the last.
+
+    Raises:
+        ValueError: There is not one try.
+    """
+    if tries < 1:
+        raise ValueError(f'tries must be at least 1, not {tries}')
+    answer = ''
+    for _ in range(tries):
+        answer = yield turn
+        if read_literal(answer, cut).ok:
+            break
+    return answer

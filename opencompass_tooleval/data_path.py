@@ -1,0 +1,62 @@
+"""Where data files are: the places where OpenCompass looks, without its silent download."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.errors import DataError
+
+logger = logging.getLogger(__name__)
+
+ENV = 'COMPASS_DATA_CACHE'
+PACKAGE_PREFIX = 'tooleval:'
+"""``tooleval:demo/teval/EN`` is a folder inside this package."""
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def package_path(path: str) -> Path | None:
+    """The place inside this package that ``tooleval:...`` names; None for other paths."""
+    return _PACKAGE / path.removeprefix(PACKAGE_PREFIX) if path.startswith(PACKAGE_PREFIX) else None
+
+
+def candidate_paths(path: str) -> list[Path]:
+    """Where ``path`` may be, best first.
+
+    Args:
+        path: ``tooleval:...``, an absolute path, or one below ``$COMPASS_DATA_CACHE`` (the working directory if that is
+            not set) or else ``~/.cache/opencompass``, such as ``data/teval/EN``.
+    """
+    inside = package_path(path)
+    if inside is not None:
+        return [inside]
+    if os.path.isabs(path):
+        return [Path(path)]
+    return [Path(os.environ.get(ENV) or '.') / path, Path.home() / '.cache' / 'opencompass' / path]
+
+
+def resolve_data_path(path: str, mend: str) -> Path:
+    """Returns the first of :func:`candidate_paths` that exists, and logs it.
+
+    Raises:
+        DataError: None of them exists; the message names them all and ``mend``.
+    """
+    candidates = candidate_paths(path)
+    for candidate in candidates:
+        if candidate.exists():
+            logger.info('data: %s', candidate.resolve())
+            return candidate
+    looked = ', '.join(str(candidate.resolve()) for candidate in candidates)
+    raise DataError(path, f'not found; looked at {looked} ({ENV} moves the first)', mend=mend)
+
+
+def instructions_provenance(instructions: str | None) -> dict[str, Any]:
+    """What a result says of the instructions it was got with: file and SHA-256; nothing without any."""
+    if instructions is None:
+        return {}
+    content = resolve_data_path(instructions, 'put it back as it was when the data set was run').read_bytes()
+    return {'instructions': instructions, 'instructions_sha256': hashlib.sha256(content).hexdigest()}

@@ -1,0 +1,201 @@
+"""StableToolBench's server: names in its cache, its check of a call, its simulators' messages, and what it reads.
+
+Messages and responses are written as Python writes them, since the server does: ``str`` of objects in a message,
+``json.dumps`` with all but ASCII escaped in a response, which agents see cut at 1,024 characters.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from opencompass_tooleval.core.answer import clean
+from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.jsonable import clean_text, to_jsonable
+from opencompass_tooleval.environments.bank import RecordedCall
+
+MAX_EXAMPLES = 5
+MAX_EXAMPLE_CHARS = 2_048
+"""Of all examples together."""
+
+UNREADABLE_INPUT = json.dumps({'error': 'Tool input parse error...\n', 'response': ''})
+"""The response to a call whose arguments are no JSON: the only check that comes before cache and simulator."""
+
+NO_RESPONSE = json.dumps({'error': 'Failed to generate fake response', 'response': ''})
+"""The response where the simulator gives none."""
+
+_KEY = 'toolbench_key'
+_BETWEEN_WORDS = re.compile(r'[ ,/]')
+_MECHANISM = 'mechanism_of_the_api'
+_THOUGHT_START = re.compile(rf'"{_MECHANISM}"\s*:\s*"')
+_THOUGHT_END = re.compile(r'",\s*"error"\s*:\s*"')
+_ERROR_END = re.compile(r'",\s*"response"\s*:\s*"')
+_PLAIN = re.compile(r'"error":\s*"([^"]*)",\s*"response":\s*"')
+
+
+def standard_name(text: str) -> str:
+    """``Cricket Live-Data`` -> ``cricket_live_data``: other letters than Latin and Chinese ones become underscores."""
+    letters: list[str] = []
+    for letter in text:
+        own = letter if (letter.isascii() and letter.isalnum()) or letter == '^' or '一' <= letter <= '龥' else '_'
+        if own != '_' or letters[-1:] != ['_']:
+            letters.append(own)
+    name = ''.join(letters).lower().strip('_')
+    return f'get_{name}' if name[:1].isdigit() else name
+
+
+def standard_category(text: str) -> str:
+    """``News, Media`` -> ``News_Media``."""
+    return _BETWEEN_WORDS.sub('_', text).replace('__', '_')
+
+
+def server_input(arguments: Any) -> Any:
+    """Arguments without the server's own key."""
+    if not isinstance(arguments, dict):
+        return arguments
+    return {name: value for name, value in arguments.items() if name != _KEY}
+
+
+def simulator_message(document: Any, examples: Sequence[RecordedCall], name: str, arguments: Any) -> str:
+    """The user message to a general model: documentation, up to five cached calls, and the bare input.
+
+    Args:
+        document: The API's documentation. Of ToolBench's own (it has ``api_name``) name and description are shown, as
+            published; of any other, all of it.
+        examples: Recorded calls of the API, in the cache's order. The last ones are left out until the others fit.
+        name: The API; ToolBench's documentation has its own name for it.
+        arguments: The input.
+    """
+    shown = _mapping(document)
+    is_toolbench = 'api_name' in shown
+    api = {'name': shown['api_name'], 'description': shown.get('api_description')} if is_toolbench else shown
+    documented = {'tool_description': shown.get('tool_description') or '', 'api_info': [api or {'name': name}]}
+    cached = [(str(to_jsonable(server_input(call.arguments))), _stored(call)) for call in examples[:MAX_EXAMPLES]]
+    while len(cached) > 1 and len(str(cached)) > MAX_EXAMPLE_CHARS:
+        cached.pop()
+    return _bounded(
+        f'API Documentation:{documented}\nAPI Examples:{str(cached)[:MAX_EXAMPLE_CHARS]}\n'
+        f'API Input:{to_jsonable(arguments)}\n'
+    )
+
+
+def mirrorapi_message(document: Any, examples: Sequence[RecordedCall], name: str, arguments: Any) -> str | None:
+    """The user message to MirrorAPI, whichever its system prompt.
+
+    Args:
+        document: The API's documentation. What is not ToolBench's is put into its form: parameters of a JSON Schema.
+        examples: Not shown.
+        name: The API, where the documentation has no name for it.
+        arguments: The input.
+
+    Returns:
+        The message; None where the input is no object: the published code raises.
+    """
+    if not isinstance(arguments, Mapping):
+        return None
+    shown = _mapping(document)
+    documented = {
+        'api_name': shown.get('api_name') or shown.get('name') or name,
+        'api_description': shown.get('api_description') or shown.get('description') or '',
+        'required_parameters': _parameters(shown, is_required=True),
+        'optional_parameters': _parameters(shown, is_required=False),
+        'tool_description': shown.get('tool_description') or '',
+        'tool_name': standard_name(str(shown.get('tool_name') or name.partition('.')[0])),
+        'tool_category': standard_category(str(shown.get('category_name') or '')),
+    }
+    return _bounded(f'API doc:\n{documented}\n\nRequest:\n{to_jsonable(server_input(arguments))}')
+
+
+def read_simulated(reply: str) -> str | None:
+    """The response in the reply of a general model: a JSON object, alone or in a fence; None for anything else."""
+    text = str(clean(reply))
+    if '```json' in text:
+        text = text.replace('```json', '').replace('```', '').strip()
+    value = _json(text)
+    if not isinstance(value, dict) or not value.keys() & {'error', 'response'}:
+        return None
+    return _response(value if 'error' in value else {'error': '', **value})
+
+
+def read_mirrorapi(reply: str) -> str | None:
+    """The response in MirrorAPI's reply, which is often no JSON; None where there is none.
+
+    Its prompts show ``"response": "{"status":0}"``, and it answers so. What is no JSON is read by its marks: the error
+    up to the response, and the response up to the end of the text, closing marks included.
+    """
+    value = _json(reply)
+    if value is None:
+        value = _by_marks(reply[:MAX_CHARS])
+    if not isinstance(value, dict) or not {'error', 'response'} <= value.keys():
+        return None
+    if not value['error'] and not value['response']:
+        return None
+    return _response({'error': value['error'], 'response': value['response']})
+
+
+def _by_marks(text: str) -> dict[str, str] | None:
+    if _MECHANISM not in text:
+        found = _PLAIN.search(text)
+        return {'error': found[1], 'response': text[found.end() :]} if found else None
+    # Three searches, each from where the one before ended: one pattern with two lazy parts takes the square of the
+    # length of '"mechanism_of_the_api": "' repeated.
+    position = 0
+    ends = []
+    for mark in (_THOUGHT_START, _THOUGHT_END, _ERROR_END):
+        found = mark.search(text, position)
+        if found is None:
+            return None
+        ends.append(found)
+        position = found.end()
+    return {'error': text[ends[1].end() : ends[2].start()], 'response': text[position:]}
+
+
+def _json(text: str) -> Any:
+    """JSON text's value; None where it is too long, too deep or no JSON, and for ``null``."""
+    try:
+        return load_json(text, bounded=True) if len(text) <= MAX_CHARS else None
+    except ValueError:
+        return None
+
+
+def _response(value: Mapping[str, Any]) -> str | None:
+    text = json.dumps(to_jsonable(value))
+    return text if len(text) <= MAX_CHARS else None
+
+
+def _stored(call: RecordedCall) -> Any:
+    """What the cache has of a call: its response as an object, or the text where it is none."""
+    value = _json(call.response)
+    return to_jsonable(value) if isinstance(value, dict) else call.response
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    shown = to_jsonable(value)
+    return shown if isinstance(shown, dict) else {}
+
+
+def _parameters(document: Mapping[str, Any], is_required: bool) -> list[Any]:
+    """Required or optional parameters as ToolBench documents them: ``name``, ``type``, ``description``, ``default``."""
+    documented = document.get('required_parameters' if is_required else 'optional_parameters')
+    if isinstance(documented, list):
+        return documented
+    schema = _mapping(document.get('parameters') or document.get('arguments'))
+    properties, required = _mapping(schema.get('properties')), schema.get('required')
+    names = required if isinstance(required, list) else []
+    return [
+        {
+            'name': name,
+            'type': str(its.get('type') or '').upper(),
+            'description': its.get('description') or '',
+            'default': its.get('default', its.get('example_value', '')),
+        }
+        for name, its in properties.items()
+        if isinstance(its, dict) and (name in names) == is_required
+    ]
+
+
+def _bounded(message: str) -> str:
+    return clean_text(message[:MAX_CHARS])

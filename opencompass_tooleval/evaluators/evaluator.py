@@ -1,0 +1,296 @@
+"""The evaluator base: samples in, OpenCompass result with details out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import opencompass
+from datasets import Dataset
+from opencompass.openicl.icl_evaluator import BaseEvaluator
+from opencompass.utils import get_logger
+
+from opencompass_tooleval import __version__
+from opencompass_tooleval.core.aggregate import Aggregate, aggregate
+from opencompass_tooleval.core.answer import USAGE, Answer, as_answer
+from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.runs import split_runs
+from opencompass_tooleval.core.tool_calls import calls_text, read_calls
+from opencompass_tooleval.core.trials import BinaryMetrics, Estimate, of_trials
+from opencompass_tooleval.core.usage_summary import OTHERS
+
+_DIGESTS = {'record': 'records_sha256', 'messages': 'prompts_sha256'}
+"""Column of a data set -> what the provenance calls its digest."""
+
+SHOWN = 'shown'
+"""Column that says, as JSON, what of the provenance only the data set knows, such as what was shown of the tools."""
+
+
+OF = 'of'
+"""Column that says how many records a data set has, before ``test_range`` cuts it."""
+
+
+def as_dataset(rows: Sequence[Mapping[str, Any]]) -> Dataset:
+    """Records as OpenCompass has them, each with how many there are."""
+    return Dataset.from_list([{**row, OF: len(rows)} for row in rows])
+
+
+def check_record_ids(expected: Sequence[str], predicted: Sequence[str]) -> None:
+    """Checks that each prediction stands where its record does.
+
+    Raises:
+        ValueError: A record is missing, doubled, unknown or out of place; the message names the first few.
+    """
+    if list(expected) == list(predicted):
+        return
+    expected_counts, predicted_counts = Counter(expected), Counter(predicted)
+    faults = {
+        'missing': list((expected_counts - predicted_counts).elements()),
+        'doubled': [
+            record
+            for record, count in predicted_counts.items()
+            if record in expected_counts and count > expected_counts[record]
+        ],
+        'unknown': [record for record in predicted_counts if record not in expected_counts],
+        'out of place': [a for a, b in zip(expected, predicted, strict=False) if a != b],
+    }
+    listing = '; '.join(f'{len(ids)} {fault}: {", ".join(map(str, ids[:5]))}' for fault, ids in faults.items() if ids)
+    raise ValueError(
+        f'predictions do not belong to the data set ({listing}). Delete the predictions file and run again.'
+    )
+
+
+def check_details(details: Sequence[dict[str, Any]], record_ids: Sequence[str]) -> None:
+    """Checks that there is exactly one detail per sample, in the data's order.
+
+    Raises:
+        ValueError: It is not so: a fault of ours.
+    """
+    if [detail['id'] for detail in details] != list(record_ids):
+        raise ValueError('details are not one per sample in the order of the data: a fault of opencompass_tooleval')
+
+
+def digest(texts: Iterable[str]) -> str:
+    """SHA-256 of texts, in their order: 64 hex digits."""
+    whole = hashlib.sha256()
+    for text in texts:
+        encoded = text.encode('utf-8', 'surrogatepass')
+        whole.update(b'%d:' % len(encoded) + encoded)
+    return whole.hexdigest()
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run of a data set."""
+
+    scores: list[SampleScore]
+    total: Aggregate
+    breakdown: dict[str, Any]
+    details: list[dict[str, Any]]
+
+
+class ToolEvalEvaluator(BaseEvaluator):
+    """Base of our evaluators. A subclass scores samples; this aggregates, checks and formats.
+
+    It overrides :meth:`BaseEvaluator.evaluate`, which rewrites results that have details: it wraps values in lists and
+    turns booleans into floats.
+    """
+
+    @abstractmethod
+    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+        """Scores answers (postprocessed; an ``Answer`` with an ``infra:`` reason is a failure) against references."""
+
+    subset: Any = None
+    """The row of the benchmark's table that is scored; it has ``metrics``, and may have ``binary_metrics`` and
+    ``success`` (see :class:`~opencompass_tooleval.core.trials.BinaryMetrics`)."""
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """Names of the metrics in their fixed order."""
+        metrics: Sequence[str] = self.subset.metrics
+        return metrics
+
+    @property
+    def binary_metrics(self) -> BinaryMetrics:
+        """What makes a sample right, for several trials; by default as the subset's row has it."""
+        return BinaryMetrics(getattr(self.subset, 'binary_metrics', ()), getattr(self.subset, 'success', ()))
+
+    @abstractmethod
+    def provenance(self) -> dict[str, Any]:
+        """What the numbers depend on: benchmark, subset, protocol, encoder, version, ..."""
+
+    def total(self, scores: Sequence[SampleScore]) -> Aggregate:
+        """Aggregates samples; by default every metric is a mean over samples."""
+        return aggregate(scores, self.metrics)
+
+    def check_model(self, model: str) -> None:
+        """Raises, before inference, if a model's answers could not be scored; by default nothing is looked for.
+
+        Args:
+            model: The model's abbr.
+        """
+
+    def breakdown(self, scores: Sequence[SampleScore]) -> dict[str, Any]:
+        """What the result says beside metrics and reasons, such as scores per domain; by default nothing."""
+        return {}
+
+    def judge_name(self) -> str:
+        """The judge that an evaluation asks; ``''``, by default, if it asks none."""
+        return ''
+
+    def other_usage(self) -> list[dict[str, Any]]:
+        """What models cost that the evaluation asked, such as a judge, as ``others`` of ``usage``; by default none."""
+        return []
+
+    def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:
+        """Scores ``n`` runs of a data set.
+
+        Args:
+            k: Unused; kept for OpenCompass's interface.
+            n: Number of runs; the data set holds each record ``n`` times.
+            original_dataset: The rows, with ``record_id``.
+            columns: What :meth:`score` takes.
+
+        Returns:
+            Metrics as floats on 0-100 (the mean over runs), then nested dicts that OpenCompass's summarizer passes
+            over: ``standard_errors``, ``reasons``, ``samples``, ``provenance``, ``breakdown``, ``runs`` and ``trials``
+            if there are several, and ``details``, run after run.
+
+        Raises:
+            ValueError: Predictions are of other records, or a record is not there ``n`` times.
+        """
+        check_record_ids(original_dataset['record_id'], columns['record_id'])
+        positions = split_runs(columns['record_id'], n)
+        parts = [{key: _part(value, rows) for key, value in columns.items()} for rows in positions]
+        runs = [self._run(part, {'trial': trial} if n > 1 else {}) for trial, part in enumerate(parts)]
+        result = self._result(runs, original_dataset)
+        if n > 1:
+            result['trials'] = self._trials(runs, result, _same_answers(columns))
+            result['details'] = result.pop('details')  # stays last
+        rows = original_dataset.select(positions[0])
+        if OF in rows.column_names and len(rows) < rows[0][OF]:
+            result['samples'][OF] = rows[0][OF]
+        for column, name in _DIGESTS.items():
+            if column in rows.column_names:
+                result['provenance'][name] = digest(rows[column])
+        return result
+
+    def score(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[str],
+        record_id: Sequence[str],
+        infra: Sequence[str | None],
+    ) -> list[SampleScore]:
+        """Scores one run. OpenCompass reads from these names which columns to pass."""
+        return self.score_samples(references, self._answers(predictions, infra))
+
+    def _answers(self, predictions: Sequence[str], infra: Sequence[str | None]) -> list[str]:
+        answers = [
+            Answer('', reason) if reason else prediction for prediction, reason in zip(predictions, infra, strict=True)
+        ]
+        postprocessed: list[str] = self.pred_postprocess(answers)
+        return postprocessed
+
+    def _run(self, columns: dict[str, Any], more: Mapping[str, int]) -> _Run:
+        scores = self.score(**columns)
+        details = [{**score.to_detail(), **more} for score in scores]
+        check_details(details, columns['record_id'])
+        return _Run(scores, self.total(scores), self.breakdown(scores), details)
+
+    def _result(self, runs: list[_Run], dataset: Dataset) -> dict[str, Any]:
+        totals = [run.total for run in runs]
+        reasons: Counter[str] = Counter()
+        for total in totals:
+            reasons.update(total.reasons)
+        result: dict[str, Any] = {}
+        for metric in self.metrics:
+            values = [value for total in totals if (value := total.metrics[metric]) is not None]
+            result[metric] = sum(values) / len(values) if values else None
+            if not values:
+                get_logger().warning(f'{metric}: no sample has this format; it is not measured')
+        result['standard_errors'] = self.total([score for run in runs for score in run.scores]).standard_errors
+        if len(totals) > 1:
+            result['runs'] = [total.metrics for total in totals]
+        result['reasons'] = dict(reasons.most_common())
+        result['samples'] = {
+            'all': sum(total.samples for total in totals),
+            'infra': sum(total.infra for total in totals),
+        }
+        result['provenance'] = {
+            **self.provenance(),
+            **(json.loads(dataset[0][SHOWN]) if SHOWN in dataset.column_names else {}),
+            'opencompass_tooleval': __version__,
+            'opencompass': opencompass.__version__,
+        }
+        breakdowns = [run.breakdown for run in runs]
+        if any(breakdowns):
+            result['breakdown'] = breakdowns[0] if len(runs) == 1 else breakdowns
+        others = self.other_usage()
+        if others:
+            result[USAGE] = {OTHERS: others}
+        result['details'] = [detail for run in runs for detail in run.details]
+        return result
+
+    def _trials(self, runs: Sequence[_Run], result: Mapping[str, Any], same_answers: int) -> dict[str, Any]:
+        """``n``, ``success`` (see :class:`BinaryMetrics`), ``same_answers``, and ``metrics``."""
+        rule, scores = self.binary_metrics, [score for run in runs for score in run.scores]
+        averages = {
+            metric: Estimate(
+                result[metric],
+                result['standard_errors'][metric],
+                len({score.id for score in scores if score.values[metric] is not None}),
+            )
+            for metric in self.metrics
+        }
+        estimates = of_trials([(score.id, score.values) for score in scores], len(runs), averages, rule)
+        return {
+            'n': len(runs),
+            'success': list(rule.success),
+            'same_answers': same_answers,
+            'metrics': {
+                metric: {name: asdict(estimate) for name, estimate in own.items()} for metric, own in estimates.items()
+            },
+        }
+
+
+def _same_answers(columns: Mapping[str, Any]) -> int:
+    """Of how many records all trials have the same answer."""
+    answers: dict[str, set[str]] = {}
+    texts = columns['predictions']
+    calls = [calls_text(read_calls(row)) for row in columns['calls']] if 'calls' in columns else [''] * len(texts)
+    for record_id, *answer in zip(columns['record_id'], texts, calls, strict=True):
+        answers.setdefault(record_id, set()).add(repr(answer))  # ids of calls are drawn anew for each answer
+    return sum(len(own) == 1 for own in answers.values())
+
+
+class ToolEvalCallsEvaluator(ToolEvalEvaluator):
+    """Base of evaluators of native calls: the answers that it scores have ``calls``."""
+
+    def score(  # type: ignore[override]
+        self,
+        predictions: Sequence[str],
+        references: Sequence[str],
+        record_id: Sequence[str],
+        infra: Sequence[str | None],
+        calls: Sequence[Any],
+    ) -> list[SampleScore]:
+        """As :meth:`ToolEvalEvaluator.score`, with the column of calls.
+
+        Raises:
+            ValueError: A row's calls cannot be read.
+        """
+        answers = [as_answer(text) for text in self._answers(predictions, infra)]
+        with_calls = [answer.changed(calls=read_calls(its)) for answer, its in zip(answers, calls, strict=True)]
+        return self.score_samples(references, with_calls)
+
+
+def _part(column: Any, positions: Sequence[int]) -> Any:
+    if isinstance(column, Dataset):
+        return column.select(positions)
+    return [column[position] for position in positions] if isinstance(column, Sequence) else column

@@ -1,0 +1,180 @@
+"""The base of evaluators that need a judge: a model that is asked, or files of judgements."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from opencompass_tooleval.core.model_name import model_name
+from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.usage_summary import other_row
+from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
+from opencompass_tooleval.judging.judge import Judge, Name, judge_cfg_from_env, judge_settings
+from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, single
+from opencompass_tooleval.judging.judgement import F, Judgement
+from opencompass_tooleval.judging.judgement_files import JudgementFiles, completed
+from opencompass_tooleval.work_dir.result_place import ResultPlace
+from opencompass_tooleval.work_dir.whole_file import write_whole
+
+T = TypeVar('T')
+
+
+class JudgedEvaluator(ToolEvalEvaluator):
+    """Base of our evaluators with a judge.
+
+    Args:
+        judge_cfg: The judge, any model of OpenCompass; by default the one that ``$OC_JUDGE_MODEL``,
+            ``$OC_JUDGE_API_KEY`` and ``$OC_JUDGE_API_BASE`` name.
+        judgements: In place of a judge: a file of judgements, a path with ``{model}`` (its abbr), or abbr -> file.
+        pred_postprocessor: As :class:`BaseEvaluator`.
+    """
+
+    def __init__(
+        self,
+        judge_cfg: Mapping[str, Any] | None = None,
+        judgements: str | Mapping[str, str] | None = None,
+        pred_postprocessor: Any = None,
+    ) -> None:
+        super().__init__(pred_postprocessor)
+        self.judgements = JudgementFiles(judgements) if judgements else None
+        self.judge_cfg = judge_cfg or judge_cfg_from_env()
+        self._judge: Judge | None = None
+        self._needs_judge = False
+        self._spent: list[Usage | None] = []
+        self._asked_keys: set[str] = set()
+        self._kept: dict[str, Usage | None] = {}
+        self._rows: dict[tuple[str, ...], dict[str, Any]] = {}
+
+    def need_judge(self, what: str) -> None:
+        """Checks that there is a judge or a file of judgements.
+
+        Raises:
+            ValueError: There is neither.
+        """
+        self._needs_judge = True
+        if not self.judgements and not self.judge_cfg:
+            raise ValueError(
+                f'{what} needs a judge: judge_cfg or judgements of the evaluator, or one in the environment. '
+                'Mend it with: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL'
+            )
+
+    def judge_name(self) -> str:
+        """See :meth:`ToolEvalEvaluator`."""
+        asks = self._needs_judge and not self.judgements
+        return model_name(cast(Mapping[str, Any], self.judge_cfg)) if asks else ''
+
+    def check_model(self, model: str) -> None:
+        """See :meth:`ToolEvalEvaluator.check_model`."""
+        if self.judgements:
+            self.judgements.check(model)
+
+    def judgement_file(self) -> Path | None:
+        """The file of judgements for the model that is scored; None if a judge is asked."""
+        place = ResultPlace.of(self)
+        return self.judgements.file_for(place.model if place else None) if self.judgements else None
+
+    def stored(
+        self,
+        load: Callable[[Path], list[Judgement[F]]],
+        record_ids: Sequence[str],
+        digests_of: Callable[[str, str], Mapping[str, str] | None],
+    ) -> list[Judgement[F]] | None:
+        """The judgements of a file; None if a judge is asked.
+
+        Args:
+            load: Reads a file.
+            record_ids: As :func:`~opencompass_tooleval.judging.judgement_files.completed`.
+            digests_of: As there.
+
+        Raises:
+            DataError: The file is missing or damaged.
+            ValueError: The judgements do not say what they judged, and the file serves several models.
+        """
+        file, place = self.judgement_file(), ResultPlace.of(self)
+        if not self.judgements or file is None:
+            return None
+        judgements = completed(load(file), file, record_ids, digests_of)
+        if place and any(judgement.is_silent for judgement in judgements):
+            self.judgements.check_owner(place)
+        return judgements
+
+    def ask(self, questions: Iterable[tuple[Judgement[F], JudgeItem | None]], source: str) -> list[Judgement[F]]:
+        """Asks the judge one question about each thing.
+
+        Args:
+            questions: Of each thing the judgement without what the judge says, and the question; None for nothing to
+                judge.
+            source: As :class:`Judge`.
+        """
+        pairs = list(questions)
+        verdicts = self.converse({place: single(item) for place, (_, item) in enumerate(pairs) if item}, source)
+        return [
+            judgement.with_verdict(verdicts[place]) if place in verdicts else judgement
+            for place, (judgement, _) in enumerate(pairs)
+        ]
+
+    def converse(self, dialogues: Mapping[Name, Judging[T]], source: str) -> dict[Name, T]:
+        """Asks the judge several questions in a row about each thing, as :meth:`Judge.converse`.
+
+        Args:
+            dialogues: As there.
+            source: As :class:`Judge`.
+        """
+        self._judge = judge = Judge(cast(Mapping[str, Any], self.judge_cfg), default_cache(), source)
+        found = judge.converse(dialogues)
+        self._spent += judge.usages
+        self._asked_keys |= judge.asked
+        self._kept |= judge.kept_usages
+        return found
+
+    def other_usage(self) -> list[dict[str, Any]]:
+        """See :meth:`ToolEvalEvaluator`."""
+        if not self._judge:
+            return []
+        kept = [usage for key, usage in self._kept.items() if key not in self._asked_keys]  # for an earlier trial
+        return other_row('judge', self._judge.name, self._spent, self._judge.prices, kept)
+
+    def mend_unjudged(self) -> str:
+        """What to do where too much could not be judged."""
+        if self.judgements:
+            return (
+                f'{self.judgement_file()} has to judge these very answers: give each model its own file, with '
+                'judgements={"ABBR": FILE} or {model} in the path, or give judge_cfg in place of judgements.'
+            )
+        folder = self._judge.folder if self._judge else ''
+        return (
+            'Evaluate again with opencompass CONFIG -m eval -r TIME: what is judged is kept and only the rest asked; '
+            f'or give another judge_cfg. Replies that could not be read lie in {folder}'
+        )
+
+    def judge_provenance(self, prompt: str) -> dict[str, Any]:
+        """What a result says of its judge.
+
+        Args:
+            prompt: What stands for the judge's prompt.
+        """
+        if self.judgements:
+            return {'judge': self.judgements.name, 'judgements': str(self.judgement_file())}
+        if not self._judge:
+            return {}
+        return {
+            'judge': self._judge.name,
+            'judge_hash': self._judge.settings,
+            'judge_settings': judge_settings(cast(Mapping[str, Any], self.judge_cfg)),
+            'judge_prompt': prompt,
+            'judge_calls': len(self._spent),
+        }
+
+    def keep_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Writes what the judge said beside the result, as ``judgements=`` takes it; of all runs, each answer once."""
+        folder = getattr(self, '_out_dir', None)  # set by OpenCompass's task
+        if not self._judge or not folder:
+            return
+        for row in rows:
+            self._rows[tuple(str(row.get(key, '')) for key in ('id', 'step', 'answer_digest'))] = dict(row)
+        file = Path(f'{folder}_judgements.jsonl')
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, ''.join(f'{json.dumps(row)}\n' for row in self._rows.values()))

@@ -1,0 +1,19 @@
+"""Inferencers, as configs import them."""
+
+from typing import TYPE_CHECKING
+
+from opencompass_tooleval.core.lazy_import import lazy_getattr
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.inferencers.dialogue_inferencer import (
+        ToolEvalRoundsGenInferencer as ToolEvalRoundsGenInferencer,
+    )
+    from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer as ToolEvalGenInferencer
+
+__getattr__ = lazy_getattr(
+    __name__,
+    {
+        'ToolEvalGenInferencer': 'inferencer',
+        'ToolEvalRoundsGenInferencer': 'dialogue_inferencer',
+    },
+)

@@ -1,0 +1,121 @@
+"""Dialogues of several rounds as an OpenCompass inferencer: many at the same time, over any model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from mmengine.registry import Registry
+from opencompass.registry import ICL_INFERENCERS
+from opencompass.utils import get_logger
+
+from opencompass_tooleval.core.answer import as_answer
+from opencompass_tooleval.core.dialogue import Rounds
+from opencompass_tooleval.core.runs import with_runs
+from opencompass_tooleval.core.usage import Usage, total_usage
+from opencompass_tooleval.core.usage_summary import OTHERS
+from opencompass_tooleval.inferencers.inferencer import Questions, ToolEvalGenInferencer
+from opencompass_tooleval.models.auxiliary_model import OtherModel
+from opencompass_tooleval.models.conversation import Conversation
+from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.work_dir.journal import Journal, Row
+
+DIALOGUES = Registry('tooleval_dialogues')
+"""Nothing is registered here: configs name classes, and the registry builds them from their configs."""
+
+
+class Dialogues(Protocol):
+    """How a data set is talked about: what ``dialogues=dict(type=...)`` of the inferencer builds.
+
+    It may have an attribute ``models``: name -> config of a model beside the one under test, which a
+    :class:`~opencompass_tooleval.core.dialogue.Turn` may name. It is built once, and only if it is asked.
+    """
+
+    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+        """Begins the dialogue about one row of the data set; it ends in the row's prediction."""
+
+
+class _ReadOnly(Journal):
+    """The journal of a process that is not the first of those that share a model."""
+
+    def append(self, rows: Mapping[int, Row]) -> dict[int, int]:
+        """Leaves it to the first."""
+        return {}
+
+
+@ICL_INFERENCERS.register_module()
+class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
+    """Runs one dialogue per row, as :class:`~opencompass_tooleval.models.dialogue_runner.RoundsRunner` does.
+
+    The prediction of a row is what its dialogue returns; of an :class:`~opencompass_tooleval.core.answer.Answer` its
+    calls too. A row whose dialogue got no answer in some round has none, and
+    a reason in ``infra``; it counts as in :class:`ToolEvalGenInferencer`. The journal keeps every answer of every
+    round, so that a run that was killed asks for nothing twice. A recorded answer is asked for by the record's id,
+    ``/1`` and so on after it in later rounds.
+
+    Args:
+        model: As :class:`ToolEvalGenInferencer`.
+        max_out_len: As there, per round.
+        dialogues: Config of a :class:`Dialogues`. Other models that it brings have the ``max_out_len`` and
+            ``batch_size`` of their own configs.
+        kwargs: As :class:`ToolEvalGenInferencer`.
+
+    Raises:
+        ValueError: There are other models, and several processes share the model under test: each would get answers of
+            its own, and go its own way.
+    """
+
+    _longest = 'the longest begins with'
+
+    def __init__(self, model: Any, max_out_len: int, dialogues: Mapping[str, Any], **kwargs: Any) -> None:
+        super().__init__(model=model, max_out_len=max_out_len, **kwargs)
+        self.dialogues: Dialogues = DIALOGUES.build(dict(dialogues))
+        self.others = {name: OtherModel(cfg) for name, cfg in (getattr(self.dialogues, 'models', None) or {}).items()}
+        if self.others and int(os.environ.get('WORLD_SIZE', 1)) > 1:
+            raise ValueError(
+                f'dialogues that ask other models ({", ".join(self.others)}) run in one process, and torchrun has '
+                "started several: set num_procs=1 in the model's run_cfg"
+            )
+
+    def _answer(self, questions: Questions, journal: Journal) -> tuple[Mapping[int, Row], dict[int, str]]:
+        rows: dict[int, Row] = dict(self._kept(journal, questions))  # whole rows are there after `tooleval retry`
+        all_questions = list(questions)
+        keys = _keys([question.prompt for question in all_questions])
+        source = all_questions[0].prompt.source if all_questions else ''
+        runner = RoundsRunner(
+            self.model,
+            journal if self.is_main_process else _ReadOnly(journal.path),
+            self.max_out_len,
+            self.batch_size or 1,
+            source,
+            self._extra_kwargs(),
+            description=source if self.is_main_process else None,
+            others=self.others,
+            report=lambda ended, earlier, usages: self.report(len(rows) + ended, len(rows) + earlier, usages),
+        )
+        columns = enumerate(zip(keys, questions.rows, strict=True))
+        outcomes = runner.run({key: self.dialogues(row) for index, (key, row) in columns if index not in rows})
+        for name, usages in runner.other_usages.items():
+            usage = total_usage(usages) or Usage()
+            tokens = f'{usage.prompt} tokens of prompts, {usage.completion} of answers'
+            get_logger().info(f'{source}: {name} ({self.others[name].name}) was asked {len(usages)} times: {tokens}')
+        for index, key in enumerate(keys):
+            if outcome := outcomes.get(key):
+                # Not `value or ''`: an answer of nothing but calls is an empty text, too.
+                answer = as_answer('' if outcome.value is None else outcome.value)
+                answer = answer.changed(reason=outcome.infra, finish=outcome.finish, usage=outcome.usage)
+                rows[index] = self._row(index, all_questions[index], answer) | self._others(index, outcome.others)
+        return rows, {index: row['infra'] for index, row in rows.items() if row.get('infra')}
+
+    def _others(self, index: int, others: Sequence[Mapping[str, Any]]) -> Row:
+        """The part of a row that says what other models cost, an earlier try of the dialogue included."""
+        earlier = self._failed.get(index, {}).get(OTHERS)
+        all_others = [*(earlier if isinstance(earlier, list) else ()), *others]
+        return {OTHERS: all_others} if all_others else {}
+
+
+def _keys(prompts: Sequence[Conversation]) -> list[str]:
+    """The records' ids, made unique: in several runs of a data set each occurs several times."""
+    keys = (key for key, _ in with_runs(prompts, lambda prompt: prompt.record_id))
+    return [f'{record_id}#{run + 1}' if run else record_id for record_id, run in keys]

@@ -1,0 +1,277 @@
+"""Resumable generation that knows which record each answer belongs to."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow.compute as pc
+from datasets import Dataset
+from opencompass.openicl.icl_inferencer import GenInferencer
+from opencompass.registry import ICL_INFERENCERS
+from opencompass.utils import get_logger
+from tqdm import tqdm
+
+from opencompass_tooleval.core.answer import CALLS, USAGE, Answer, extras
+from opencompass_tooleval.core.result import TRUNCATED
+from opencompass_tooleval.core.tool_calls import calls_payload
+from opencompass_tooleval.core.usage import read_usage, with_failed
+from opencompass_tooleval.core.usage_summary import OTHERS
+from opencompass_tooleval.models.conversation import TOOLS, Conversation, ToolEvalConversationTemplate
+from opencompass_tooleval.models.model_calls import keep_conversations, prompt_length, sampling_options
+from opencompass_tooleval.models.request_queue import open_queue
+from opencompass_tooleval.work_dir.journal import Journal, JournalRows, Row, write_json
+from opencompass_tooleval.work_dir.lock import Report, report_nothing
+from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
+
+MAX_INFRA_SHARE = 0.005
+
+
+class InfraFailureError(RuntimeError):
+    """Too many samples got no answer through no fault of the model."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One row of a data set as it is sent.
+
+    Attributes:
+        prompt: The conversation.
+        gold: Of the gold column; None if there is none.
+    """
+
+    prompt: Conversation
+    gold: str | None
+
+
+class Questions(Sequence[Question]):
+    """What a data set asks. Each question is built where it is looked at: together they may not fit into memory.
+
+    Args:
+        retriever: OpenCompass's, with the data set.
+        template: What makes a conversation of a row.
+        replaced: OpenCompass's ``gen_field_replace_token``.
+
+    Attributes:
+        rows: The data set.
+    """
+
+    def __init__(self, retriever: Any, template: ToolEvalConversationTemplate, replaced: str) -> None:
+        self.rows: Dataset = retriever.test_ds
+        # Not self.rows[index]: to format a row takes datasets a third of the time that a whole question takes.
+        table = self.rows.with_format('arrow')[:]
+        self._columns = dict(zip(table.column_names, table.columns, strict=True))
+        self._gold_column = retriever.dataset_reader.output_column
+        self._template = template
+        self._replaced = replaced
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        row = {name: column[index].as_py() for name, column in self._columns.items()}
+        prompt = self._template.generate_item(row, self._gold_column, self._replaced)
+        return Question(prompt, row[self._gold_column] if self._gold_column else None)
+
+    def in_prefix_order(self) -> list[int]:
+        """All indices, such that conversations with a common beginning are neighbours, for prefix caches."""
+        return list(pc.sort_indices(self._columns[self._template.column]).to_pylist())
+
+
+def _in_order(rows: Mapping[int, Row], predictions: list[str]) -> Iterator[tuple[str, Row]]:
+    """The rows of a predictions file, in the data's order; puts the predictions into a list on the way."""
+    for index in range(len(rows)):
+        row = rows[index]
+        predictions.append(row['prediction'])
+        yield str(index), row
+
+
+def _answers(row: Row, prompt: Conversation) -> bool:
+    """Whether a kept row has an answer, about this record and, if it says so, this very prompt."""
+    whole = isinstance(row.get('prediction'), str)
+    return whole and row.get('record_id') == prompt.record_id and row.get('asked') in (None, prompt.asked)
+
+
+@ICL_INFERENCERS.register_module()
+class ToolEvalGenInferencer(GenInferencer):
+    """OpenCompass's :class:`GenInferencer` with prompts in prefix order and answers by record.
+
+    Answers are written in the data's order. Each row carries ``record_id``, ``asked`` (what stands for the prompt) and
+    ``infra``: None, or why there is no answer (``infra:timeout``, ``infra:truncated``, ...), and ``finish``: why the
+    answer ends (``stop``, ``length``, ...; None where nobody says); a replayed answer also ``recorded_shape``, the
+    published shape that it was recorded in. Rows with a reason, and those that answer another
+    prompt, are asked again when the run is resumed.
+
+    Args:
+        model: As :class:`GenInferencer`.
+        max_out_len: As :class:`GenInferencer`.
+        max_infra_share: Share of samples that may stay without an answer before the task fails, 0-1.
+        temperature: At which the model samples, 0 being greedy; None leaves it to the model's config.
+        kwargs: As :class:`GenInferencer`.
+    """
+
+    report: ClassVar[Report] = staticmethod(report_nothing)
+    """Tells those who look how far the data set is; its task sets it."""
+
+    _longest = 'the longest has'
+
+    def __init__(
+        self,
+        model: Any,
+        max_out_len: int,
+        max_infra_share: float = MAX_INFRA_SHARE,
+        temperature: float | None = None,
+        **kwargs: Any,
+    ) -> None:
+        kwargs.setdefault('output_json_filepath', os.curdir)  # GenInferencer makes the folder, and leaves its own empty
+        super().__init__(model=model, max_out_len=max_out_len, **kwargs)
+        keep_conversations(model)
+        self.max_infra_share = max_infra_share
+        self._failed: dict[int, Row] = {}
+        self._sampling = sampling_options(model, temperature)
+        if getattr(model, 'generation_kwargs', {}).get('num_return_sequences', 1) != 1:
+            raise ValueError(
+                'num_return_sequences must be 1; for several runs, put n=3 or so into the config of the data set'
+            )
+
+    def inference(
+        self,
+        retriever: Any,
+        ice_template: Any = None,
+        prompt_template: Any = None,
+        output_json_filepath: str | None = None,
+        output_json_filename: str | None = None,
+    ) -> list[str]:
+        """Asks the model everything that the journal does not hold yet, and writes the predictions file.
+
+        Raises:
+            InfraFailureError: More than ``max_infra_share`` of the samples have no answer. The journal keeps the
+            others.
+        """
+        if getattr(self, 'dump_only_message_path', None):  # OpenCompass before 0.5.4 has none
+            return list(
+                super().inference(retriever, ice_template, prompt_template, output_json_filepath, output_json_filename)
+            )
+        questions = Questions(retriever, prompt_template, self.gen_field_replace_token)
+        folder = Path(output_json_filepath or self.output_json_filepath)
+        file = folder / (output_json_filename or self.output_json_filename)
+        folder.mkdir(parents=True, exist_ok=True)
+
+        journal = Journal(folder / f'tmp_{file.stem}.jsonl')
+        rows, failed = self._answer(questions, journal)
+        self._check_infra(failed, questions, file)
+        predictions: list[str] = []
+        if self.is_main_process:
+            write_json(file, _in_order(rows, predictions))
+            journal.remove()
+            return predictions
+        return [rows[index]['prediction'] for index in range(len(questions))]
+
+    def _answer(self, questions: Questions, journal: Journal) -> tuple[Mapping[int, Row], dict[int, str]]:
+        """Asks what the journal does not hold yet.
+
+        Returns:
+            The row of every question, by index, and of those without an answer why there is none.
+        """
+        rows: JournalRows | dict[int, Row] = self._kept(journal, questions)
+        if not self.is_main_process:
+            rows = dict(rows)  # the first of those that share the model writes the journal
+        kept, failed = len(rows), dict[int, str]()
+        left = iter([index for index in questions.in_prefix_order() if index not in rows])
+        bar = tqdm(total=len(questions), initial=len(rows), disable=not self.is_main_process, unit='sample')
+        with bar, open_queue(self.model, self.max_out_len, self.batch_size or 1, self._extra_kwargs()) as queue:
+            while True:
+                for index in islice(left, queue.room):
+                    question = questions[index]
+                    queue.submit((index, question), question.prompt)
+                if not (arrived := queue.results()):
+                    break
+                rows.update({index: self._row(index, question, answer) for (index, question), answer in arrived})
+                failed.update({index: answer.reason for (index, _), answer in arrived if answer.reason})
+                bar.update(len(arrived))
+                self.report(len(rows), kept, [answer.usage for _, answer in arrived])
+        return rows, failed
+
+    def _kept(self, journal: Journal, questions: Questions) -> JournalRows:
+        """Answers of an earlier run that belong to these questions; of failures it is remembered what they cost."""
+        self._failed = {}
+
+        def is_answered(index: int, row: Row) -> bool:
+            self._failed.pop(index, None)
+            if index >= len(questions) or not _answers(row, questions[index].prompt):
+                return False
+            if row.get('infra'):
+                self._failed[index] = {name: row[name] for name in (USAGE, OTHERS) if name in row}
+            return not row.get('infra')
+
+        rows = JournalRows(journal)
+        rows.restore(is_answered)
+        if rows:
+            get_logger().info(f'{journal.path}: {len(rows)} of {len(questions)} samples are answered already')
+        return rows
+
+    def _row(self, index: int, question: Question, answer: Answer) -> Row:
+        earlier, prompt = self._failed.get(index), question.prompt
+        if earlier:
+            answer = answer.changed(usage=with_failed(answer.usage, [read_usage(earlier.get(USAGE))]))
+        row = {
+            'origin_prompt': self.model.parse_template(prompt, mode='gen'),
+            'prediction': str(answer),
+            'gold': question.gold,
+            'record_id': prompt.record_id,
+            'source': prompt.source,
+            'asked': prompt.asked,
+            'infra': answer.reason,
+            'finish': answer.finish,
+            **extras(answer),
+        }
+        if prompt.tools is not None:
+            row['origin_prompt'] = prompt.as_request()
+            row[CALLS] = calls_payload(answer.calls)
+            row[TOOLS] = prompt.tools.as_request()
+        if answer.recorded_shape:
+            row[RECORDED_SHAPE] = answer.recorded_shape
+        if self.dump_res_length:
+            row['res_length'] = self.model.get_token_len(str(answer))
+        return row
+
+    def _extra_kwargs(self) -> dict[str, Any]:
+        accepted = inspect.signature(self.model.generate).parameters
+        offered = {'stopping_criteria': self.stopping_criteria, 'min_out_len': self.min_out_len}
+        return {**{name: value for name, value in offered.items() if name in accepted}, **self._sampling}
+
+    def _check_infra(self, reasons: Mapping[int, str], questions: Questions, file: Path) -> None:
+        failed = Counter(reasons.values())
+        if not failed:
+            return
+        count = sum(failed.values())
+        summary = f'{file.stem}: {count} of {len(questions)} samples have no answer ({dict(failed)})'
+        if count <= self.max_infra_share * len(questions):
+            get_logger().warning(f'{summary}; they count as wrong, under their name')
+            return
+        advice = ['The other answers are kept.']
+        if failed[TRUNCATED]:
+            too_long = [questions[index].prompt for index, reason in reasons.items() if reason == TRUNCATED]
+            advice.append(self._advice_on_length(too_long))
+        if count > failed[TRUNCATED]:
+            advice.append(
+                'Run again with -r to ask again what failed otherwise, or with tooleval retry, which takes what then '
+                'still fails.'
+            )
+        raise InfraFailureError(
+            f'{summary}, more than max_infra_share={self.max_infra_share:.2%} allows. {" ".join(advice)}'
+        )
+
+    def _advice_on_length(self, prompts: Sequence[Conversation]) -> str:
+        longest, limit = max(prompt_length(self.model, prompt) for prompt in prompts), self.model.max_seq_len
+        return (
+            f'{len(prompts)} prompts are too long for the model: {self._longest} {longest} tokens, and its '
+            f'max_seq_len={limit} is for prompt and answer (max_out_len={self.max_out_len}). Raise max_seq_len, and '
+            'what the server takes, or count them as failed with tooleval retry.'
+        )

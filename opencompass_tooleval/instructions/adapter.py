@@ -1,0 +1,127 @@
+"""T-Eval and UltraTool with instructions, as OpenCompass sees them: glue only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from opencompass.registry import LOAD_DATASET
+from opencompass.utils import get_logger
+
+from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
+from opencompass_tooleval.benchmarks.teval.records import MEND as TEVAL_MEND
+from opencompass_tooleval.benchmarks.teval.records import split_stem
+from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset
+from opencompass_tooleval.benchmarks.ultratool.presets import DEFAULT
+from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
+from opencompass_tooleval.benchmarks.ultratool.records import MEND as ULTRATOOL_MEND
+from opencompass_tooleval.benchmarks.ultratool.records import data_file, find_subset, load_example, parse_payload
+from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
+from opencompass_tooleval.core.messages import messages_payload, read_messages
+from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
+from opencompass_tooleval.instructions.instruct import Catalogue, check_variant, instruct_teval, instruct_toolset
+from opencompass_tooleval.models.gpus import ToolEvalDataset
+from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
+from opencompass_tooleval.work_dir.data_files import command_to_generate
+
+
+def load_catalogue(instructions: str, source: str, documentation: Path) -> Catalogue:
+    """Reads instructions.
+
+    Args:
+        instructions: The file, looked for as data is (:func:`~opencompass_tooleval.data_path.candidate_paths`).
+        source: Kind of the documentation that they stand for, as ``tooleval easytool generate`` takes it.
+        documentation: Where that is.
+
+    Raises:
+        DataError: The file is missing, with the command that makes it, or damaged.
+    """
+    mend = command_to_generate(source, documentation, candidate_paths(instructions)[0])
+    file = resolve_data_path(instructions, mend)
+    return Catalogue(load_instructions(file), file, mend)
+
+
+def _with_prompts(data: Dataset, prompts: Iterable[list[dict[str, Any]]], file: Path) -> Dataset:
+    """The same rows with other prompts; recorded answers to these are looked for under another name."""
+    get_logger().info(f'instructions: {file.resolve()}')
+    return Dataset.from_list(
+        [
+            {**row, 'messages': json.dumps(messages), 'source': f'{row["source"]}{SUFFIX}'}
+            for row, messages in zip(data, prompts, strict=True)
+        ]
+    )
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalTEvalEasyToolDataset(ToolEvalDataset):
+    """One subset of T-Eval with instructions in place of the API documentation."""
+
+    @staticmethod
+    def load(
+        path: str,
+        name: str,
+        instructions: str,
+        encoder: str | None = None,
+        protocol: str | None = None,
+        check_encoder: bool = True,
+    ) -> Dataset:
+        """Loads it; all but the prompts is as :meth:`ToolEvalTEvalDataset.load` has it.
+
+        Args:
+            path: As there.
+            name: As there.
+            instructions: File of instructions, such as ``data/easytool/teval_en_v2.json``.
+            encoder: As there.
+            protocol: As there.
+            check_encoder: As there.
+
+        Raises:
+            ValueError: The subset's prompts hold no documentation.
+            DataError: Data or instructions are missing or damaged, or there are tools without an instruction.
+        """
+        check_variant('teval', split_stem(name)[0])
+        data = ToolEvalTEvalDataset.load(path, name, encoder, protocol, check_encoder)
+        catalogue = load_catalogue(instructions, 'teval', resolve_data_path(path, TEVAL_MEND))
+        asked = ((row['record_id'], read_messages(row['messages'])) for row in data)
+        prompts = (messages_payload(messages) for messages in instruct_teval(asked, catalogue, name))
+        return _with_prompts(data, prompts, catalogue.file)
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalUltraToolEasyToolDataset(ToolEvalDataset):
+    """One task of UltraTool with instructions in place of the toolsets."""
+
+    @staticmethod
+    def load(path: str, name: str, language: str, instructions: str, shots: int = 1, preset: str = DEFAULT) -> Dataset:
+        """Loads it; all but the prompts is as :meth:`ToolEvalUltraToolDataset.load` has it.
+
+        Args:
+            path: As there.
+            name: As there.
+            language: As there.
+            instructions: File of instructions, such as ``data/easytool/ultratool_zh.json``.
+            shots: As there; the example's toolset is replaced too.
+            preset: As there.
+
+        Raises:
+            ValueError: The task has no toolset that could be replaced.
+            DataError: Data or instructions are missing or damaged, or there are tools without an instruction.
+        """
+        check_variant('ultratool', name)
+        data = ToolEvalUltraToolDataset.load(path, name, language, shots, preset)
+        file = data_file(resolve_data_path(path, ULTRATOOL_MEND), name, language)
+        catalogue = load_catalogue(instructions, 'ultratool', file.parent.parent)
+        subset = find_subset(name)
+        described = subset.kind != 'usage'
+
+        def instruct(row: Mapping[str, Any], record: str) -> dict[str, Any]:
+            return instruct_toolset(row, record, catalogue, described)
+
+        example = instruct(load_example(file, subset.task), 'example') if shots else None
+        rows = [instruct(parse_payload(row['record'], name).raw, row['record_id']) for row in data]
+        catalogue.check(f'{name}_{language}')
+        texts = (build_prompt(subset.task, language, row, example) for row in rows)
+        return _with_prompts(data, (messages_of(text, preset) for text in texts), catalogue.file)

@@ -1,0 +1,213 @@
+"""Making an instruction with a model: the tool's description, then an example for each function (Section 4, Table 2).
+
+The two stages are dialogues of their own, so that all tools, and then all functions of all tools, are asked about at
+the same time.
+What cannot be used is asked for again with the fault named, up to three times. After that a description is the
+documentation's own, shortened by rule, and a function stays without example; both are listed. Parameters are the
+documentation's, as :mod:`opencompass_tooleval.tool_docs.template` shortens them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.instructions.prompts import (
+    DESCRIPTION_FORM,
+    GUIDELINE_FORM,
+    PAPER,
+    again_prompt,
+    guideline_prompt,
+)
+from opencompass_tooleval.instructions.reply import Description, read_description, read_example
+from opencompass_tooleval.instructions.split import Limit, compose, parameter_list, part_prompt, shortest_that_fits
+from opencompass_tooleval.instructions.validate import Fault, check_example
+from opencompass_tooleval.instructions.validate_description import check_description
+from opencompass_tooleval.tool_docs.first_sentence import first_sentence
+from opencompass_tooleval.tool_docs.instruction import Example, ToolInstruction
+from opencompass_tooleval.tool_docs.rest import is_usage
+from opencompass_tooleval.tool_docs.template import template_instruction
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+
+TRIES = 4
+"""A reply that cannot be used is asked for again, up to three times."""
+
+TOO_LONG_TO_ASK = Fault('prompt:too_long', "The documentation does not fit into the model's context.")
+
+_QUOTED = (2_000, 200)
+"""Characters of an answer that are shown to its author again; the first that fits."""
+
+T = TypeVar('T')
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to ask.
+
+    Attributes:
+        variant: Wording of the prompts, one of ``prompts.VARIANTS``.
+        limit: How long a prompt may be.
+    """
+
+    variant: str = PAPER
+    limit: Limit = field(default_factory=Limit)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What no model could make in ``TRIES`` tries.
+
+    Attributes:
+        tool: Its name.
+        function: The function that stays without example; '' for a description that is taken from the documentation.
+        fault: What was wrong with the last try.
+    """
+
+    tool: str
+    function: str
+    fault: Fault
+
+
+@dataclass(frozen=True)
+class Generated:
+    """An instruction, and what is missing in it."""
+
+    instruction: ToolInstruction
+    listed: tuple[Listed, ...] = ()
+
+
+def _ask(
+    prompt: tuple[Message, ...], read: Callable[[str], T | list[Fault]], form: str, limit: Limit
+) -> Rounds[T | list[Fault]]:
+    """Asks until an answer can be used, ``TRIES`` times at most; else returns the faults of the last."""
+    asked = prompt
+    result: T | list[Fault] = []
+    for _ in range(TRIES):
+        reply = yield Turn(asked)
+        result = read(reply)
+        if not isinstance(result, list):
+            return result
+        messages = [fault.message for fault in result]
+        longer = (again_prompt(prompt, reply, messages, form, most) for most in _QUOTED)
+        fitting = next(filter(limit.fits, longer), None)
+        if fitting is None:
+            return result
+        asked = fitting
+    return result
+
+
+def describe(part: ToolDoc, options: Options) -> Rounds[Description]:
+    """Stage I: asks for the description of a tool, or of a part of one.
+
+    Args:
+        part: As :func:`~opencompass_tooleval.instructions.split.split` gives it.
+        options: How to ask.
+
+    Returns:
+        The model's description; with ``fault``, the documentation's own.
+    """
+    prompt = part_prompt(part, options.limit, options.variant)
+    if prompt is None:
+        return _documented(part, TOO_LONG_TO_ASK)
+    names = [function.name for function in part.functions]
+
+    def read(reply: str) -> Description | list[Fault]:
+        description = read_description(reply, names, part.name)
+        if isinstance(description, list):
+            return description
+        return check_description(part, description.text) or description
+
+    result = yield from _ask(prompt, read, DESCRIPTION_FORM, options.limit)
+    return _documented(part, result[0]) if isinstance(result, list) else result
+
+
+def _documented(part: ToolDoc, fault: Fault) -> Description:
+    sentence = first_sentence(part.description)
+    return Description(template_instruction(part).description, sentence, {}, fault)
+
+
+def merge(doc: ToolDoc, parts: Sequence[Description]) -> Description:
+    """Makes one description of a tool from those of its parts.
+
+    A description of the whole tool that lists all functions, or belongs to a tool of one function, stays as the model
+    wrote it. Otherwise it is composed: purposes, then all functions in the documentation's order; those without a line
+    of the model get the first sentence of their documentation.
+    """
+    lines = {name: line for part in parts for name, line in part.functions.items()}
+    functions = {
+        function.name: lines.get(function.name) or first_sentence(function.description) for function in doc.functions
+    }
+    fault = next((part.fault for part in parts if part.fault), None)
+    whole = parts[0]
+    if len(parts) == 1 and (fault or len(functions) == 1 or len(lines) == len(functions)):
+        return replace(whole, functions=functions)
+    purposes = [part.purpose for part in parts]
+    return Description(compose(purposes, functions), ' '.join(dict.fromkeys(filter(None, purposes))), functions, fault)
+
+
+def exemplify(
+    doc: ToolDoc, function: FunctionDoc, description: Description, options: Options
+) -> Rounds[Example | Fault]:
+    """Stage II: asks for a scenario with parameters for one function.
+
+    Args:
+        doc: The tool.
+        function: One of its functions.
+        description: What :func:`merge` made of stage I.
+        options: How to ask.
+
+    Returns:
+        An example that agrees with the documentation, or what was wrong with the last.
+    """
+    purpose = _purpose(doc, function, description)
+
+    def build(most: int | None) -> tuple[Message, ...]:
+        shown = parameter_list(function, most)
+        told = purpose if most is None else purpose[: 10 * most]
+        return guideline_prompt(options.variant, doc.name, function.name, told, shown, is_usage(function.name))
+
+    def read(reply: str) -> Example | list[Fault]:
+        example = read_example(reply, function.name)
+        return example if isinstance(example, list) else check_example(doc, function.name, example) or example
+
+    prompt = shortest_that_fits(options.limit, build)
+    if prompt is None:
+        return TOO_LONG_TO_ASK
+    result = yield from _ask(prompt, read, GUIDELINE_FORM, options.limit)
+    return result[0] if isinstance(result, list) else result
+
+
+def _purpose(doc: ToolDoc, function: FunctionDoc, description: Description) -> str:
+    """What tool and function can do, in the words of Table 2."""
+    line = description.functions.get(function.name, '')
+    if len(doc.functions) == 1 or not line:
+        return description.purpose
+    return f"{description.purpose}\n'{function.name}' in '{doc.name}' is to {line[:1].lower()}{line[1:]}"
+
+
+def assemble(doc: ToolDoc, description: Description, examples: Mapping[str, Example | Fault]) -> Generated:
+    """Puts an instruction together.
+
+    Args:
+        doc: The documentation: names and parameters are taken from it.
+        description: What :func:`merge` made of stage I.
+        examples: Function -> what :func:`exemplify` returned.
+
+    Returns:
+        The instruction; of a function that is all there is of its tool, the tool's description says all.
+    """
+    ruled = template_instruction(doc)
+    functions, listed = [], []
+    if description.fault:
+        listed.append(Listed(doc.name, '', description.fault))
+    for function in ruled.functions:
+        example = examples[function.name]
+        if isinstance(example, Fault):
+            listed.append(Listed(doc.name, function.name, example))
+        alone = len(ruled.functions) == 1 and not function.description
+        line = '' if alone else description.functions.get(function.name, '')
+        functions.append(replace(function, description=line, example=example if isinstance(example, Example) else None))
+    return Generated(replace(ruled, description=description.text, functions=tuple(functions)), tuple(listed))

@@ -1,0 +1,207 @@
+"""EasyTool-instructed prompts: documentation replaced by instructions, and nothing else.
+
+T-Eval: the API descriptions in the system prompts, in their own layout; each becomes its guideline as EasyTool writes
+it (Table 8).
+
+UltraTool: the toolsets of the query and of the one-shot example. Where tools are chosen (selection, creation awareness)
+a tool is its ``name`` and ``description``, which is what EasyTool chooses by (Section 4.2, Figure 3). Where they are
+called (usage) its guideline is there too, in the shape that the prompt speaks of: ``arguments`` with ``properties``;
+and an ``Example``. ``results`` are gone: the gold takes no names from there (README.md).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.errors import DataError, first_of
+from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.instructions.variants import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
+from opencompass_tooleval.tool_docs.api_list import ApiSpan, find_api_list
+from opencompass_tooleval.tool_docs.instruction import ABSENT, FunctionInstruction, Parameter, ToolInstruction
+from opencompass_tooleval.tool_docs.instruction_formats import to_entry
+
+Found = tuple[ToolInstruction, FunctionInstruction | None]
+
+VARIANTS = {'teval': TEVAL_VARIANTS, 'ultratool': (*ULTRATOOL_VARIANTS, *ULTRATOOL_BUILT_VARIANTS)}
+
+
+def check_variant(benchmark: str, subset: str) -> None:
+    """Checks that a subset's prompts hold documentation.
+
+    Raises:
+        ValueError: They do not; the message lists those that do.
+    """
+    if subset not in VARIANTS[benchmark]:
+        have = ', '.join(VARIANTS[benchmark])
+        raise ValueError(f'{subset} cannot be run with instructions; these can: {have}')
+
+
+@dataclass
+class Catalogue:
+    """Instructions to be looked up, and the tools that had none.
+
+    Attributes:
+        tools: Tool name -> instruction.
+        file: Where they come from, for messages.
+        mend: The command that makes them.
+        missing: Tools that were looked up in vain, and the first record that needs each.
+    """
+
+    tools: Mapping[str, ToolInstruction]
+    file: Path
+    mend: str = ''
+    missing: dict[str, str] = field(default_factory=dict)
+
+    def find(self, name: str, record: str, described: bool = False) -> Found | None:
+        """The instruction for what the documentation calls ``name``; None is remembered.
+
+        It is a tool of one function, or the function ``api`` or ``tool.api`` of ``tool``. A tool without any is found
+        if it only has to be ``described``.
+        """
+        tool = self.tools.get(name)
+        if tool is not None and (len(tool.functions) == 1 or (described and not tool.functions)):
+            return tool, next(iter(tool.functions), None)
+        prefix, _, last = name.rpartition('.')
+        group = self.tools.get(prefix)
+        for function in group.functions if group else ():
+            if group and function.name in (last, name):
+                return group, function
+        self.missing.setdefault(name, record)
+        return None
+
+    def find_function(self, tool: str, function: str, record: str) -> Found | None:
+        """The instruction for a function of a tool, where names may hold dots; None is remembered."""
+        group = self.tools.get(tool)
+        own = next((each for each in group.functions if each.name == function), None) if group else None
+        if group is None or own is None:
+            self.missing.setdefault(f'{tool}: {function}', record)
+            return None
+        return group, own
+
+    def check(self, data: str) -> None:
+        """Checks that nothing was looked up in vain.
+
+        Args:
+            data: The data set, for the message.
+
+        Raises:
+            DataError: Something was; all of it is counted and ``MAX_NAMED`` tools are named.
+        """
+        if not self.missing:
+            return
+        names = list(self.missing)
+        what = f'{len(names)} tools of {data} have no instruction: {first_of(names)}'
+        raise DataError(self.file, f'{what} (first needed by record {self.missing[names[0]]!r})', mend=self.mend)
+
+
+def _description(tool: ToolInstruction, function: FunctionInstruction | None) -> str:
+    """What is said of a function: the tool's description unless there are others."""
+    return function.description or tool.description if function and len(tool.functions) > 1 else tool.description
+
+
+def guideline(name: str, tool: ToolInstruction, function: FunctionInstruction) -> dict[str, Any]:
+    """Name, description, required and optional parameters, and example, as Table 8 has them."""
+    alone = to_entry(ToolInstruction(name, '', (function,)), 'toolbench')['tool_guidelines'][function.name]
+    return {**alone, 'name': name, 'description': _description(tool, function)}
+
+
+def _write(value: Any, like: str) -> str:
+    """A value as JSON or as Python writes it, whichever ``like``, which begins with a name in quotes, is."""
+    quotes = [mark for mark in like if mark in '\'"']
+    return json.dumps(value, ensure_ascii=False) if quotes[:1] == ['"'] else repr(value)
+
+
+def _write_span(span: ApiSpan, original: str, guidelines: Sequence[Mapping[str, Any]]) -> str:
+    if span.layout == 'pairs':
+        return _write([[own['name'], own] for own in guidelines], original)
+    if span.layout == 'list':
+        return _write(list(guidelines), original)
+    return '\n'.join(_write(own, original) for own in guidelines)
+
+
+def _instruct_text(text: str, record: str, catalogue: Catalogue) -> str | None:
+    """A system prompt with instructions; None if it has no documentation. What is missing the catalogue remembers."""
+    span = find_api_list(text)
+    if span is None:
+        return None
+    instructions = [(api['name'], catalogue.find(api['name'], record)) for api in span.apis]
+    guidelines = [guideline(name, pair[0], pair[1]) for name, pair in instructions if pair and pair[1]]
+    return text[: span.start] + _write_span(span, text[span.start : span.end], guidelines) + text[span.end :]
+
+
+def instruct_teval(
+    prompts: Iterable[tuple[str, Sequence[Message]]], catalogue: Catalogue, data: str
+) -> list[list[Message]]:
+    """Writes the prompts of a T-Eval file with instructions; only the API descriptions of system prompts change.
+
+    Args:
+        prompts: Record id and messages of every record.
+        catalogue: The instructions.
+        data: Name of the data set, for messages.
+
+    Raises:
+        DataError: A prompt has no API descriptions, or tools have no instruction: all of the file are listed.
+    """
+    rewritten: dict[str, str | None] = {}
+    instructed, bare = [], []
+    for record, messages in prompts:
+        texts = [message.content for message in messages if message.role == 'system']
+        for text in texts:
+            if text not in rewritten:
+                rewritten[text] = _instruct_text(text, record, catalogue)
+        if all(rewritten[text] is None for text in texts):
+            bare.append(record)
+        instructed.append([
+            Message(message.role, rewritten[message.content] or message.content)
+            if message.role == 'system'
+            else message
+            for message in messages
+        ])  # fmt: skip
+    catalogue.check(data)
+    if bare:
+        what = f'{len(bare)} prompts have no API descriptions that instructions could replace; this is the first'
+        raise DataError(data, what, bare[0])
+    return instructed
+
+
+def _property(parameter: Parameter) -> dict[str, Any]:
+    documented = {'type': parameter.type, 'description': parameter.description}
+    default = {} if parameter.default is ABSENT else {'default': parameter.default}
+    return {**{key: value for key, value in documented.items() if value}, **default, **parameter.extra}
+
+
+def _tool(name: str, tool: ToolInstruction, function: FunctionInstruction | None, described: bool) -> dict[str, Any]:
+    entry: dict[str, Any] = {'name': name, 'description': _description(tool, function)}
+    if described or function is None:
+        return entry
+    parameters = (*function.required, *function.optional)
+    entry['arguments'] = {
+        'type': 'object',
+        'properties': {parameter.name: _property(parameter) for parameter in parameters},
+    }
+    if function.required:
+        entry['arguments']['required'] = [parameter.name for parameter in function.required]
+    if function.example:
+        example = function.example
+        entry['Example'] = {'Scenario': example.scenario, 'Parameters': dict(example.parameters)}
+    return entry
+
+
+def instruct_toolset(row: Mapping[str, Any], record: str, catalogue: Catalogue, described: bool) -> dict[str, Any]:
+    """A row of UltraTool, or its one-shot example, with instructions in place of its toolset, in the same order.
+
+    Args:
+        row: As the file has it; it is not changed.
+        record: Its number, for messages.
+        catalogue: The instructions. It remembers those that are missing; check it when all rows are through.
+        described: Whether tools are only chosen, which takes their descriptions, or called, which takes guidelines too.
+    """
+    instructions = [(tool['name'], catalogue.find(tool['name'], record, described)) for tool in row['toolset'] or ()]
+    return {
+        **row,
+        'toolset': [_tool(name, *instruction, described) for name, instruction in instructions if instruction],
+    }

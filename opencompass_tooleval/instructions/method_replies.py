@@ -1,0 +1,210 @@
+"""What a model replies in EasyTool's published runs -> values, without evaluating anything.
+
+The published runs evaluate a reply as Python, so that ``{"Parameters": {"input": [8, 1/31]}}`` passes a number: six
+numbers in the published logs of FuncQA can only have come about so. Here a reply is parsed, and its literals and the
+arithmetic between its numbers are worked out, within bounds. A reply that is anything else is unreadable and asked
+again.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from opencompass_tooleval.core.bounds import MAX_BITS, MAX_CHARS, MAX_DEPTH, is_huge_power
+from opencompass_tooleval.core.literal_reply import first_block, last_block
+from opencompass_tooleval.core.reading import parse_enclosed
+
+READINGS = ('official', 'strict')
+
+Reader = Callable[[str, str], Any]
+"""Reads a reply by one of ``READINGS``; raises :class:`Unreadable`."""
+
+Task = dict[str, Any]
+
+_OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+_SIGNS: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
+
+_TRUTH = ((': true', ': True'), (': false', ': False'))
+_TRUTH_WITHOUT_BLANK = ((':true', ': True'), (':false', ': False'))
+
+
+class Unreadable(ValueError):
+    """A reply that the published run asks for again."""
+
+
+def read_python(text: str) -> Any:
+    """The value of a Python literal in which numbers may be worked out.
+
+    Raises:
+        Unreadable: It is none, or it is beyond the bounds of :mod:`~opencompass_tooleval.core.reading`.
+    """
+    if len(text) > MAX_CHARS:
+        raise Unreadable('the reply is too long')
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')  # '\d' in a reply is no concern of the user's terminal
+            return _value(ast.parse(text.lstrip(' \t'), mode='eval').body, 0)
+    except (SyntaxError, ValueError, TypeError, ArithmeticError, MemoryError, RecursionError) as error:
+        raise Unreadable(f'the reply is no literal ({type(error).__name__})') from None
+
+
+def _value(node: ast.expr, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise Unreadable('the reply is nested too deeply')
+    if isinstance(node, ast.Constant):
+        return _bounded(node.value)
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        items = [_value(item, depth + 1) for item in node.elts]
+        return items if isinstance(node, ast.List) else tuple(items) if isinstance(node, ast.Tuple) else set(items)
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return {_key(key, depth + 1): _value(value, depth + 1) for key, value in pairs}
+    if isinstance(node, ast.UnaryOp) and type(node.op) in _SIGNS:
+        return _SIGNS[type(node.op)](_number(node.operand, depth + 1))
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        left, right = _number(node.left, depth + 1), _number(node.right, depth + 1)
+        if isinstance(node.op, ast.Pow) and is_huge_power(left, right):
+            raise Unreadable('a power is too large')
+        return _bounded(_OPERATORS[type(node.op)](left, right))
+    raise Unreadable('the reply holds more than values')
+
+
+def _key(node: ast.expr | None, depth: int) -> Any:
+    if node is None:  # {**other}
+        raise Unreadable('the reply holds more than values')
+    return _value(node, depth)
+
+
+def _number(node: ast.expr, depth: int) -> int | float:
+    number = _value(node, depth)
+    if not isinstance(number, (int, float)):
+        raise Unreadable('the reply calculates with what is no number')
+    return number
+
+
+def _bounded(value: Any) -> Any:
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        raise Unreadable('a number is too large')
+    return value
+
+
+def _read(text: str, reading: str, brackets: str, published: Callable[[str], str]) -> Any:
+    try:
+        return read_python(published(text))
+    except Unreadable:
+        if reading == 'official':
+            raise
+    parsed = parse_enclosed(text, brackets[0], brackets[1])
+    if not parsed.ok:
+        raise Unreadable(parsed.reason)
+    return parsed.value
+
+
+def _field(value: Any, key: str) -> Any:
+    if not isinstance(value, dict) or key not in value:
+        raise Unreadable(f'the reply is no object with {key!r}')
+    return value[key]
+
+
+def read_tasks(text: str, reading: str) -> Any:
+    """What lies under ``Tasks``, a list of texts if the model did as it was told; read up to the first blank line."""
+    return _field(_read(text, reading, '{}', lambda reply: reply.partition('\n\n')[0]), 'Tasks')
+
+
+def read_topology(text: str, reading: str) -> list[Task]:
+    """The tasks in order. Each has ``dep``, a list of ids; what else they have is looked at when they are carried out.
+
+    Raises:
+        Unreadable: It is no such list, or its last task has an empty ``dep``, which the published run asks again too.
+    """
+    order = _read(text, reading, '[]', str)
+    if not isinstance(order, (list, tuple)) or not order:
+        raise Unreadable('the reply is no list of tasks')
+    tasks = [{**task, 'dep': _dependencies(task)} if isinstance(task, dict) else {} for task in order]
+    if not all(tasks) or not tasks[-1]['dep']:
+        raise Unreadable('a task has no "dep"')
+    return tasks
+
+
+def _dependencies(task: Task) -> list[int]:
+    given = _field(task, 'dep')
+    if isinstance(given, int):
+        return [int(given)]
+    if not isinstance(given, (str, list)):
+        raise Unreadable('"dep" is no list of ids')
+    try:
+        return [int(number) for number in (given.split(',') if isinstance(given, str) else given)]
+    except (ValueError, TypeError, OverflowError):
+        raise Unreadable('"dep" is no list of ids') from None
+
+
+def read_choice(text: str, reading: str) -> Any:
+    """The choice of a tool, ``{"ID": 1}`` if the model did as it was told; read up to the first bracket ``(``."""
+    return _read(text, reading, '{}', lambda reply: reply.partition('(')[0].strip())
+
+
+def read_choice_at_end(text: str, reading: str) -> Any:
+    """The same in the runs on ToolBench, which read what stands behind the last blank line."""
+    return _read(text, reading, '{}', last_block)
+
+
+def read_names(text: str, reading: str) -> list[Any]:
+    """The names of APIs: a list, or one as text, bare fences around it aside; read up to the first blank line.
+
+    Of a list nothing is checked: the published run drops what is no API of the tool.
+    """
+    names = _read(text, reading, '[]', lambda reply: first_block(_as_python(reply, ())).strip())
+    if not isinstance(names, (list, str)):
+        raise Unreadable('the reply is no list of names')
+    return [names] if isinstance(names, str) else names
+
+
+def read_need(text: str, reading: str) -> bool:
+    """Whether a tool is needed, ``{"Reason": "...", "Choice": "Yes"}`` if the model did as it was told."""
+    reply = _read(text, reading, '{}', str)
+    _field(reply, 'Reason')
+    choice = _field(reply, 'Choice')
+    if not isinstance(choice, str):
+        raise Unreadable('the reply has no choice')
+    return 'yes' in choice.lower()
+
+
+def read_parameters(text: str, reading: str) -> Any:
+    """What lies under ``Parameters``, as the published runs read one-hop: with ``true``, ``false`` and bare fences."""
+    return _field(
+        _read(text, reading, '{}', lambda reply: _as_python(reply, _TRUTH + _TRUTH_WITHOUT_BLANK)), 'Parameters'
+    )
+
+
+def read_parameters_depend(text: str, reading: str) -> Any:
+    """The same for multi-hop, where ``:true`` without a blank is not allowed."""
+    return _field(_read(text, reading, '{}', lambda reply: _as_python(reply, _TRUTH)), 'Parameters')
+
+
+def _as_python(text: str, words: tuple[tuple[str, str], ...]) -> str:
+    for word, python in words:
+        text = text.replace(word, python)
+    return text.replace('```', '').strip()
+
+
+def read_check(text: str) -> str:
+    """``yes``, ``no`` or ``unreadable``: whether the model, asked about its own answer, calls it right."""
+    try:
+        choice = _field(read_python(text), 'Choice')
+    except Unreadable:
+        return 'unreadable'
+    if not isinstance(choice, str):
+        return 'unreadable'
+    return 'yes' if 'yes' in choice.lower() else 'no'

@@ -1,0 +1,66 @@
+"""Native calls that are noted and not carried out: RestBench's paths, and ToolBench's calls.
+
+A model may make all calls in one answer, or one after the other, as many chat models are taught to. So that both can
+say all they want, every call of an answer is told :data:`NOTED`, and the model is asked again until it calls nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from opencompass_tooleval.core.answer import as_answer
+from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.messages import read_messages
+from opencompass_tooleval.core.tool_calls import MAX_CALLS, ToolCall, write_answer
+from opencompass_tooleval.core.tool_messages import tool_messages
+from opencompass_tooleval.core.tool_set import ToolSet
+
+MAX_STEPS = 10
+"""Answers per request at most. The longest gold path of RestBench has four steps, and ToolBench's requests six APIs."""
+
+NOTED = 'Noted.'
+"""What every tool says: there are no responses to these calls."""
+
+_LAST = write_answer('These are all calls.')
+
+
+class PlannedCallDialogues:
+    """Asks until an answer has no call; the prediction is the last answer, with the calls of all.
+
+    Args:
+        max_steps: Answers per request at most; with 1 only the calls of the first count, as where calls are written
+            as text.
+
+    Raises:
+        ValueError: There is not one step.
+    """
+
+    def __init__(self, max_steps: int = MAX_STEPS) -> None:
+        if max_steps < 1:
+            raise ValueError(f'max_steps must be at least 1, not {max_steps}')
+        self.max_steps = max_steps
+
+    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+        """Begins the dialogue about one row, which has ``messages``, ``tools`` and ``gold_answer``."""
+        turn = Turn(tuple(read_messages(row['messages'])), row['gold_answer'], ToolSet.of_text(row['tools']))
+        return plan_calls(turn, self.max_steps)
+
+
+def plan_calls(turn: Turn, max_steps: int) -> Rounds[str]:
+    """Asks until an answer has no call, or there are more calls than any request needs; returns the last answer.
+
+    Args:
+        turn: The first.
+        max_steps: Answers at most; at least one.
+    """
+    calls: tuple[ToolCall, ...] = ()
+    for step in range(max_steps):
+        answer = as_answer((yield turn))
+        if answer.calls and step + 1 < max_steps:
+            told = tool_messages(answer, [NOTED] * len(answer.calls), len(calls))
+            turn = Turn((*turn.messages, *told), _LAST, turn.tools)
+        calls += answer.calls
+        if not answer.calls or len(calls) >= MAX_CALLS:
+            break
+    return answer.changed(calls=calls)

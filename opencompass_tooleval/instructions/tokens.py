@@ -1,0 +1,93 @@
+"""Tokens of documentation and of instructions, per tool and in all (paper, Tables 1 and 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from opencompass_tooleval.core.variants import reduction
+from opencompass_tooleval.tool_docs.instruction import ToolInstruction
+from opencompass_tooleval.tool_docs.render import render_doc, render_instruction
+from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
+
+
+@dataclass(frozen=True)
+class ToolTokens:
+    """Tokens of one tool: of its documentation (``before``) and of its instruction (``after``)."""
+
+    name: str
+    before: int
+    after: int
+
+    @property
+    def reduction(self) -> float | None:
+        """In percent."""
+        return reduction(self.before, self.after)
+
+
+@dataclass(frozen=True)
+class TokenStats:
+    """Tokens of all tools.
+
+    Attributes:
+        tools: The tools that have both, in the documentation's order.
+        only_documented: Tools without an instruction; not counted.
+        only_instructed: Instructions without documentation; not counted.
+    """
+
+    tools: tuple[ToolTokens, ...]
+    only_documented: tuple[str, ...]
+    only_instructed: tuple[str, ...]
+
+    @property
+    def before(self) -> int:
+        """Tokens of all documentation."""
+        return sum(tool.before for tool in self.tools)
+
+    @property
+    def after(self) -> int:
+        """Tokens of all instructions."""
+        return sum(tool.after for tool in self.tools)
+
+    @property
+    def mean_before(self) -> float:
+        """Per tool: ``Token Doc.`` of Table 3."""
+        return self.before / len(self.tools)
+
+    @property
+    def mean_after(self) -> float:
+        """Per tool: ``Token Ins.`` of Table 3."""
+        return self.after / len(self.tools)
+
+    @property
+    def reduction(self) -> float | None:
+        """In percent, of all tokens: ``Reduce (%)`` of Table 3."""
+        return reduction(self.before, self.after)
+
+
+def token_stats(
+    docs: Iterable[ToolDoc], instructions: Mapping[str, ToolInstruction], count: Callable[[str], int]
+) -> TokenStats:
+    """Counts what each tool costs in a prompt, as :mod:`~opencompass_tooleval.tool_docs.render` writes it.
+
+    Args:
+        docs: The documentation.
+        instructions: Tool name -> instruction.
+        count: Tokens of a text.
+
+    Raises:
+        ValueError: No tool has both.
+    """
+    documented = {doc.name: doc for doc in docs}
+    tools = tuple(
+        ToolTokens(name, count(render_doc(doc)), count(render_instruction(instructions[name])))
+        for name, doc in documented.items()
+        if name in instructions
+    )
+    if not tools:
+        raise ValueError('no tool of the documentation has an instruction; are both of the same tools?')
+    return TokenStats(
+        tools,
+        tuple(name for name in documented if name not in instructions),
+        tuple(name for name in instructions if name not in documented),
+    )

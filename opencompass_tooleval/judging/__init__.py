@@ -1,0 +1,1 @@
+"""Everything that a judge model grades."""

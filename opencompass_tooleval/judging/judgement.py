@@ -1,0 +1,226 @@
+"""Judgements of answers, whatever the benchmark: of which answer one is, why there is none, how many may lack, and the
+row of a file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from opencompass_tooleval.core.answer import strip_reasoning
+from opencompass_tooleval.core.errors import Fault
+from opencompass_tooleval.core.jsonable import bounded_text
+from opencompass_tooleval.core.refusal import is_refusal
+from opencompass_tooleval.core.result import INFRA
+
+F = TypeVar('F')
+
+UNJUDGED_LIMIT = 0.01
+"""Share of unjudged above which an evaluation fails."""
+
+UNREAD, REFUSED, EMPTY_REPLY = 'unread', 'refused', 'empty'
+OTHER_ANSWER, NO_JUDGEMENT = 'other_answer', 'no_judgement'
+
+JUDGED, FAILED, MISSING = 'judged', 'unjudged', 'missing'
+STATUSES = (JUDGED, FAILED, MISSING)
+"""What became of something that could be judged; ``missing``: the answer did not have it."""
+
+_WORDS = {
+    UNREAD: 'unreadable reply',
+    REFUSED: 'the judge refused',
+    EMPTY_REPLY: 'empty reply',
+    'too_long': 'reply too long',
+    'missing': 'a score missing',
+    'range': 'out of range',
+    OTHER_ANSWER: 'the judgement is of another answer',
+    NO_JUDGEMENT: 'no judgement of it',
+    '': 'not said why',
+}
+"""Area of a fault (what stands before its colon) -> the same for people."""
+
+
+class UnjudgedError(ValueError):
+    """Too much could not be judged for a score to mean anything."""
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A judge's reply that says no judgement.
+
+    Attributes:
+        why: ``unread``, ``refused``, ``empty``, ``range:accuracy``, ``infra:timeout``, ...
+    """
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """An answer to a question that has few possible answers.
+
+    Attributes:
+        value: One of the words of the question, such as ``Solved``; ``''`` where there is none.
+        by: Where it comes from: the name of the question that the judge answered, or of the rule that needs no judge.
+        why: The judge's reason.
+        fault: Why there is no value, as :attr:`Unread.why`.
+    """
+
+    value: str
+    by: str = ''
+    why: str = ''
+    fault: str = ''
+
+    def to_row(self) -> dict[str, str]:
+        """As a file of judgements has it, without what is empty."""
+        return {name: text for name, text in vars(self).items() if text or name == 'value'}
+
+
+@dataclass(frozen=True)
+class Unjudged:
+    """Something that could not be judged.
+
+    Attributes:
+        where: Such as ``record 7, step 1.2``.
+        why: As :attr:`Unread.why`, or ``other_answer`` or ``no_judgement`` of a file of judgements.
+    """
+
+    where: str
+    why: str
+
+
+def unread_reply(reply: str) -> Unread:
+    """Why a reply that holds no judgement does not: it is empty, it declines to judge, or else it is unreadable."""
+    text = strip_reasoning(reply).strip()
+    return Unread(EMPTY_REPLY if not text else REFUSED if is_refusal(text) else UNREAD)
+
+
+@dataclass(frozen=True)
+class Judgement(Generic[F]):
+    """The judgement of one answer, or of one part of it.
+
+    Attributes:
+        id: Record id.
+        step: Of which part of the answer it is; ``''`` of the whole.
+        status: ``judged``, ``unjudged`` (nothing is known) or ``missing`` (there was nothing to judge).
+        found: What the judge said; None unless ``judged``.
+        answer_digest: :func:`~opencompass_tooleval.core.jsonable.answer_digest` of what was judged; ``''`` where that
+            is not known.
+        reference: Digest of what it was compared with; ``''`` where it was not, or that is not known.
+        fault: Why it is ``unjudged``, as :attr:`Unread.why`; ``''`` where that is not known.
+    """
+
+    id: str
+    step: str = ''
+    status: str = JUDGED
+    found: F | None = None
+    answer_digest: str = ''
+    reference: str = ''
+    fault: str = ''
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it does not say which answer it judged."""
+        return self.status == JUDGED and not self.answer_digest
+
+    def with_verdict(self, verdict: F | Unread) -> Judgement[F]:
+        """The same with what a judge said, or with why that cannot be read."""
+        if isinstance(verdict, Unread):
+            return replace(self, status=FAILED, found=None, fault=verdict.why)
+        return replace(self, status=JUDGED, found=verdict, fault='')
+
+    def to_row(self, found_row: Callable[[F], Mapping[str, Any]]) -> dict[str, Any]:
+        """The row of a file, which :func:`read_judgement` reads.
+
+        Args:
+            found_row: What the judge said -> its members of the row.
+        """
+        found = {} if self.found is None else found_row(self.found)
+        more = {'answer_digest': self.answer_digest, 'reference': self.reference, 'fault': self.fault}
+        row = {'id': self.id, **({'step': self.step} if self.step else {}), 'status': self.status, **found}
+        return row | {name: text for name, text in more.items() if text}
+
+
+def read_judgement(name: str, row: Mapping[str, Any], read: Callable[[Mapping[str, Any]], F | Unread]) -> Judgement[F]:
+    """Reads a row of a file.
+
+    Args:
+        name: What the file calls the row; the id of a row without ``id``.
+        row: It.
+        read: The row of a judgement -> what the judge said; raises :class:`Fault` where it says nothing.
+
+    Raises:
+        Fault: It is no judgement.
+    """
+    status, record_id = row.get('status', JUDGED), row.get('id', name)
+    if status not in STATUSES:
+        raise Fault(f"'status' is none of {', '.join(STATUSES)}")
+    if not isinstance(record_id, (str, int)):
+        raise Fault("'id' is no text")
+    digest, reference, fault = (bounded_text(row.get(key), 100) for key in ('answer_digest', 'reference', 'fault'))
+    step = str(row.get('step') or '')
+    judgement: Judgement[F] = Judgement(str(record_id), step, str(status), None, digest, reference)
+    return judgement.with_verdict(read(row)) if status == JUDGED else replace(judgement, fault=fault)
+
+
+def by_record(judgements: Iterable[Judgement[F]], record_ids: Iterable[str]) -> dict[str, list[Judgement[F]]]:
+    """Record id -> its judgements, for every record.
+
+    Raises:
+        ValueError: A judgement is of none of the records.
+    """
+    grouped: dict[str, list[Judgement[F]]] = {record_id: [] for record_id in record_ids}
+    judgements = list(judgements)
+    foreign = sorted({judgement.id for judgement in judgements} - grouped.keys())
+    if foreign:
+        raise ValueError(
+            f'the judgements of {len(foreign)} records are of nothing that is scored, such as record {foreign[0]!r}'
+        )
+    for judgement in judgements:
+        grouped[judgement.id].append(judgement)
+    return grouped
+
+
+def matched(judgements: Sequence[Judgement[F]], unjudged: Judgement[F], *digests: str) -> Judgement[F]:
+    """The judgement of an answer: of just that, or else one that does not say what it judged.
+
+    Args:
+        judgements: What there is for it, and for other answers to the same.
+        unjudged: What stands, with the fault, where there is none, or only of other answers. Its digest is the
+            answer's.
+        digests: By what else files name the same answer.
+    """
+    same = (one for one in judgements if one.answer_digest in (unjudged.answer_digest, *digests))
+    silent = (one for one in judgements if not one.answer_digest and one.status != MISSING)
+    judgement = next(same, None) or next(silent, None)
+    if judgement is None:
+        fault = OTHER_ANSWER if any(one.answer_digest for one in judgements) else NO_JUDGEMENT
+        return replace(unjudged, status=FAILED, fault=fault)
+    return replace(judgement, answer_digest=unjudged.answer_digest)
+
+
+def _words(why: str) -> str:
+    return bounded_text(why, 40) if why.startswith(INFRA) else _WORDS.get(why.partition(':')[0], bounded_text(why, 40))
+
+
+def check_unjudged(unjudged: Sequence[Unjudged], tried: int, mend: str = '', limit: float = UNJUDGED_LIMIT) -> int:
+    """Returns how many things could not be judged.
+
+    Args:
+        unjudged: They.
+        tried: How many things had something to judge.
+        mend: What to do about it, a sentence or two.
+        limit: The share that is allowed.
+
+    Raises:
+        UnjudgedError: It is more than ``limit``; the message has the count, an example, the reasons and the limit.
+    """
+    if len(unjudged) > limit * tried:
+        example = unjudged[0]
+        reasons = Counter(_words(thing.why) for thing in unjudged).most_common(5)
+        raise UnjudgedError(
+            f'{len(unjudged)} of {tried} could not be judged, for example {bounded_text(example.where, 80)} '
+            f'({_words(example.why)}): {", ".join(f"{count} {words}" for words, count in reasons)}. '
+            f'At most {limit:.0%} may be.' + (f' {mend}' if mend else '')
+        )
+    return len(unjudged)

@@ -1,0 +1,182 @@
+"""Files of judgements in place of a judge: which is for which model, whose answers it judged, and how it is read.
+
+What was judged of one model's answers is never used for another's. A file has one JSON object per line: ``{"id",
+"step", "status", "answer_digest", "reference", "fault"}`` without what is empty, and what the judge said as the
+benchmark writes it. Lines of earlier versions lack the digest. Imports no OpenCompass.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.errors import DataError, Fault, naming_record
+from opencompass_tooleval.core.jsonable import answer_digest
+from opencompass_tooleval.judging.judgement import F, Judgement
+from opencompass_tooleval.work_dir.recorded import load_recorded
+from opencompass_tooleval.work_dir.result_place import ResultPlace
+
+logger = logging.getLogger(__name__)
+
+MODEL = '{model}'
+_OWN_ENDING = '_judgements'
+_PUBLISHED_ENDING = '_eval'
+
+
+class JudgementFiles:
+    """The files of judgements that a config names.
+
+    Args:
+        setting: One file; a path with ``{model}``, which stands for the model's abbr; or abbr -> file.
+    """
+
+    def __init__(self, setting: str | Mapping[str, str]) -> None:
+        by_model = setting if isinstance(setting, Mapping) else {}
+        self._path = None if isinstance(setting, Mapping) else setting
+        self._by_model = {str(model): str(file) for model, file in by_model.items()}
+
+    @property
+    def name(self) -> str:
+        """How a result names the judge: the setting, which is the same for every model."""
+        return self._path if self._path is not None else 'a file of judgements per model'
+
+    def file_for(self, model: str | None) -> Path:
+        """The file for a model's answers.
+
+        Raises:
+            ValueError: The mapping lacks the model, or it is not known which model it is.
+        """
+        if self._path is not None and MODEL not in self._path:
+            return Path(self._path)
+        if model is None:
+            raise ValueError('judgements per model need a model: only a task of OpenCompass says which one it is')
+        if self._path is not None:
+            return Path(self._path.replace(MODEL, model))
+        if model not in self._by_model:
+            raise ValueError(f'judgements= names no file for model {model}; it has {", ".join(self._by_model)}')
+        return Path(self._by_model[model])
+
+    def check(self, model: str) -> Path:
+        """The same, if it is there; asked before inference.
+
+        Raises:
+            ValueError: As :meth:`file_for`.
+            DataError: It is not there.
+        """
+        file = self.file_for(model)
+        if not file.is_file():
+            raise DataError(file, f'the file of judgements for model {model} is missing')
+        return file
+
+    def check_owner(self, place: ResultPlace) -> None:
+        """Checks that a file that does not say what it judged is for one model only.
+
+        Raises:
+            ValueError: It would serve several.
+        """
+        file = self.file_for(place.model)
+        if self._path is None:
+            others = [model for model, other in self._by_model.items() if model != place.model and Path(other) == file]
+        else:
+            others = [] if MODEL in self._path else place.other_models()
+        if others:
+            raise ValueError(
+                f'{file} does not say which answers it judged, so it cannot serve {place.model} and '
+                f'{", ".join(others)}: give each model its own, judgements={{"{place.model}": FILE}} or a path with '
+                f'{MODEL}'
+            )
+
+
+def _predictions_beside(file: Path) -> list[Path]:
+    """Where the answers lie that a file of judgements is of.
+
+    That is ``predictions/MODEL/DATASET.json`` for ``results/MODEL/DATASET_judgements.jsonl`` of a run, and
+    ``planning.json`` for the authors' ``eval/planning_eval.json``.
+    """
+    folder, stem = file.parent, file.stem
+    if stem.endswith(_OWN_ENDING) and folder.parent.name == 'results':
+        place = ResultPlace.at(folder / stem.removesuffix(_OWN_ENDING))
+        return place.work.prediction_files(place.model, place.dataset) if place else []
+    if stem.endswith(_PUBLISHED_ENDING) and folder.name == 'eval':
+        answers = folder.parent / f'{stem.removesuffix(_PUBLISHED_ENDING)}.json'
+        return [answers] if answers.is_file() else []
+    return []
+
+
+def read_judgements(
+    file: Path, rows: Iterable[tuple[str, Any]], read: Callable[[str, Mapping[str, Any]], Judgement[F]]
+) -> list[Judgement[F]]:
+    """Reads the judgements of a file.
+
+    Args:
+        file: For messages.
+        rows: Name and value of its rows.
+        read: Name and value of a row -> the judgement; raises :class:`Fault` where it is none.
+
+    Raises:
+        DataError: A row is no judgement, or one answer is judged twice.
+    """
+    judgements: dict[tuple[str, str, str], Judgement[F]] = {}
+    for name, row in rows:
+        with naming_record(file, str(row.get('id', name) if isinstance(row, dict) else name)):
+            if not isinstance(row, dict):
+                raise Fault('the judgement is no object')
+            judgement = read(name, row)
+            key = judgement.id, judgement.step, judgement.answer_digest
+            if key in judgements:
+                raise Fault('it is judged twice' + (f' (step {judgement.step!r})' if judgement.step else ''))
+        judgements[key] = judgement
+    if not judgements:
+        raise DataError(file, 'the file holds no judgements')
+    return list(judgements.values())
+
+
+def completed(
+    judgements: Sequence[Judgement[F]],
+    file: Path,
+    record_ids: Sequence[str],
+    digests_of: Callable[[str, str], Mapping[str, str] | None],
+) -> list[Judgement[F]]:
+    """Judgements of a file, with what the predictions beside it say of those that do not say what they judged.
+
+    Args:
+        judgements: What the file holds.
+        file: Where they were read.
+        record_ids: The records, in the data's order.
+        digests_of: Record id and an answer -> digest of each step that is judged; None where that is not known. A step
+            that the answer lacks has the digest of None.
+    """
+    if not any(judgement.is_silent for judgement in judgements):
+        return list(judgements)
+    answers = judged_answers(file, record_ids)
+    silent = {judgement.id for judgement in judgements if judgement.is_silent}
+    known = {
+        record_id: digests_of(record_id, answers[record_id]) for record_id in silent.intersection(answers, record_ids)
+    }
+    return [
+        replace(judgement, answer_digest=digests.get(judgement.step, answer_digest(None)))
+        if judgement.is_silent and (digests := known.get(judgement.id)) is not None
+        else judgement
+        for judgement in judgements
+    ]
+
+
+def judged_answers(file: Path, record_ids: Sequence[str]) -> dict[str, str]:
+    """Record id -> the answer that a file of judgements is of, from the predictions beside it; empty without any."""
+    answers: dict[str, str] = {}
+    for part in _predictions_beside(file.absolute()):
+        try:
+            recorded = load_recorded(part)
+        except DataError as error:
+            logger.warning('which answers %s judged is not known: %s', file, error)
+            return {}
+        by_id = recorded.by_id or {
+            record_ids[position]: answer
+            for position, answer in recorded.by_position.items()
+            if position < len(record_ids)
+        }
+        answers.update(by_id)
+    return answers

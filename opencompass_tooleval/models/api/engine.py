@@ -1,0 +1,320 @@
+"""A model's server that runs beside us: started on a free port, waited for, and taken down. Imports no OpenCompass."""
+
+from __future__ import annotations
+
+import atexit
+import glob
+import json
+import os
+import secrets
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from opencompass_tooleval.models.api import engine_guard
+from opencompass_tooleval.models.api.event_loop import run
+from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.api.http_client import HttpClient
+from opencompass_tooleval.models.api.redaction import excerpt, remember_keys
+
+HOST = '127.0.0.1'
+PORTS = range(20_000, 32_000)
+"""Below those that Linux gives to outgoing connections: an engine binds minutes after its port was chosen."""
+
+_CHOICES = 200
+_STARTS = 5
+_LOOK_EVERY = 0.25
+_SECONDS_PER_LOOK = 5.0
+_MAX_WHY = 100
+_SECONDS_TO_NOTICE = 1.0
+_LAST_LINES = 20
+_LAST_BYTES = 1 << 16
+_TAKEN = ('address already in use', 'eaddrinuse', 'address in use', 'errno 98')
+
+
+class EngineError(RuntimeError):
+    """The engine does not start, or has ended; the message ends with the last lines of its log."""
+
+
+def visible_gpus() -> int:
+    """GPUs that a program started by this process would see, 1 at least."""
+    visible = os.environ.get('CUDA_VISIBLE_DEVICES')
+    seen = glob.glob('/dev/nvidia[0-9]*') if visible is None else [word for word in visible.split(',') if word.strip()]
+    return max(1, len(seen))
+
+
+def claim_port() -> tuple[int, socket.socket]:
+    """A free port, and what keeps other tasks on this machine from choosing it until it is closed.
+
+    vLLM shares its port with any other vLLM of the same user (``SO_REUSEPORT``), and a server on a port that is not
+    one's own would answer for another model.
+
+    Raises:
+        EngineError: None is free.
+    """
+    for _ in range(_CHOICES):
+        # Not random: tasks that are forked one after the other may draw the same numbers.
+        port = PORTS[secrets.randbelow(len(PORTS))]
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            if sys.platform == 'linux':  # a name in no file system, which ends with the process, as ports do
+                claim.bind(f'\0opencompass-tooleval-engine-{port}')
+            with socket.socket() as looking:
+                looking.bind(('', port))
+            return port, claim
+        except OSError:
+            claim.close()
+    raise EngineError(f'no free port among {_CHOICES} from {PORTS.start} to {PORTS.stop - 1}')
+
+
+def _answers(port: int) -> bool:
+    try:
+        with socket.create_connection((HOST, port), timeout=_SECONDS_PER_LOOK):
+            return True
+    except OSError:
+        return False
+
+
+class Engine:
+    """A server that is started by a command.
+
+    It runs under :mod:`~.engine_guard`, which takes it down, with all that it started, when
+    this process ends in whatever way.
+
+    Args:
+        command: Its words. ``{model}``, ``{host}``, ``{port}``, ``{gpus}`` (how many are visible) and ``{python}`` (the
+            interpreter of this process) are filled in; no other brace means anything.
+        model: What stands for ``{model}``.
+        health: Path that answers with status 200 once the engine can be asked.
+        startup: Seconds that it may take to get there.
+        env: More variables of its environment, filled in as the command; None takes one out.
+        key_variable: Variable by which it gets its random key; None for an engine that reads none.
+        grace: Seconds between SIGTERM and SIGKILL in the end.
+
+    Attributes:
+        key: Its key, drawn at random.
+        port: Where it listens; 0 before it is started.
+        log: Where its output goes. It is appended to.
+
+    Raises:
+        ValueError: The command is no list of words, or nothing tells the engine its port.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        model: str,
+        health: str = '/health',
+        startup: float = 1800.0,
+        env: Mapping[str, str | None] | None = None,
+        key_variable: str | None = None,
+        grace: float = 30.0,
+    ) -> None:
+        if isinstance(command, str) or not command:
+            raise ValueError(f"engine: command is a list of words, such as ['vllm', 'serve', ...], not {command!r}")
+        self._words = [str(word) for word in command]
+        self._env = dict(env or {})
+        if not any('{port}' in str(text) for text in (*self._words, *self._env.values())):
+            raise ValueError('engine: {port} stands neither in the command nor in env')
+        self._model = model
+        self._health = health
+        self.startup = startup
+        self._key_variable = key_variable
+        self._grace = grace
+        self.key = secrets.token_urlsafe(32)
+        remember_keys([self.key])
+        self.port = 0
+        self.log: Path | None = None
+        self._log_start = 0
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._claim: socket.socket | None = None
+        self._owner = 0
+        self._taking_down = threading.Lock()
+        self._client = HttpClient(settings={'trust_env': False})
+
+    @property
+    def url(self) -> str:
+        """Its base URL as OpenAI's clients take it."""
+        return f'http://{HOST}:{self.port}/v1'
+
+    @property
+    def is_started(self) -> bool:
+        """Whether it was started, and not taken down since; it may have ended by itself."""
+        return self._guard is not None
+
+    def start(self, log: Path | None, stop: threading.Event) -> None:
+        """Starts it and returns when it is healthy. One that ended because its port was taken gets another one.
+
+        Args:
+            log: File for its output; None takes a temporary one.
+            stop: Ends the waiting, and with it the engine.
+
+        Raises:
+            EngineError: It ended, or was not healthy in time.
+        """
+        if log is None:
+            handle, name = tempfile.mkstemp(prefix='tooleval-engine-', suffix='.log')
+            os.close(handle)
+            log = Path(name)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        self.log = log
+        for last in [False] * (_STARTS - 1) + [True]:
+            try:
+                self._launch(log)
+                if self._becomes_healthy(stop, may_try_again=not last):
+                    return
+            except BaseException:
+                self.stop()
+                raise
+            self.stop()
+            if stop.is_set():
+                return
+
+    def _launch(self, log: Path) -> None:
+        self.port, self._claim = claim_port()
+        words = [self._filled(word) for word in self._words]
+        told = {'words': words, 'env': self._environment(), 'grace': self._grace}
+        with log.open('ab') as stream:
+            stream.write(f'tooleval, {time.strftime("%F %T")}: {shlex.join(words)}\n'.encode('utf-8', 'replace'))
+            stream.flush()
+            self._log_start = stream.tell()
+            self._guard = subprocess.Popen(
+                [sys.executable, '-I', '-S', engine_guard.__file__],
+                stdin=subprocess.PIPE,
+                stdout=stream,
+                stderr=stream,
+                start_new_session=True,
+                bufsize=0,
+            )
+        self._owner = os.getpid()
+        atexit.register(self.stop)
+        assert self._guard.stdin is not None
+        with suppress(BrokenPipeError):  # its status and the log say more
+            self._guard.stdin.write(json.dumps(told).encode() + b'\n')
+
+    def _filled(self, text: str) -> str:
+        # Not str.format: a word may be JSON.
+        places = {
+            'host': HOST,
+            'port': self.port,
+            'gpus': visible_gpus(),
+            'python': sys.executable,
+            'model': self._model,
+        }
+        for name, value in places.items():
+            text = text.replace(f'{{{name}}}', str(value))
+        return text
+
+    def _environment(self) -> dict[str, str]:
+        environment = dict(os.environ)
+        for name, value in self._env.items():
+            environment.pop(name, None)
+            if value is not None:
+                environment[name] = self._filled(str(value))
+        if self._key_variable:
+            environment[self._key_variable] = self.key
+        return environment
+
+    def _becomes_healthy(self, stop: threading.Event, may_try_again: bool) -> bool:
+        """Waits for it; False if it is to be started again, or not to be waited for any more."""
+        deadline = time.monotonic() + self.startup
+        while not stop.is_set():
+            why = self._unhealthy()
+            if self._has_ended():
+                if may_try_again and self._lost_its_port():
+                    return False
+                raise EngineError(self._with_last_lines(f'{self._ending()} before it was ready'))
+            if not why:
+                return True
+            if time.monotonic() >= deadline:
+                where = f'GET {self._health} on port {self.port}: {why}'
+                raise EngineError(self._with_last_lines(f'not healthy within {self.startup:g} s (startup; {where})'))
+            stop.wait(_LOOK_EVERY)
+        return False
+
+    def _unhealthy(self) -> str:
+        """Why it cannot be asked yet; '' if it can."""
+        headers = {'Authorization': f'Bearer {self.key}'}
+        look = self._client.request('GET', f'http://{HOST}:{self.port}{self._health}', headers, _SECONDS_PER_LOOK)
+        try:
+            status = run(look).status
+        except Failure as failure:
+            return failure.words[:_MAX_WHY]
+        return '' if status == 200 else f'status {status}'
+
+    def _lost_its_port(self) -> bool:
+        """Whether an engine that has ended found its port taken."""
+        return _answers(self.port) or any(word in self._log_end().lower() for word in _TAKEN)
+
+    def _has_ended(self) -> bool:
+        return self._guard is not None and self._guard.poll() is not None
+
+    def is_lost(self) -> bool:
+        """Whether it was started and has ended by itself; for one that just broke off a connection, looks twice."""
+        guard = self._guard
+        if guard is None:
+            return False
+        with suppress(subprocess.TimeoutExpired):
+            guard.wait(_SECONDS_TO_NOTICE)
+        return self._has_ended()
+
+    def check(self) -> None:
+        """Looks whether it still runs.
+
+        Raises:
+            EngineError: It has ended by itself.
+        """
+        if self._has_ended():
+            raise EngineError(self._with_last_lines(self._ending()))
+
+    def _ending(self) -> str:
+        code = self._guard.returncode if self._guard else None
+        number = (code or 0) - 128 if (code or 0) > 128 else -(code or 0)
+        named = number in signal.valid_signals()
+        return f'ended by {signal.Signals(number).name}' if named else f'ended with exit status {code}'
+
+    def _log_end(self) -> str:
+        if self.log is None:
+            return ''
+        with suppress(OSError), self.log.open('rb') as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(self._log_start, size - _LAST_BYTES))
+            return stream.read(_LAST_BYTES).decode('utf-8', 'replace')
+        return ''
+
+    def _with_last_lines(self, what: str) -> str:
+        """A sentence with the line of the log that tells most, and then the last lines of the log."""
+        lines = [line for line in map(excerpt, self._log_end().splitlines()[-_LAST_LINES:]) if line]
+        last = lines[-1] if lines else 'it printed nothing'
+        telling = next((line for line in reversed(lines) if 'rror' in line), last)
+        return '\n'.join([f'{what}: {telling} (log: {self.log})', *(f'  | {line}' for line in lines)])
+
+    def stop(self) -> None:
+        """Takes it down, with all that it started, and waits for that; it may be started again."""
+        with self._taking_down:  # whoever comes second waits, too
+            self._take_down()
+
+    def _take_down(self) -> None:
+        guard, self._guard = self._guard, None
+        claim, self._claim = self._claim, None
+        if guard is None or os.getpid() != self._owner:  # a fork of the process that started it
+            return
+        atexit.unregister(self.stop)
+        with suppress(OSError):
+            if guard.stdin:
+                guard.stdin.close()
+        try:
+            if guard.wait() < 0:  # killed, and so it could take nothing down
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(guard.pid, signal.SIGKILL)
+        finally:
+            if claim:
+                claim.close()

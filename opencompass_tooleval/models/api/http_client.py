@@ -1,0 +1,280 @@
+"""The HTTP client of all requests: every exchange ends in time and stays small, whatever the server does."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import ssl
+import weakref
+import zlib
+from collections.abc import Mapping
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import certifi
+
+from opencompass_tooleval.models.api.event_loop import is_current
+from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.api.redaction import excerpt, redact
+
+MAX_REPLY_BYTES = 32 << 20
+"""After decompression; a stream of 100,000 tokens takes some 25 MB."""
+
+_SECONDS_TO_CONNECT = 60.0
+_SECONDS_TO_CLOSE = 5.0
+_SECONDS_A_NAME_IS_KNOWN = 300
+_MAX_HEADER_BYTES = 1 << 16
+_SETTINGS = ('headers', 'verify', 'trust_env', 'proxy', 'proxies')
+
+
+@dataclass(frozen=True)
+class HttpReply:
+    """A whole reply of whatever status.
+
+    Attributes:
+        status: HTTP status.
+        headers: By name in lower case.
+        body: Decompressed.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def content_type(self) -> str:
+        """As the header says; '' without one."""
+        return self.headers.get('content-type', '')
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.body.decode('utf-8', 'replace')
+
+
+def check_base_url(url: str) -> str:
+    """Returns the base URL of a server without a slash at its end.
+
+    Raises:
+        ValueError: It does not begin with ``http://`` or ``https://``, or names no host.
+    """
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in ('http', 'https') and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # no such port, or half an IPv6 address
+        is_usable = False
+    if not is_usable:
+        raise ValueError(
+            f"{redact(url)!r} is no address of a server: write the scheme and the host, as in 'http://127.0.0.1:8000/v1'"
+        )
+    return url.rstrip('/')
+
+
+class HttpClient:
+    """Exchanges with servers, all on this process's event loop.
+
+    Proxies (``HTTP_PROXY``, ``HTTPS_PROXY``, ``NO_PROXY``) and certificates (``SSL_CERT_FILE``, ``SSL_CERT_DIR``) are
+    taken from the environment. Redirects are not followed: the key would go along.
+
+    Args:
+        connect_timeout: Seconds to connect at most.
+        settings: What a config says in ``http_client_cfg``: ``headers``, ``verify`` (False, or a file of certificates),
+            ``trust_env`` (False leaves the environment's proxies alone), ``proxy``, ``proxies`` (scheme -> proxy).
+
+    Raises:
+        ValueError: There is another setting.
+    """
+
+    def __init__(self, connect_timeout: float = _SECONDS_TO_CONNECT, settings: Mapping[str, Any] | None = None) -> None:
+        given = dict(settings or {})
+        if unknown := sorted(set(given) - set(_SETTINGS)):
+            raise ValueError(f'http_client_cfg takes {", ".join(_SETTINGS)}, and not {", ".join(unknown)}')
+        self._connect_timeout = connect_timeout
+        self._headers = {'Accept-Encoding': 'gzip', **{str(k): str(v) for k, v in (given.get('headers') or {}).items()}}
+        self._verify = given.get('verify', True)
+        self._trust_env = bool(given.get('trust_env', True))
+        self._named_proxies = _named_proxies(given)
+        self._proxies: dict[tuple[str, str], str | None] = {}  # by scheme and host
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._has_reached: set[str] = set()
+
+    async def request(
+        self, method: str, url: str, headers: Mapping[str, str], timeout: float, body: bytes | None = None
+    ) -> HttpReply:
+        """Sends a request and reads the whole reply, errors too. Runs on :func:`event_loop`.
+
+        Args:
+            method: ``GET`` or ``POST``.
+            url: Where to.
+            headers: Beside those of the settings.
+            timeout: Seconds of wall time for all of it: a server that sends a byte now and then is late, too.
+            body: Of a ``POST``: JSON.
+
+        Raises:
+            Failure: No server was reached, it took too long, or the reply is unreadable. It ends the task where another
+                try cannot help: the address is none, or was never found.
+        """
+        url, authorization = _without_login(url)
+        limits = aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, self._connect_timeout))
+        is_secure = url.startswith('https:')
+        try:
+            async with self._open().request(
+                method,
+                url,
+                headers={**headers, **authorization},
+                data=body,
+                timeout=limits,
+                allow_redirects=False,
+                proxy=self._proxy_of(url),
+                ssl=self._certificates if is_secure else True,
+            ) as response:
+                content = await _read(response)
+                self._has_reached.add(_host(url))
+                # Not dict(): a header may come twice, and the first counts.
+                names = {name.lower(): value for name, value in reversed(list(response.headers.items()))}
+                return HttpReply(response.status, names, content)
+        except aiohttp.ConnectionTimeoutError:
+            raise Failure('infra:connection', 'no connection in time', no_connection=True, sent=False) from None
+        except asyncio.TimeoutError:
+            raise Failure('infra:timeout', f'no whole answer within {timeout:g} s') from None
+        except aiohttp.ClientConnectorDNSError:
+            raise self._no_such_host(url) from None
+        except aiohttp.ClientConnectorCertificateError as error:
+            words = f'{_words(error)}; name the authority in $SSL_CERT_FILE'
+            raise Failure('infra:connection', words, again=False, ends=True, no_connection=True, sent=False) from None
+        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
+            raise Failure('infra:bad_request', _words(error), again=False, ends=True, sent=False) from None
+        except aiohttp.ClientHttpProxyError as error:
+            raise _connection_failure(error) from None
+        except aiohttp.ClientResponseError as error:
+            raise Failure('infra:bad_response', _words(error)) from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise _connection_failure(error) from None
+
+    async def close(self) -> None:
+        """Closes the connections; the next request opens others."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _open(self) -> aiohttp.ClientSession:
+        """The session of the running loop: a fork has another loop than the process that made the client."""
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._loop is not loop:
+            self._loop = loop
+            connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=_SECONDS_A_NAME_IS_KNOWN)
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                headers=self._headers,
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                max_line_size=_MAX_HEADER_BYTES,
+                max_field_size=_MAX_HEADER_BYTES,
+                skip_auto_headers=('User-Agent',) if 'User-Agent' in self._headers else (),
+            )
+            weakref.finalize(self, _close, self._session, loop)
+        return self._session
+
+    def _proxy_of(self, url: str) -> str | None:
+        # Not aiohttp's trust_env: it goes through a thread at each request, to look for a login in ~/.netrc.
+        parts = urlsplit(url)
+        place = parts.scheme, parts.hostname or ''
+        if place not in self._proxies:
+            named = self._named_proxies
+            if not named and self._trust_env and not proxy_bypass(place[1]):
+                named = getproxies()
+            self._proxies[place] = named.get(place[0]) or named.get('all')
+        return self._proxies[place]
+
+    @cached_property
+    def _certificates(self) -> ssl.SSLContext | bool:
+        if self._verify is False:
+            return False
+        if isinstance(self._verify, (str, os.PathLike)):
+            return ssl.create_default_context(cafile=self._verify)
+        context = ssl.create_default_context()  # of the system, or of $SSL_CERT_FILE and $SSL_CERT_DIR
+        if not (os.environ.get('SSL_CERT_FILE') or os.environ.get('SSL_CERT_DIR')):
+            context.load_verify_locations(certifi.where())
+        return context
+
+    def _no_such_host(self, url: str) -> Failure:
+        """A name that was found before may be found again; one that never was is misspelt."""
+        host = _host(url)
+        if host in self._has_reached:
+            return Failure(
+                'infra:connection', f'the host {host!r} does not resolve any more', no_connection=True, sent=False
+            )
+        words = f'the host {host!r} does not resolve: check the address (openai_api_base), or the proxy'
+        return Failure('infra:connection', words, again=False, ends=True, no_connection=True, sent=False)
+
+
+def _close(session: aiohttp.ClientSession, loop: asyncio.AbstractEventLoop) -> None:
+    """Closes what nobody uses any more, at exit too: aiohttp complains of sessions that stay open."""
+    if session.closed or not is_current(loop):  # a fork has no part in the connections of its parent
+        return
+    closing = asyncio.run_coroutine_threadsafe(session.close(), loop)
+    with suppress(RuntimeError):
+        if asyncio.get_running_loop() is loop:  # collected there: to wait would be to wait for ourselves
+            return
+    with suppress(FutureTimeoutError):
+        closing.result(_SECONDS_TO_CLOSE)
+
+
+def _named_proxies(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Scheme or ``all`` -> proxy, of ``proxy`` or ``proxies`` as httpx and requests write them."""
+    given = settings.get('proxy') or settings.get('proxies') or {}
+    if isinstance(given, str):
+        return {'all': given}
+    return {str(name).partition(':')[0]: str(proxy) for name, proxy in given.items() if proxy}
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or ''
+
+
+@lru_cache(maxsize=256)
+def _without_login(url: str) -> tuple[str, dict[str, str]]:
+    """A URL without user and password, and the header that stands for them; it goes before a key."""
+    parts = urlsplit(url)
+    if not parts.username and not parts.password:
+        return url, {}
+    login = f'{unquote(parts.username or "")}:{unquote(parts.password or "")}'.encode()
+    header = {'Authorization': f'Basic {base64.b64encode(login).decode()}'}
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition('@')[2])), header
+
+
+def _words(error: BaseException) -> str:
+    return excerpt(f'{type(error).__name__}: {error}')
+
+
+def _connection_failure(error: BaseException) -> Failure:
+    if isinstance(error, aiohttp.ClientConnectorError):  # which says at length what the error below says in short
+        return Failure('infra:connection', _words(error.os_error), no_connection=True, sent=False)
+    return Failure('infra:connection', _words(error), no_connection=True)
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    encoding = response.headers.get('Content-Encoding', 'identity').strip().lower()
+    if encoding not in ('identity', 'gzip', 'x-gzip', 'deflate'):
+        raise Failure('infra:bad_response', f'a reply packed as {excerpt(encoding, 40)!r}, which was not asked for')
+    unpacker = None if encoding == 'identity' else zlib.decompressobj(zlib.MAX_WBITS | 32)
+    content = bytearray()
+    async for chunk in response.content.iter_any():
+        try:
+            # The limit is on what comes out: 40 kB of zeros, packed, are 40 MB.
+            content += unpacker.decompress(chunk, MAX_REPLY_BYTES + 1 - len(content)) if unpacker else chunk
+        except zlib.error as error:
+            raise Failure('infra:bad_response', f'a reply that cannot be unpacked ({error})') from None
+        if len(content) > MAX_REPLY_BYTES:
+            raise Failure('infra:bad_response', f'a reply of more than {MAX_REPLY_BYTES >> 20} MB')
+    if unpacker and content and not unpacker.eof:
+        raise Failure('infra:bad_response', 'a packed reply that ends too early')
+    return bytes(content)

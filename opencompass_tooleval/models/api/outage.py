@@ -1,0 +1,143 @@
+"""A server that nobody reaches is waited for, by all who ask it together. Imports no OpenCompass."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Protocol
+
+from opencompass_tooleval.models.api.event_loop import sleep_unless
+from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure
+
+_LOOK_EVERY = 0.25
+"""Seconds until those who wait see that the server is back."""
+
+
+class OwnServer(Protocol):
+    """A server that this process itself started, or will."""
+
+    async def prepare(self, stop: asyncio.Event) -> None:
+        """Called before every try, by many requests at once; returns when the server can be asked, or ``stop`` is set.
+
+        Raises:
+            Failure: It cannot be asked any more; it ends the task.
+        """
+
+    async def is_lost(self) -> bool:
+        """Called after a failed connection: whether the server has ended, so that nobody need wait for it."""
+
+
+class Outage:
+    """Notices that a server is gone, and lets one request at a time look whether it is back.
+
+    All methods run on the event loop of requests, so that no lock is needed.
+
+    Args:
+        server: Its name in messages, without keys.
+        limit: So many failed connections in a row mean that it is gone.
+        patience: Seconds to wait for it.
+        first_pause: Seconds before the first look; doubled each time, up to :data:`MAX_WAIT`.
+        logger: Where each pause is logged.
+
+    Attributes:
+        server: As above.
+        own_server: What runs the server, if that is this process.
+        tell: Takes what is waited for, for those who look at the run; '' once that is over. Its errors are
+            ignored.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        limit: int,
+        patience: float,
+        first_pause: float,
+        logger: logging.Logger,
+    ) -> None:
+        self.tell: Callable[[str], None] = lambda text: None
+        self.own_server: OwnServer | None = None
+        self.server = server
+        self._limit = limit
+        self._patience = patience
+        self._first_pause = first_pause
+        self._logger = logger
+        self._failures = 0
+        self._first_failure = 0.0
+        self._looks = 0
+        self._looking: asyncio.Task[Any] | None = None
+        self._last_words = ''
+
+    @property
+    def _is_on(self) -> bool:
+        return self._failures >= self._limit
+
+    @property
+    def _is_over_patience(self) -> bool:
+        return self._is_on and time.monotonic() - self._first_failure >= self._patience
+
+    def reached(self) -> None:
+        """To be called when the server answered, in whatever words."""
+        if self._is_on:
+            gone = time.monotonic() - self._first_failure
+            self._logger.warning(f'{self.server}: reached again after {gone:.0f} s')
+            self.announce('')
+        self._failures = self._looks = 0
+        self._looking = None
+
+    async def missed(self, words: str) -> bool:
+        """To be called when no server was reached; returns whether it is taken for gone, so that the try is no try."""
+        is_lost = self.own_server is not None and await self.own_server.is_lost()
+        if not self._failures:
+            self._first_failure = time.monotonic()
+        self._failures += 1
+        self._last_words = words
+        if self._looking is asyncio.current_task():
+            self._looking = None
+        return self._is_on or is_lost
+
+    async def wait(self, stop: asyncio.Event) -> None:
+        """Returns when a request may be tried; while the server is gone that is one at a time, after a pause.
+
+        Args:
+            stop: Ends the waiting.
+
+        Raises:
+            Failure: The patience is over, or a server of this process has ended; it ends the task.
+        """
+        if self.own_server is not None:
+            await self.own_server.prepare(stop)
+        while self._is_on and not stop.is_set():
+            if self._looking is None or self._looking.done():
+                if self._is_over_patience:
+                    raise self._end()
+                self._looking = asyncio.current_task()
+                if await sleep_unless(stop, self._next_pause()):
+                    self._looking = None
+                return
+            await asyncio.sleep(_LOOK_EVERY)
+
+    def _next_pause(self) -> float:
+        gone = time.monotonic() - self._first_failure
+        # At most 16: float(1 << 1100) raises, and a server may be gone for as many looks.
+        growing = self._first_pause * float(1 << min(self._looks, 16))
+        pause = min(MAX_WAIT, growing, max(0.0, self._patience - gone))
+        self._looks += 1
+        text = f'{self.server} has not been reached for {gone:.0f} s, waiting up to {self._patience:.0f} s'
+        self._logger.warning(f'{text}, next try in {pause:.0f} s ({self._last_words})')
+        self.announce(text)
+        return pause
+
+    def announce(self, text: str) -> None:
+        """Tells what is waited for; '' once that is over."""
+        with suppress(OSError, ValueError):  # a full disk, or a file that is closed: what is told is for people
+            self.tell(text)
+
+    def _end(self) -> Failure:
+        words = (
+            f'not reached for {self._patience:.0f} s (patience): {self._last_words}. '
+            'Everything answered is kept: bring the server back and run again with -r'
+        )
+        return Failure('infra:connection', words, again=False, ends=True)

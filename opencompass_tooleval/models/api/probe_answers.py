@@ -1,0 +1,159 @@
+"""Does a plain answer come, what does it hold, and what do prompts without tools need?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from opencompass_tooleval.core.answer import CUT, spoken
+from opencompass_tooleval.core.finding import Finding, Level
+from opencompass_tooleval.models.api.endpoint import RawReply
+from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.api.probed import MAX_OUT_LEN, QUESTION, Probed, user
+
+THOUGHTS = ('reasoning_content', 'reasoning')
+REASONING_MODELS = ('o1', 'o3', 'o4', 'gpt-5')
+"""Models whose names hold one of these get neither ``max_tokens`` nor ``temperature``: OpenCompass's list."""
+
+_NO_THINKING = 'extra_body=dict(chat_template_kwargs=dict(enable_thinking=False))'
+_TAG = re.compile(r'</?think(?:ing)?>|<\|channel\|>', re.IGNORECASE)
+_TAG_CHARS = 20_000
+_FEW_TOKENS = 8
+_COUNT_CHARS = 1000
+_SYSTEM_WORD = 'BANANA'
+
+
+def check_plain_answer(probed: Probed) -> Iterator[Finding]:
+    """Whether a question is answered, with the settings that ``ToolEvalOpenAI`` sends."""
+    refused: list[str] = []
+    while True:
+        try:
+            probed.plain = probed.ask(QUESTION)
+            break
+        except Failure as failure:
+            refusal = _adapted(probed, failure, refused)
+            if not refusal:
+                yield Finding(Level.FAULT, 'answer', f'none to a plain question: {failure.words}')
+                return
+            refused.append(refusal)
+    if refused:
+        yield _without(probed, refused)
+    yield from _judged(probed.plain)
+
+
+def _without(probed: Probed, refused: list[str]) -> Finding:
+    """What it means that settings are refused: ``ToolEvalOpenAI`` goes by the name of the model."""
+    left_out = ' and '.join(refused)
+    if any(name in probed.endpoint.model for name in REASONING_MODELS):
+        return Finding(Level.OK, 'settings', f'{left_out} left out, as ToolEvalOpenAI does for this model')
+    says = f'the server refuses {left_out}, which ToolEvalOpenAI sends to all models but {", ".join(REASONING_MODELS)}'
+    return Finding(Level.FAULT, 'settings', says)
+
+
+def _adapted(probed: Probed, failure: Failure, refused: list[str]) -> str:
+    """Leaves out the setting that a refusal speaks of, and returns its name; '' if it speaks of none."""
+    if failure.reason != 'infra:bad_request' or failure.ends:
+        return ''
+    if probed.limit in failure.words and 'max_completion_tokens' in failure.words and probed.limit not in refused:
+        probed.limit = 'max_completion_tokens'
+        return 'max_tokens'
+    if 'temperature' in failure.words and probed.settings.pop('temperature', None) is not None:
+        return 'temperature'
+    return ''
+
+
+def _judged(reply: RawReply) -> Iterator[Finding]:
+    thoughts = _field_of_thoughts(reply)
+    if reply.text.strip():
+        yield Finding(Level.OK, 'answer', f'{reply.text.strip()[:40]!r}')
+    elif thoughts and reply.finish != CUT:
+        says = f'empty: all of it is in {thoughts}. Start the server without --reasoning-parser, or let the model think'
+        yield Finding(Level.FAULT, 'answer', says)
+    elif thoughts or reply.finish == CUT:
+        yield Finding(Level.UNKNOWN, 'answer', f'nothing but thoughts in {MAX_OUT_LEN} tokens')
+    else:
+        yield Finding(Level.FAULT, 'answer', f'empty, finish_reason {reply.finish}')
+
+
+def _field_of_thoughts(reply: RawReply) -> str:
+    """Which field holds thoughts, beside the content; ''."""
+    named = (name for name in THOUGHTS if isinstance(reply.message.get(name), str) and reply.message[name].strip())
+    return ' and '.join(named)
+
+
+def check_thoughts(probed: Probed) -> Iterator[Finding]:
+    """Where thoughts come, and whether they come to an end."""
+    reply = probed.plain
+    assert reply is not None
+    thoughts, text = _field_of_thoughts(reply), reply.text
+    in_text = bool(_TAG.search(text[:_TAG_CHARS]))
+    if (in_text and not spoken(text)) or (not text.strip() and reply.finish == CUT):
+        says = (
+            f'they do not end within {MAX_OUT_LEN} tokens, on a question of one word: raise max_out_len of the data '
+            f'sets, or turn them off: {_NO_THINKING}'
+        )
+        yield Finding(Level.FAULT, 'thoughts', says)
+    elif thoughts:
+        yield Finding(Level.OK, 'thoughts', f'in {thoughts}, apart from the answer')
+    elif in_text:
+        yield Finding(Level.OK, 'thoughts', 'in the answer, in tags that are read as thoughts')
+    else:
+        yield Finding(Level.OK, 'thoughts', 'none seen')
+
+
+def check_usage(probed: Probed) -> Iterator[Finding]:
+    """Whether the server counts tokens."""
+    reply = probed.plain
+    assert reply is not None
+    prompt, completion = reply.tokens('prompt'), reply.tokens('completion')
+    if prompt and completion:
+        yield Finding(Level.OK, 'usage', 'tokens of prompt and answer are counted')
+    else:
+        why = 'the server streams although nobody asked it to' if not reply.body else 'the server does not say'
+        yield Finding(Level.UNKNOWN, 'usage', f'{why}: tokens and cost are estimates')
+
+
+def check_limit(probed: Probed) -> Iterator[Finding]:
+    """Whether an answer ends at the limit of tokens, and says so."""
+    reply = probed.ask(user('Count from 1 to 100, separated by spaces.'), tokens=_FEW_TOKENS)
+    what, counted = 'max_tokens', reply.tokens('completion')
+    words = len(reply.text.split())
+    too_long = words > 2 * _FEW_TOKENS if counted is None else counted > 2 * _FEW_TOKENS
+    if too_long:
+        kind = 'words' if counted is None else 'tokens'
+        says = f'{_FEW_TOKENS} tokens were allowed, {counted or words} {kind} came: answers are longer than they may be'
+        yield Finding(Level.FAULT, what, says)
+    elif reply.finish == CUT:
+        yield Finding(Level.OK, what, 'kept to, and finish_reason says so')
+    elif _looks_cut(reply.text):
+        says = f'kept to, but finish_reason is {reply.finish}: results cannot say which answers were cut'
+        yield Finding(Level.UNKNOWN, what, says)
+    else:
+        yield Finding(Level.UNKNOWN, what, f'the answer is too short to tell: {reply.text.strip()[:40]!r}')
+
+
+def _looks_cut(text: str) -> bool:
+    digits = re.sub(r'\D', '', text[:_COUNT_CHARS])  # a model whose digits are tokens may leave the spaces out
+    return digits.startswith('12') and not digits.endswith('99100')
+
+
+def check_system_role(probed: Probed) -> Iterator[Finding]:
+    """Whether a system prompt is taken, and reaches the model."""
+    order = f'Whatever you are asked, reply with the single word {_SYSTEM_WORD} and nothing else, in capital letters.'
+    system: dict[str, Any] = {'role': 'system', 'content': order}
+    try:
+        reply = probed.ask(system, QUESTION)
+    except Failure as failure:
+        if failure.reason != 'infra:bad_request':
+            raise
+        says = f"refused: {failure.words}. For T-Eval set system_role='user' in the prompt template"
+        yield Finding(Level.FAULT, 'system role', says)
+        return
+    if _SYSTEM_WORD in spoken(reply.text):
+        yield Finding(Level.OK, 'system role', 'taken and heeded')
+    elif probed.is_dropped(reply, QUESTION):
+        says = "taken, but the chat template leaves it out. For T-Eval set system_role='user' in the prompt template"
+        yield Finding(Level.FAULT, 'system role', says)
+    else:
+        yield Finding(Level.UNKNOWN, 'system role', 'taken; the answer does not show whether the model saw it')

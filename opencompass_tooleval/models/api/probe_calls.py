@@ -1,0 +1,167 @@
+"""Do tools reach the model, and do its calls come back as calls?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from opencompass_tooleval.core.answer import CUT, spoken
+from opencompass_tooleval.core.finding import Finding, Level
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.models.api.endpoint import RawReply
+from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.api.probed import Message, Probed, user
+
+_NAME = 'get_weather'
+_PLACE = {'city': {'type': 'string', 'description': 'Name of the city.'}}
+_TOOL = {
+    'type': 'function',
+    'function': {
+        'name': _NAME,
+        'description': 'Tells the weather of today in a city: degrees Celsius, wind and rain.',
+        'parameters': {'type': 'object', 'properties': _PLACE, 'required': ['city']},
+    },
+}
+_QUESTION = user('What is the weather in Paris today? Call the tool get_weather.')
+_PARSER = (
+    'start vLLM with --enable-auto-tool-choice --tool-call-parser NAME, SGLang with --tool-call-parser NAME, '
+    'llama-server with --jinja; transformers serve reads calls of Qwen alone'
+)
+_MARKS = ('<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '<function=', '<|tool_call', '<｜tool', f'{_NAME}(')
+"""How templates have calls in text."""
+_ID, _DEGREES = 'call000a1', '37'
+"""Nine letters and digits: Mistral's templates take no other id."""
+
+
+def _with_tool(probed: Probed, *messages: Message, **settings: Any) -> RawReply:
+    return probed.ask(*messages, tools=[_TOOL], **settings)
+
+
+def _fault_of(function: Mapping[str, Any]) -> str:
+    """What is wrong with a call of the tool; ''."""
+    name, arguments = function.get('name'), function.get('arguments')
+    if name != _NAME:
+        return f'a call of {str(name)[:60]!r}, which is no tool that was given'
+    if isinstance(arguments, Mapping):
+        return ''
+    try:
+        value = load_json(arguments if isinstance(arguments, str) else '', bounded=True)
+    except ValueError:
+        return f'arguments are no JSON: {str(arguments)[:60]!r}'
+    return '' if isinstance(value, Mapping) else f'arguments are no object: {str(arguments)[:60]!r}'
+
+
+def _is_call_in_text(text: str) -> bool:
+    shown = spoken(text)
+    return any(mark in shown for mark in _MARKS) or (f'"{_NAME}"' in shown and '"name"' in shown)
+
+
+def _finding_of_call(what: str, reply: RawReply) -> Finding | None:
+    """What calls, or a call as text, say; None if there is neither."""
+    if reply.functions:
+        faults = list(filter(None, map(_fault_of, reply.functions)))
+        if not faults:
+            return Finding(Level.OK, what, 'comes back with name and arguments')
+        if reply.finish == CUT:
+            return Finding(Level.UNKNOWN, what, f'cut: {faults[0]}')
+        return Finding(Level.FAULT, what, faults[0])
+    if _is_call_in_text(reply.text):
+        return Finding(Level.FAULT, what, f'it comes as text, which counts as no call: {_PARSER}')
+    return None
+
+
+def check_forced(probed: Probed) -> Iterator[Finding]:
+    """Whether a call comes back that the request demands: of a named function, else of any."""
+    what = 'forced call'
+    named = {'type': 'function', 'function': {'name': _NAME}}
+    try:
+        finding = _finding_of_call(what, _with_tool(probed, _QUESTION, tool_choice=named))
+        if finding is None:  # llama.cpp takes the object for 'auto', without a word
+            finding = _finding_of_call(what, _with_tool(probed, _QUESTION, tool_choice='required'))
+            if finding and finding.level is Level.OK:
+                says = "comes back with tool_choice='required', as data sets may ask; a named function is not kept to"
+                finding = replace(finding, says=says)
+    except Failure as failure:
+        if failure.reason not in ('infra:bad_request', 'infra:server', 'infra:bad_response'):
+            raise
+        yield Finding(Level.UNKNOWN, what, f'refused: {failure.words}')
+        return
+    probed.calls_if_forced = finding is not None and finding.level is Level.OK
+    yield finding or Finding(Level.UNKNOWN, what, 'tool_choice is not kept to: no call came')
+
+
+def check_auto(probed: Probed) -> Iterator[Finding]:
+    """Whether the model may call by itself, as data sets let it, and whether it sees the tools."""
+    what = 'call of its own'
+    try:
+        reply = _with_tool(probed, _QUESTION, tool_choice='auto')
+    except Failure as failure:
+        if failure.reason != 'infra:bad_request':
+            raise
+        try:
+            reply = _with_tool(probed, _QUESTION)
+        except Failure as other:
+            if other.reason != 'infra:bad_request':
+                raise
+            yield Finding(Level.FAULT, what, f'tools are refused: {other.words}; {_PARSER}')
+            return
+        yield Finding(Level.UNKNOWN, 'tool_choice', "'auto' is refused; leave tool_choice out")
+    finding = _finding_of_call(what, reply)
+    if finding:
+        yield finding
+    elif probed.is_dropped(reply, _QUESTION):
+        says = 'the chat template leaves tools out: take the data sets with tools in the prompt'
+        yield Finding(Level.FAULT, what, says)
+    elif probed.calls_if_forced:
+        yield Finding(Level.UNKNOWN, what, 'the model chose not to call, though a forced call comes back')
+    else:
+        says = f'no call came, forced or not, and no text that looks like one: if the model can call, {_PARSER}'
+        yield Finding(Level.FAULT, what, says)
+
+
+def check_several(probed: Probed) -> Iterator[Finding]:
+    """Whether several calls come in one answer."""
+    what = 'several calls'
+    question = user('What is the weather in Paris and in Rome today? Call the tool get_weather for both at once.')
+    try:
+        reply = _with_tool(probed, question, tool_choice='auto', parallel_tool_calls=True)
+    except Failure as failure:
+        if failure.reason != 'infra:bad_request':
+            raise
+        yield Finding(Level.UNKNOWN, what, f'refused: {failure.words}')
+        return
+    count = len(reply.functions)
+    finding = _finding_of_call(what, reply)
+    if count > 1 and finding and finding.level is Level.OK:
+        yield Finding(Level.OK, what, f'{count} come in one answer')
+    elif finding and finding.level is not Level.OK:
+        yield finding
+    else:
+        says = 'one came for two cities' if count else 'none came'
+        yield Finding(Level.UNKNOWN, what, says)
+
+
+def check_tool_role(probed: Probed) -> Iterator[Finding]:
+    """Whether a call and its result can be given back, for the next round."""
+    what = 'role tool'
+    call = {'id': _ID, 'type': 'function', 'function': {'name': _NAME, 'arguments': '{"city": "Paris"}'}}
+    result = f'{{"degrees": {_DEGREES}, "wind": "none", "rain": false}}'
+    rounds: list[Message] = [
+        user('What is the weather in Paris today? Reply with the degrees.'),
+        {'role': 'assistant', 'content': None, 'tool_calls': [call]},
+        {'role': 'tool', 'tool_call_id': _ID, 'content': result},
+    ]
+    try:
+        reply = _with_tool(probed, *rounds)
+    except Failure as failure:
+        if failure.reason not in ('infra:bad_request', 'infra:server'):
+            raise
+        yield Finding(Level.FAULT, what, f'refused: {failure.words}')
+        return
+    if _DEGREES in spoken(reply.text):
+        yield Finding(Level.OK, what, 'taken, and the result is used')
+    elif probed.is_dropped(reply, rounds[0], tools=[_TOOL]):
+        yield Finding(Level.FAULT, what, 'taken, but the chat template leaves calls and results out')
+    else:
+        yield Finding(Level.UNKNOWN, what, 'taken; the answer does not show whether the model saw the result')

@@ -1,0 +1,134 @@
+"""How much may be asked: choices, context, requests at once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from opencompass_tooleval.core.answer import spoken
+from opencompass_tooleval.core.finding import Finding, Level
+from opencompass_tooleval.core.usage import whole_number
+from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.api.probed import QUESTION, Probed, user
+
+_NAMES = ('max_model_len', 'context_length', 'context_window', 'max_context_length', 'max_seq_len', 'n_ctx')
+"""Of vLLM and SGLang; OpenRouter and Together; Groq; Mistral and LM Studio; llama.cpp (in ``meta``)."""
+_HUGE = 100_000_000
+_OF_ERROR = re.compile(
+    r'(?:context\s(?:length|window|size)|max_model_len|n_ctx)\D{0,40}?(\d{3,9})', re.IGNORECASE
+)  # "This model's maximum context length is 4096 tokens. However, you requested 100000012 tokens"
+_SECONDS_TO_REFUSE = 15.0
+_STOPS = ['\n', ' ', '.', ',']
+_WORD = 'PELICAN'
+_ROOM = 200
+_SHORTEST = 1000
+_FEW_TOKENS = 8
+
+
+def check_choices(probed: Probed) -> Iterator[Finding]:
+    """Whether ``n`` answers come for one request; no data set needs it."""
+    try:
+        reply = probed.ask(QUESTION, tokens=_FEW_TOKENS, n=2, **_sampled(probed))
+    except Failure as failure:
+        if failure.reason != 'infra:bad_request':
+            raise
+        yield Finding(Level.OK, 'n', 'refused; trials are requests of their own, so that nothing depends on it')
+        return
+    if reply.choices == 2:
+        yield Finding(Level.OK, 'n', 'two answers come for n=2')
+    else:
+        yield Finding(Level.OK, 'n', 'ignored; trials are requests of their own, so that nothing depends on it')
+
+
+def _sampled(probed: Probed) -> dict[str, Any]:
+    """Greedy answers are all the same: vLLM refuses to make two of them."""
+    return {'temperature': 1} if 'temperature' in probed.settings else {}
+
+
+def _listed_context(row: Any) -> int | None:
+    """The context length that a row of ``/models`` names."""
+    if not isinstance(row, Mapping):
+        return None
+    for part in (row, row.get('meta'), row.get('top_provider')):
+        if isinstance(part, Mapping):
+            numbers = (whole_number(part.get(name)) for name in _NAMES)
+            length = next((number for number in numbers if number), None)
+            if length:
+                return length
+    return None
+
+
+def check_context(probed: Probed) -> Iterator[Finding]:
+    """How many tokens fit: as the list of models says, or the refusal of an answer that is far too long."""
+    listed = _listed_context((probed.listed or {}).get(probed.endpoint.model))
+    refused = None if listed else _refused_context(probed)
+    probed.context = listed or refused
+    if probed.context is None:
+        yield Finding(Level.UNKNOWN, 'context', 'the server does not say how many tokens fit')
+        return
+    where = 'the list of models says' if listed else 'the server refuses more'
+    says = f'{probed.context:,} tokens, {where}; give max_seq_len={probed.context} to the model'
+    yield Finding(Level.OK, 'context', f'{says}, and see with `tooleval plan` whether the prompts fit')
+
+
+def _refused_context(probed: Probed) -> int | None:
+    try:
+        # A server that takes any limit ends at the first word; `transformers serve` 4.57 hangs because of `stop`.
+        probed.ask(QUESTION, tokens=_HUGE, stop=_STOPS, within=_SECONDS_TO_REFUSE)
+    except Failure as failure:
+        match = _OF_ERROR.search(failure.words)
+        return int(match[1]) if match and int(match[1]) < _HUGE else None
+    return None
+
+
+def check_long_prompt(probed: Probed) -> Iterator[Finding]:
+    """Whether a long prompt reaches the model as a whole; some servers cut it without a word."""
+    size = min(probed.long_prompt, (probed.context or _HUGE) - _ROOM)
+    if size < _SHORTEST:
+        return
+    # Any tokenizer has at least a token per number here.
+    numbers = ' '.join(str(number % 10) for number in range(size // 2))
+    order = f'The code word is {_WORD}. Here are digits without a meaning:\n{numbers}\n'
+    try:
+        reply = probed.ask(user(f'{order}Reply with the code word from the beginning and nothing else.'))
+    except Failure as failure:
+        if failure.reason != 'infra:truncated':
+            raise
+        yield Finding(Level.UNKNOWN, 'long prompt', f'{size} tokens do not fit: {failure.words}')
+        return
+    counted = reply.tokens('prompt')
+    if _WORD in spoken(reply.text).upper():
+        yield Finding(Level.OK, 'long prompt', f'{counted or f"about {size}"} tokens reach the model as a whole')
+    elif counted is not None and 0 < counted < size // 2:
+        mend = 'raise the context, of Ollama with: OLLAMA_CONTEXT_LENGTH=32768 ollama serve'
+        says = f'of about {size} tokens {counted} reach the model, and nobody says so: {mend}'
+        yield Finding(Level.FAULT, 'long prompt', says)
+    else:
+        yield Finding(Level.UNKNOWN, 'long prompt', 'the answer does not show whether the model saw all of it')
+
+
+def check_concurrency(probed: Probed) -> Iterator[Finding]:
+    """Whether requests are answered that come at the same time."""
+    count = probed.at_once
+    if count < 2:
+        return
+    what = 'concurrency'
+    questions = [[user(f'Reply with the number {number}')] for number in range(count)]
+    settings = {**probed.settings, probed.limit: _FEW_TOKENS}
+    replies = probed.endpoint.ask_all(questions, **settings)
+    failures = [reply for reply in replies if isinstance(reply, Failure)]
+    reasons = Counter(failure.reason for failure in failures)
+    limited, late = reasons.pop('infra:rate_limit', 0), reasons.pop('infra:timeout', 0)
+    if reasons:
+        other = next(failure for failure in failures if failure.reason in reasons)
+        says = f'{sum(reasons.values())} of {count} at once fail ({other.words}): lower max_workers of the model'
+        yield Finding(Level.FAULT, what, says)
+    elif late:
+        yield Finding(Level.UNKNOWN, what, f'{late} of {count} at once are not answered in time: lower max_workers')
+    elif limited:
+        says = f'{limited} of {count} at once meet a rate limit and are asked again: lower max_workers of the model'
+        yield Finding(Level.OK, what, says)
+    else:
+        yield Finding(Level.OK, what, f'{count} at once are answered')

@@ -1,0 +1,309 @@
+"""What a server replied, as one answer: an object or an event stream. Imports no OpenCompass."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.tool_calls import MAX_CALLS, ToolCall, calls_text, make_call
+from opencompass_tooleval.core.usage import Usage, whole_number
+from opencompass_tooleval.models.api.failure import Failure, failure_of_status
+from opencompass_tooleval.models.api.redaction import excerpt
+
+_THOUGHTS = ('reasoning_content', 'reasoning')
+"""Keys of a message: DeepSeek, SGLang and vLLM up to 0.15; vLLM from 0.16 on and OpenRouter, which may send both."""
+
+_DATA_LINE = re.compile(r'(?:^|[\r\n])data:([^\r\n]*)')
+"""Not by str.splitlines, which also splits at U+2028: that may stand inside a JSON string."""
+_STREAM_STARTS = ('data:', 'event:', 'id:', 'retry:', ':')
+_MAX_FINISH = 32
+_LAST_CALLS = 17
+"""A piece of a stream belongs to one of the last 16 calls: servers write one after the other."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A reply as the server gives it, unchecked.
+
+    Attributes:
+        message: Of the first choice.
+        finish: Its ``finish_reason``.
+        usage: Tokens.
+    """
+
+    message: Mapping[str, Any]
+    finish: Any
+    usage: Any
+
+
+def read_reply(body: bytes, content_type: str, offers_tools: bool = False) -> Answer:
+    """Reads a reply of ``/chat/completions``.
+
+    Thoughts are put in front as ``<think>...</think>``; of a message of nothing but a refusal, the refusal is taken.
+    Calls are kept as calls; where tools were offered, an answer may be empty that the model itself ended. Where none
+    was offered, a message of nothing but calls is their JSON (a sorted object with ``arguments`` and ``name`` each):
+    what a prompt asked to be written, a server's parser took for a call.
+
+    Args:
+        body: Of a response with status 200, decompressed.
+        content_type: As its header says.
+        offers_tools: Whether tools were offered.
+
+    Raises:
+        Failure: There is no answer in it.
+    """
+    reply = read_message(body, content_type)
+    try:
+        return _answer(reply, offers_tools)
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(error, body, content_type) from None
+
+
+def read_message(body: bytes, content_type: str) -> Reply:
+    """The first choice's message of a reply, put together if it was streamed, and what stands beside it.
+
+    Args:
+        body: Of a response with status 200, decompressed.
+        content_type: As its header says.
+
+    Raises:
+        Failure: There is no message in it.
+    """
+    text = _decoded(body)
+    is_stream = 'event-stream' in content_type.lower() or text[:100].lstrip().startswith(_STREAM_STARTS)
+    try:
+        return _of_stream(text) if is_stream else _of_object(load_json(text))
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(error, body, content_type) from None
+
+
+def _decoded(body: bytes) -> str:
+    return body.decode('utf-8', 'replace').lstrip('\ufeff')  # json refuses text that begins with a byte order mark
+
+
+def _unreadable(error: Exception, body: bytes, content_type: str) -> Failure:
+    shown = f'{excerpt(str(error), 80)}: {len(body)} bytes of {excerpt(content_type, 80) or "no content type"}'
+    return Failure('infra:bad_response', f'{shown}: {excerpt(_decoded(body))}')
+
+
+def _error_in_reply(text: str, status: int = 500) -> Failure:
+    failure = failure_of_status(status, {}, text)
+    failure.words = f'an error instead of an answer: {excerpt(text)}'
+    return failure
+
+
+def _check_error(value: Mapping[str, Any]) -> None:
+    """Raises what an error stands for that comes with status 200."""
+    error = value.get('error')
+    if error:
+        code = error.get('code') if isinstance(error, Mapping) else None
+        status = code if isinstance(code, int) and 400 <= code < 600 else 500
+        raise _error_in_reply(json.dumps(error, ensure_ascii=False), status)
+
+
+def _first_choice(value: Any) -> Mapping[str, Any] | None:
+    """The first choice; None if there are none, as in the last chunk of a stream."""
+    if not isinstance(value, Mapping):
+        raise ValueError('no object')
+    _check_error(value)
+    choices = value.get('choices')
+    if not isinstance(choices, list) or not choices:
+        return None
+    # With n=2 chunks of the second choice stand between those of the first.
+    choice = next((item for item in choices if isinstance(item, Mapping) and item.get('index', 0) in (0, None)), None)
+    if choice is None:
+        raise ValueError('no first choice')
+    return choice
+
+
+def _of_object(value: Any) -> Reply:
+    choice = _first_choice(value)
+    message = choice.get('message') if choice else None
+    if not choice or not isinstance(message, Mapping):
+        raise ValueError('no choice with a message')
+    return Reply(message, choice.get('finish_reason'), value.get('usage'))
+
+
+def _chunks(text: str) -> Iterator[Any]:
+    """The objects of a stream; None for its end."""
+    for line in _DATA_LINE.finditer(text):
+        content = line[1].strip()
+        yield None if content == '[DONE]' else _load_chunk(content)
+
+
+def _load_chunk(content: str) -> Any:
+    try:
+        return load_json(content)
+    except ValueError:
+        if content.startswith('{"error"'):  # of transformers serve, which escapes nothing in it
+            raise _error_in_reply(content) from None
+        raise
+
+
+def _of_stream(text: str) -> Reply:
+    parts: dict[str, list[str]] = {}
+    calls: list[_PiecedCall] = []
+    finish, usage, is_whole, has_choice = None, None, False, False
+    for chunk in _chunks(text):
+        choice = None if chunk is None else _first_choice(chunk)
+        is_whole = is_whole or chunk is None
+        usage = chunk.get('usage') or usage if chunk else usage
+        if not choice:
+            continue
+        has_choice = True
+        finish = choice.get('finish_reason') or finish
+        delta = choice.get('delta')
+        for name, value in _texts(delta if isinstance(delta, Mapping) else {}):
+            parts.setdefault(name, []).append(value)
+        _add_calls(calls, delta.get('tool_calls') if isinstance(delta, Mapping) else None)
+    if not has_choice or not (is_whole or finish):
+        raise ValueError('the stream ends without finish_reason or [DONE]' if has_choice else 'no choice in the stream')
+    # The first piece of a stream has an empty content also where the whole message has none.
+    message: dict[str, Any] = {name: text for name, values in parts.items() if (text := ''.join(values))}
+    message['tool_calls'] = [call.whole() for call in calls]
+    return Reply(message, finish, usage)
+
+
+def _texts(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The texts of a message or a piece of one: ``content``, ``refusal`` and thoughts, under one name."""
+    content, thoughts = message.get('content'), ''
+    if isinstance(content, list):
+        content, thoughts = _of_parts(content)
+    named = (value for name in _THOUGHTS if isinstance(value := message.get(name), str) and value)
+    yield 'reasoning', next(named, thoughts)
+    for name, value in (('content', content), ('refusal', message.get('refusal'))):
+        if isinstance(value, str):
+            yield name, value
+
+
+def _of_parts(parts: list[Any]) -> tuple[str, str]:
+    """Content and thoughts of a content in parts, as Mistral's reasoning models have it."""
+    content: list[Any] = []
+    thoughts: list[Any] = []
+    for part in parts:
+        if isinstance(part, Mapping):
+            thinking = part.get('thinking')
+            content.append(part.get('text') or part.get('refusal'))
+            thoughts.append(_joined(_parts_texts(thinking)) if isinstance(thinking, list) else thinking)
+        else:
+            content.append(part)
+    return _joined(content), _joined(thoughts)
+
+
+def _parts_texts(parts: list[Any]) -> list[Any]:
+    return [part.get('text') if isinstance(part, Mapping) else part for part in parts]
+
+
+def _joined(texts: list[Any]) -> str:
+    return ''.join(text for text in texts if isinstance(text, str))
+
+
+@dataclass
+class _PiecedCall:
+    """A call of a stream so far.
+
+    Attributes:
+        index: As its pieces have it; None where they have none.
+        id: Of the call.
+        name: Of the tool.
+        arguments: JSON text, or a value where a piece has it whole.
+    """
+
+    index: Any
+    id: str = ''
+    name: str = ''
+    arguments: Any = ''
+
+    def is_continued_by(self, index: Any, call_id: str, name: str) -> bool:
+        """Whether a piece belongs to this call: some servers send no index, or 0 for every call."""
+        if index != self.index or call_id not in ('', self.id):
+            return False
+        return bool(call_id) or not name or (index is not None and (not self.arguments or name == self.name))
+
+    def add(self, call_id: str, function: Mapping[str, Any]) -> None:
+        """Adds a piece; id and name may come in each of them again."""
+        name, arguments = function.get('name'), function.get('arguments')
+        self.id = self.id or call_id
+        if isinstance(name, str) and name != self.name:
+            self.name += name
+        if isinstance(arguments, str) and isinstance(self.arguments, str):
+            self.arguments += arguments
+        elif isinstance(arguments, Mapping):
+            self.arguments = arguments
+
+    def whole(self) -> dict[str, Any]:
+        """The call as a message has it."""
+        return {'id': self.id, 'function': {'name': self.name, 'arguments': self.arguments}}
+
+
+def _add_calls(calls: list[_PiecedCall], pieces: Any) -> None:
+    """Adds the pieces of a chunk to the calls that they continue."""
+    for piece in pieces if isinstance(pieces, list) else []:
+        function = piece.get('function') if isinstance(piece, Mapping) else None
+        if isinstance(function, Mapping):
+            index, (call_id, name) = piece.get('index'), map(_text_or_nothing, (piece.get('id'), function.get('name')))
+            call = next((own for own in calls[:-_LAST_CALLS:-1] if own.is_continued_by(index, call_id, name)), None)
+            if call is None:
+                calls.append(call := _PiecedCall(index))
+            call.add(call_id, function)
+
+
+def _text_or_nothing(value: Any) -> str:
+    return value if isinstance(value, str) else ''
+
+
+def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
+    """The calls of a message, in their order."""
+    items = message.get('tool_calls')
+    called = [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
+    called.append({'function': message.get('function_call')})  # OpenAI's first form, which had one call
+    return tuple(
+        make_call(function.get('name'), function.get('arguments'), item.get('id'))
+        for item in called[:MAX_CALLS]
+        if isinstance(function := item.get('function'), Mapping)
+    )
+
+
+def _usage(said: Any) -> Usage | None:
+    """What ``usage`` of a reply says; None without it."""
+    if not isinstance(said, Mapping):
+        return None
+
+    def detail(of: str, name: str) -> int | None:
+        details = said.get(of)
+        return whole_number(details.get(name)) if isinstance(details, Mapping) else None
+
+    cached = detail('prompt_tokens_details', 'cached_tokens')
+    prompt = whole_number(said.get('prompt_tokens'))
+    return Usage(
+        prompt=prompt,
+        completion=whole_number(said.get('completion_tokens')),
+        reasoning=detail('completion_tokens_details', 'reasoning_tokens'),
+        cached=whole_number(said.get('prompt_cache_hit_tokens')) if cached is None else cached,  # DeepSeek's name
+        first_prompt=prompt,
+    )
+
+
+def _answer(reply: Reply, offers_tools: bool) -> Answer:
+    texts, calls, usage = dict(_texts(reply.message)), _calls(reply.message), _usage(reply.usage)
+    thoughts, content = texts['reasoning'], texts.get('content', '')
+    if not content.strip():
+        content = ('' if offers_tools else calls_text(calls)) or texts.get('refusal', '') or content
+    finish = reply.finish[:_MAX_FINISH] if isinstance(reply.finish, str) and reply.finish else None
+    if calls and offers_tools:
+        said = f'<think>{thoughts}</think>{content}' if thoughts else content
+        return Answer(said, None, finish, None, calls, usage, has_content='content' in texts)
+    if not content and finish == 'content_filter':
+        raise Failure('infra:filter', 'no content, finish_reason content_filter', again=False, usage=usage)
+    if not content and (thoughts or finish == 'length'):
+        # Thoughts without an end: the model's doing, and read as such.
+        return Answer(f'<think>{thoughts}', finish=finish, usage=usage)
+    # Whoever was told what tools returned may have nothing more to say: that is no fault of the server.
+    if not content and not (offers_tools and finish == 'stop'):
+        raise Failure('infra:empty', f'no content, finish_reason {finish}', usage=usage)
+    return Answer(f'<think>{thoughts}</think>{content}' if thoughts else content, finish=finish, usage=usage)

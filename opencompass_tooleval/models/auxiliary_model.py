@@ -1,0 +1,45 @@
+"""A model beside the one under test, such as a judge or a simulator: built from its config once it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from opencompass_tooleval.core.model_name import model_name
+from opencompass_tooleval.core.prices import read_prices
+from opencompass_tooleval.models.model_config import PRICES, build_model
+from opencompass_tooleval.models.request_queue import Arrivals, RequestQueue, open_queue
+
+_DEFAULT_BATCH = 64
+_DEFAULT_OUT_LEN = 4096
+
+
+class OtherModel:
+    """A model with the limits that its own config gives it.
+
+    Args:
+        cfg: Any model of OpenCompass; ``max_out_len`` (4,096) and ``batch_size`` (64) as in a model config.
+
+    Attributes:
+        name: Its abbr, else its path.
+        prices: Of its config.
+
+    Raises:
+        ValueError: The prices are none.
+    """
+
+    def __init__(self, cfg: Mapping[str, Any]) -> None:
+        self.name = model_name(cfg)
+        self.prices = read_prices(cfg.get(PRICES))
+        self._cfg = dict(cfg)
+
+    @cached_property
+    def model(self) -> Any:
+        """The model itself."""
+        return build_model({key: value for key, value in self._cfg.items() if key not in {'max_out_len', 'batch_size'}})
+
+    def open_queue(self, arrivals: Arrivals[Any] | None = None) -> RequestQueue[Any]:
+        """Its queue, as :func:`~opencompass_tooleval.models.request_queue.open_queue` opens it."""
+        max_out_len = self._cfg.get('max_out_len') or _DEFAULT_OUT_LEN
+        return open_queue(self.model, max_out_len, self._cfg.get('batch_size') or _DEFAULT_BATCH, arrivals=arrivals)

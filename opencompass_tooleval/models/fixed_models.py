@@ -1,0 +1,126 @@
+"""Models that know the answer: recorded answers, and the gold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from opencompass.models.base import BaseModel
+from opencompass.registry import MODELS
+from opencompass.utils import get_logger
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.damage import damage
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.tool_calls import make_call, read_answer
+from opencompass_tooleval.data_path import package_path
+from opencompass_tooleval.models.conversation import Conversation
+from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorded
+
+
+class _FixedModel(BaseModel):
+    """A model that looks at which record it is asked, never at the prompt."""
+
+    is_api = True
+    takes_tools = True
+
+    def __init__(self, path: str, max_seq_len: int = 1 << 20, **kwargs: Any) -> None:
+        super().__init__(path=path, max_seq_len=max_seq_len, tokenizer_only=True, **kwargs)
+
+    def reply(self, prompt: Conversation) -> str:
+        """Answers one conversation."""
+        raise NotImplementedError
+
+    def parse_template(self, prompt_template: Any, mode: str) -> Any:
+        """Leaves conversations as they are."""
+        return prompt_template
+
+    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+        """Answers a batch."""
+        return [self.reply(prompt) for prompt in inputs]
+
+    def get_token_len(self, prompt: str) -> int:
+        """Words: there is no tokenizer."""
+        return len(str(prompt).split())
+
+
+@MODELS.register_module()
+class ReplayModel(_FixedModel):
+    """Serves recorded answers, by record id: prompts repeat, with other golds.
+
+    Args:
+        path: A file or folder as in :func:`~opencompass_tooleval.work_dir.recorded.load_recorded`; ``{dataset}`` in it
+            stands for the data set's name, such as ``plan_json_v2`` or ``tool_usage_zh``.
+        files: Data set's name -> file or folder, for those that ``path`` does not fit.
+    """
+
+    def __init__(self, path: str = '{dataset}', files: Mapping[str, str] | None = None, **kwargs: Any) -> None:
+        super().__init__(path, **kwargs)
+        self._files = dict(files or {})
+        self._recorded: dict[str, RecordedAnswers] = {}
+        self._warned: set[str] = set()
+
+    def reply(self, prompt: Conversation) -> Answer:
+        """Returns the recorded answer.
+
+        Raises:
+            DataError: There is none, or it says that it answers something else.
+        """
+        if prompt.source not in self._recorded:
+            file = self._files.get(prompt.source) or self.path.replace('{dataset}', prompt.source)
+            self._recorded[prompt.source] = load_recorded(package_path(file) or Path(file))
+        recorded = self._recorded[prompt.source]
+        answer = recorded.answer(prompt.record_id, prompt.position)
+        self._check_question(recorded, prompt)
+        return answer
+
+    def _check_question(self, recorded: RecordedAnswers, prompt: Conversation) -> None:
+        """Refuses an answer that says it was given to another data set; dialogues of several rounds say nothing."""
+        question = recorded.question(prompt.record_id, prompt.position)
+        if question.source and question.source != prompt.source:
+            what = f'by its data set, {question.source}, this is no answer to {prompt.source}'
+            raise DataError(recorded.path, what, prompt.record_id)
+        if prompt.asked is None or question.asked == prompt.asked or not (question.asked or question.prompt):
+            return
+        if question.prompt and all(item['content'] in question.prompt for item in prompt):
+            return
+        if not question.source and not recorded.path.stem.endswith(prompt.source):
+            what = f'it says that it was asked something else than {prompt.source} asks'
+            mend = f'if it fits all the same, name the file {prompt.source}.json'
+            raise DataError(recorded.path, f'{what}; {mend}', prompt.record_id)
+        if prompt.source not in self._warned:
+            self._warned.add(prompt.source)
+            get_logger().warning(f'{recorded.path}: recorded for other prompts than {prompt.source} has now')
+
+
+@MODELS.register_module()
+class OracleModel(_FixedModel):
+    """Answers with the gold, or with damaged gold: shows what a benchmark can measure, without a model.
+
+    Args:
+        path: A name; nothing is loaded.
+        noise: Share of the answers that are damaged, 0-1.
+        seed: Which answers, and how: the same seed damages the same way.
+    """
+
+    def __init__(self, path: str = 'oracle', noise: float = 0.0, seed: int = 0, **kwargs: Any) -> None:
+        super().__init__(path, **kwargs)
+        self._noise = noise
+        self._seed = seed
+
+    def reply(self, prompt: Conversation) -> str:
+        """Returns the gold answer, with calls where tools are offered; damaged for some records."""
+        rng = Random(f'{self._seed}/{prompt.source}/{prompt.record_id}')
+        is_damaged = rng.random() < self._noise
+        if prompt.tools is None:
+            return damage(prompt.gold_answer, rng) if is_damaged else prompt.gold_answer
+        content, calls = read_answer(prompt.gold_answer)
+        if not is_damaged:
+            return Answer(content, calls=calls)
+        if not calls:
+            return Answer(damage(content, rng))
+        damaged = (make_call(call.name, damage(json.dumps(call.arguments), rng), call.id) for call in calls)
+        return Answer(content, calls=tuple(damaged))

@@ -1,0 +1,96 @@
+"""Keys that stand in a config: OpenCompass writes configs into the working directory, for all to read."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from opencompass.utils import get_logger
+
+KEYS = {
+    'key', 'api_key', 'access_key', 'accesskey', 'secret', 'secret_id', 'secret_key', 'secretkey', 'ak', 'sk',
+    'token', 'org', 'appid', 'group_id',
+}  # fmt: skip
+_SECRET = re.compile(r'(api_?key|secret|password|authori[sz]ation|headers?$|cookie|credential|(auth|access)_?token$)')
+_NO_SECRETS = {'appid', 'group_id', 'org'}
+"""Who pays, which is left out of results as keys are."""
+_NO_KEYS = {'', 'dummy', 'empty', 'env', 'no-key', 'none', 'not-needed', 'ollama', 'sk-no-key-required'}
+"""What local servers are given, and ``ENV``."""
+_VARIABLES = {
+    'OpenAI': 'OPENAI_API_KEY',
+    'ClaudeSDK': 'ANTHROPIC_API_KEY',
+    'Gemini': 'GEMINI_API_KEY',
+    'SenseTime': 'SENSENOVA_API_KEY',
+}
+"""Part of a class's name -> the variable that it reads for ``key='ENV'``."""
+
+_warned: set[str] = set()
+_lock = threading.Lock()
+
+
+def is_secret(name: str) -> bool:
+    """Whether a setting may hold a key, at whatever depth: results are shown around."""
+    return name.lower() in KEYS or bool(_SECRET.search(name.lower()))
+
+
+def _is_key(name: str, value: Any) -> bool:
+    values = value if isinstance(value, (list, tuple)) else [value]
+    texts = (text.strip().lower() for text in values if isinstance(text, str))
+    return is_secret(name) and name not in _NO_SECRETS and not _NO_KEYS.issuperset(texts)
+
+
+def _has_key(cfg: Any) -> bool:
+    """Whether a key stands in a model's config, such as in its headers."""
+    if isinstance(cfg, Mapping):
+        return any(
+            _is_key(str(name).lower().replace('-', '_'), value) or _has_key(value) for name, value in cfg.items()
+        )
+    return isinstance(cfg, (list, tuple)) and any(map(_has_key, cfg))
+
+
+def other_models(cfg: Any) -> Iterator[tuple[str, Any]]:
+    """Role and config of the models that judge or simulate, anywhere in a data set's config."""
+    if isinstance(cfg, Mapping):
+        for name, value in cfg.items():
+            if 'judge' in str(name):
+                yield from (('judge', judge) for judge in (value if isinstance(value, (list, tuple)) else [value]))
+            elif name == 'simulator' and isinstance(value, Mapping):
+                yield 'simulator', value.get('model')
+            else:
+                yield from other_models(value)
+    elif isinstance(cfg, (list, tuple)):
+        for value in cfg:
+            yield from other_models(value)
+
+
+def _advice(cfg: Mapping[str, Any]) -> str:
+    name = str(cfg.get('type', 'the model')).rpartition('.')[2]
+    variable = next((variable for part, variable in _VARIABLES.items() if part.lower() in name.lower()), '')
+    if not variable:
+        return f'{name} reads no variable that we know of: keep the working directory to yourself (chmod 700)'
+    return f"write key='ENV' there, and keep the key in ${variable}"
+
+
+def warn_of_literal_keys(models: Iterable[Any], datasets: Iterable[Any]) -> None:
+    """Warns of keys in the configs of models, and of judges and simulators in those of data sets; once per model.
+
+    Args:
+        models: Configs of models.
+        datasets: Configs of data sets.
+    """
+    others = (other for dataset in datasets for other in other_models(dataset))
+    for role, cfg in chain((('model', model) for model in models), others):
+        if not isinstance(cfg, Mapping) or not _has_key(cfg):
+            continue
+        who = f'{role} {cfg.get("abbr", cfg.get("path", ""))}'
+        with _lock:
+            is_new = who not in _warned
+            _warned.add(who)
+        if is_new:
+            get_logger().warning(
+                f'{who}: its key stands in the config, and so in all configs that are written into the working '
+                f'directory, for everybody to read; {_advice(cfg)}'
+            )

@@ -1,0 +1,120 @@
+"""Local chat models that are offered tools natively: by the chat template, and a parser for what they write."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from jinja2 import TemplateError
+from opencompass.models import HuggingFacewithChatTemplate, VLLMwithChatTemplate
+from opencompass.registry import MODELS
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.tool_parsers import AUTO, NONE, PARSERS, choose_parser, read_written_calls
+from opencompass_tooleval.models.conversation import Conversation
+from opencompass_tooleval.models.rendered_tools import left_out, render
+
+_WAY_OUT = 'take the data set without -fc, which has the tools in the prompt'
+
+
+class _OffersTools:
+    """What a chat wrapper needs to be offered tools.
+
+    Attributes:
+        takes_tools: For :func:`~opencompass_tooleval.models.model_calls.check_tools`.
+    """
+
+    takes_tools = True
+
+    path: str
+    tokenizer: Any
+    fastchat_template: str | None
+    logger: logging.Logger
+
+    def __init__(self, *args: Any, tool_parser: str = AUTO, **kwargs: Any) -> None:
+        if tool_parser != AUTO and tool_parser not in PARSERS:
+            raise ValueError(f'tool_parser is {tool_parser!r}; there are {", ".join((AUTO, *PARSERS))}')
+        super().__init__(*args, **kwargs)
+        self._tool_parser = tool_parser
+        self._checked: set[bool] = set()
+
+    def check_offered(self, prompts: Sequence[Conversation]) -> None:
+        """Checks once that the chat template has a place for tools, and once that it has one for their answers.
+
+        Raises:
+            ValueError: It has none, or says nothing of how calls are written.
+        """
+        offering = [prompt for prompt in prompts if prompt.tools and prompt.tools.tools]
+        has_answers = any(message.call_id for prompt in offering for message in prompt.messages())
+        if not offering or has_answers in self._checked:
+            return
+        if self.fastchat_template:
+            raise ValueError(f'{self.path}: fastchat_template has no place for tools: leave it out, or {_WAY_OUT}')
+        tools = offering[0].tools
+        assert tools is not None
+        try:
+            lost = left_out(self.tokenizer.apply_chat_template, tools, has_answers)
+        except TemplateError as error:
+            raise ValueError(f'the chat template of {self.path} refuses tools ({error}): {_WAY_OUT}') from error
+        if lost:
+            raise ValueError(f'the chat template of {self.path} leaves {lost} out: {_WAY_OUT}')
+        self._tool_parser = self._parser_of_template() if self._tool_parser == AUTO else self._tool_parser
+        self._checked.add(has_answers)
+
+    def takes(self, prompt: Conversation) -> bool:
+        """Whether the chat template can write this conversation: some take one call per answer, models make two."""
+        try:
+            render(self.tokenizer.apply_chat_template, prompt, tokenize=False)
+        except TemplateError as error:
+            self.logger.error(f'the chat template of {self.path} refuses a round: {error}')
+            return False
+        return True
+
+    def _parser_of_template(self) -> str:
+        parser = choose_parser(str(self.tokenizer.get_chat_template(tools=[{}])))
+        if parser == NONE:
+            known = ', '.join(name for name in PARSERS if name != NONE)
+            raise ValueError(
+                f'the chat template of {self.path} does not say how calls are written: set tool_parser to one of '
+                f'{known}, or {_WAY_OUT}'
+            )
+        return parser
+
+    def read_calls(self, answer: Answer) -> Answer:
+        """The answer with its calls as calls, and without the special tokens at its end."""
+        content, calls = read_written_calls(answer, self._tool_parser)
+        tokens = tuple(token for token in self.tokenizer.all_special_tokens if token)
+        while content.endswith(tokens or ('\0',)):
+            content = content.removesuffix(next(token for token in tokens if content.endswith(token))).rstrip()
+        return answer.changed(text=content, calls=calls)
+
+
+@MODELS.register_module()
+class ToolEvalHFChat(_OffersTools, HuggingFacewithChatTemplate):
+    """OpenCompass's :class:`HuggingFacewithChatTemplate` for data sets with native function calling, too.
+
+    Args:
+        tool_parser: How the model writes calls: ``hermes``, ``llama3_json``, ``mistral``, ``pythonic``, ``none``, or
+            ``auto``, which looks into the chat template.
+        kwargs: As :class:`HuggingFacewithChatTemplate`.
+    """
+
+
+@MODELS.register_module()
+class ToolEvalVLLMChat(_OffersTools, VLLMwithChatTemplate):
+    """OpenCompass's :class:`VLLMwithChatTemplate` for data sets with native function calling, too.
+
+    Args:
+        tool_parser: As :class:`ToolEvalHFChat`.
+        kwargs: As :class:`VLLMwithChatTemplate`.
+    """
+
+    def generate(
+        self, inputs: list[Any], max_out_len: int, stopping_criteria: Sequence[str] = (), **kwargs: Any
+    ) -> list[str]:
+        """Answers a batch; where tools are offered special tokens are kept, since calls may begin with one."""
+        if any(getattr(prompt, 'tools', None) is not None for prompt in inputs):
+            kwargs.setdefault('skip_special_tokens', False)
+        answers: list[str] = super().generate(inputs, max_out_len, list(stopping_criteria), **kwargs)
+        return answers

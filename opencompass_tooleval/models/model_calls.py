@@ -1,0 +1,348 @@
+"""One batch to one model: turns kept apart, sampling as it takes it, and why a prompt got no answer."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from itertools import pairwise
+from secrets import token_hex
+from typing import Any
+
+import torch
+from opencompass.models import (
+    HuggingFaceBaseModel,
+    HuggingFacewithChatTemplate,
+    TurboMindModelwithChatTemplate,
+    VLLMwithChatTemplate,
+    base_api,
+)
+
+from opencompass_tooleval.core.answer import CUT, Answer, as_answer
+from opencompass_tooleval.core.result import TRUNCATED
+from opencompass_tooleval.core.tool_calls import calls_text
+from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.models.conversation import Conversation
+from opencompass_tooleval.models.rendered_tools import render as render_conversation
+from opencompass_tooleval.work_dir.prompt_tokens import ESTIMATE, estimate_tokens, prompt_texts, tokenizer_name
+
+_MARK = token_hex(16)
+"""Begins the stand-in of a conversation; drawn anew in each process, so that no data has it."""
+
+_MERGING = (HuggingFacewithChatTemplate, VLLMwithChatTemplate, TurboMindModelwithChatTemplate)
+
+
+def _merges(model: Any) -> bool:
+    """Whether a wrapper merges neighbours and then asks its tokenizer for the text."""
+    is_chat = isinstance(model, _MERGING) and not isinstance(model, HuggingFaceBaseModel)
+    return is_chat and not getattr(model, 'fastchat_template', None)
+
+
+def _has_neighbours(prompt: Conversation) -> bool:
+    return any(before['role'] == after['role'] for before, after in pairwise(prompt))
+
+
+def _stand_in(prompt: Conversation, mark: str) -> Conversation:
+    """One turn that stands for a conversation which the wrapper would change, or knows no roles for."""
+    stand_in = Conversation([{'role': 'HUMAN', 'prompt': mark, 'content': mark}])
+    stand_in.tools = prompt.tools
+    return stand_in
+
+
+class _RenderingTokenizer:
+    """A model's tokenizer, which puts conversations in the place of their stand-ins before the chat template.
+
+    Args:
+        model: The model.
+        behind: Text of a stand-in -> the conversation.
+    """
+
+    def __init__(self, model: Any, behind: Mapping[str, Conversation]) -> None:
+        self._tokenizer = model.tokenizer
+        self._template = f'the chat template of {model.path}'
+        self._behind = behind
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tokenizer, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._tokenizer(*args, **kwargs)
+
+    def apply_chat_template(self, messages: Sequence[Mapping[str, str]], *args: Any, **kwargs: Any) -> Any:
+        from jinja2 import TemplateError
+
+        render = self._tokenizer.apply_chat_template
+        prompt = self._behind.get(messages[0]['content']) if messages else None
+        if prompt is None:
+            return render(messages, *args, **kwargs)
+        try:
+            return render_conversation(render, prompt, *args, **kwargs)
+        except TemplateError as error:
+            if prompt.tools is not None:
+                fault = f'takes no such round of tools ({error}): take the data set without -fc'
+            else:
+                fault = f"takes no two turns of one role ({error}): leave out system_role='user'"
+            raise ValueError(f'{self._template} {fault}') from error
+
+
+def turns_apart(model: Any, prompts: Sequence[Conversation]) -> tuple[Any, list[Conversation]]:
+    """A view of a model, and prompts as it has to get them for their turns to stay apart and tools to be rendered.
+
+    The model itself and its tokenizer stay as they are. Wrappers for servers leave turns alone, and a base model has
+    none. While the view renders it raises a ``ValueError`` if the model's chat template takes no two turns of one role,
+    or no such call or answer of a tool.
+    """
+    changed = [_merges(model) and (prompt.tools is not None or _has_neighbours(prompt)) for prompt in prompts]
+    if not any(changed):
+        return model, list(prompts)
+    behind = {f'{_MARK}{place}': prompt for place, prompt in enumerate(prompts) if changed[place]}
+    view = copy(model)
+    view.tokenizer = _RenderingTokenizer(model, behind)
+    stand_ins = {id(prompt): _stand_in(prompt, mark) for mark, prompt in behind.items()}
+    return view, [stand_ins.get(id(prompt), prompt) for prompt in prompts]
+
+
+def _own_temperature(model: Any) -> float | None:
+    """The temperature that the model's config sets: API models have it themselves, local ones in generation_kwargs."""
+    temperature = getattr(model, 'temperature', None)
+    if temperature is None:
+        settings = getattr(model, 'generation_kwargs', None)
+        temperature = settings.get('temperature') if isinstance(settings, Mapping) else None
+    return None if temperature is None else float(temperature)
+
+
+def sampling_options(model: Any, temperature: float | None) -> dict[str, Any]:
+    """More arguments for a model's ``generate``, so that it samples at ``temperature``.
+
+    Args:
+        model: Any model of OpenCompass.
+        temperature: 0 is greedy; None leaves it to the model.
+
+    Raises:
+        ValueError: The model's config sets another temperature, or its class takes none.
+    """
+    if temperature is None:
+        return {}
+    own = _own_temperature(model)
+    if own is not None and own != temperature:
+        raise ValueError(
+            f"the model's config sets temperature {own:g}, the data set {temperature:g}: take one of them out"
+        )
+    accepted = inspect.signature(model.generate).parameters
+    if 'min_out_len' in accepted and 'temperature' not in accepted:  # HF: temperature 0 is an error there
+        return {'do_sample': True, 'temperature': temperature} if temperature else {'do_sample': False}
+    if 'temperature' in accepted:
+        return {'temperature': temperature, **({'do_sample': temperature > 0} if 'do_sample' in accepted else {})}
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values()):
+        return {'temperature': temperature}  # vLLM
+    if temperature:
+        raise ValueError(
+            f"{type(model).__name__} takes no temperature: set it in the model's config, as its class has it"
+        )
+    return {}
+
+
+REFUSED = 'infra:bad_request'
+STOP = 'stop'
+
+_PARSER_KEEPS_CONVERSATIONS = hasattr(base_api, 'CHATML_ROLE')  # from OpenCompass 0.5.3 on
+
+_TOKENS_PER_MESSAGE = 32
+
+
+class AskingEndedError(RuntimeError):
+    """The model cannot be asked any more: its server refuses every request, or is gone.
+
+    Args:
+        message: Why, and what to do.
+        answers: One per prompt of the batch; None for those without.
+    """
+
+    def __init__(self, message: str, answers: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.answers = answers
+
+
+def token_length(model: Any, prompt: Conversation) -> int:
+    """Tokens of a prompt; the chat wrappers of HF count a conversation, others only text."""
+    try:
+        view, (given,) = turns_apart(model, [prompt])
+        return int(view.get_token_len(given))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return int(model.get_token_len(str(prompt)))
+
+
+def prompt_length(model: Any, prompt: Conversation) -> int:
+    """Tokens of a prompt as the model counts them that refuses it; of a server's also its tools, and calls in it."""
+    if model.is_api:
+        texts = [message['prompt'] for message in prompt]
+        if prompt.tools is not None:
+            texts += filter(None, (calls_text(message.calls) for message in prompt.messages()))
+            texts.append(json.dumps(prompt.tools.as_request(), ensure_ascii=False))
+        return sum(int(model.get_token_len(text)) for text in texts)
+    return token_length(model, prompt)
+
+
+def texts_of(prompt: Conversation) -> list[str]:
+    """All texts of a prompt, with its tools and the calls in it, as tokens are counted by text."""
+    if prompt.tools is None:
+        return prompt_texts(list(prompt))
+    return prompt_texts(prompt.as_request(), prompt.tools.as_request())
+
+
+def exceeds_context(model: Any, prompt: Conversation) -> bool:
+    """Whether a local model would have to cut the prompt. API models say so themselves."""
+    limit = getattr(model, 'max_seq_len', None)
+    if model.is_api or not limit:
+        return False
+    # No tokenizer makes more tokens than bytes, so that most prompts need not be counted, which is slow.
+    most = len(str(prompt).encode('utf-8', 'replace')) + _TOKENS_PER_MESSAGE * len(prompt)
+    return bool((prompt.tools is not None or most > limit) and token_length(model, prompt) > limit)
+
+
+class _ConversationParser(base_api.APITemplateParser):
+    """The parser of OpenCompass 0.5.2, which knows its own sections only, but for conversations: these it leaves."""
+
+    def parse_template(self, prompt_template: Any, mode: str) -> Any:
+        if isinstance(prompt_template, Conversation):
+            return prompt_template
+        return super().parse_template(prompt_template, mode)
+
+
+def keep_conversations(model: Any) -> None:
+    """Has a model's parser leave conversations as they are, as that of OpenCompass 0.5.3 and later does by itself."""
+    parser: Any = getattr(model, 'template_parser', None)
+    if type(parser) is base_api.APITemplateParser and not _PARSER_KEEPS_CONVERSATIONS:
+        model.template_parser = _ConversationParser(parser.meta_template)
+
+
+def check_tools(model: Any, prompts: Sequence[Conversation]) -> None:
+    """Checks that a model can be asked these prompts.
+
+    Raises:
+        ValueError: A prompt offers tools, and the model's class cannot, or its chat template.
+    """
+    offering = [prompt for prompt in prompts if prompt.tools is not None]
+    if not offering:
+        return
+    if not getattr(model, 'takes_tools', False):
+        raise ValueError(
+            f'{type(model).__name__} cannot offer tools natively: take ToolEvalOpenAI, ToolEvalHFChat or '
+            'ToolEvalVLLMChat, or the data set without -fc'
+        )
+    if hasattr(model, 'check_offered'):  # local models, whose chat templates differ
+        model.check_offered(offering)
+
+
+def _why_unasked(model: Any, prompt: Conversation) -> str:
+    """Why a local model cannot be asked; ''. What a server's template refuses is ``infra:bad_request``, too."""
+    if prompt.tools is not None and hasattr(model, 'takes') and not model.takes(prompt):
+        return REFUSED
+    return TRUNCATED if exceeds_context(model, prompt) else ''
+
+
+def ask(
+    model: Any, prompts: Sequence[Conversation], max_out_len: int, options: Mapping[str, Any] | None = None
+) -> list[Answer]:
+    """Returns one answer per prompt.
+
+    Args:
+        model: Any model of OpenCompass.
+        prompts: The batch.
+        max_out_len: Tokens per answer at most.
+        options: More arguments for the model's ``generate``.
+
+    Returns:
+        Answers with ``reason`` None, or why there is none: ``infra:truncated`` for a prompt over a local model's
+        limit, which is not asked; ``infra:bad_request`` for rounds of tools that its chat template refuses; for API
+        models what they say. ``finish`` is what the model says; of a local model
+        that says nothing, ``length`` if the answer has ``max_out_len`` tokens or more.
+
+    Raises:
+        AskingEndedError: The model cannot be asked any more; ``answers`` holds an :class:`Answer` or None per prompt.
+        ValueError: A prompt offers tools, and the model's class cannot.
+    """
+    keep_conversations(model)
+    check_tools(model, prompts)
+    unasked = ((index, _why_unasked(model, prompt)) for index, prompt in enumerate(prompts))
+    answers = {index: Answer('', reason) for index, reason in unasked if reason}
+    fitting = [index for index in range(len(prompts)) if index not in answers]
+    if not fitting:
+        return [answers[index] for index in range(len(prompts))]
+    try:
+        view, given = turns_apart(model, [prompts[index] for index in fitting])
+        with torch.no_grad():
+            generated = view.generate_from_template(given, max_out_len=max_out_len, **(options or {}))
+    except AskingEndedError as error:
+        kept = zip(fitting, error.answers, strict=False)
+        answers.update((i, answer_of(model, prompts[i], text, max_out_len)) for i, text in kept if text is not None)
+        raise AskingEndedError(str(error), [answers.get(index) for index in range(len(prompts))]) from None
+    generated_of = zip(fitting, generated, strict=True)
+    answers.update((i, answer_of(model, prompts[i], text, max_out_len)) for i, text in generated_of)
+    return [answers[index] for index in range(len(prompts))]
+
+
+def answer_of(model: Any, prompt: Conversation, text: str, max_out_len: int) -> Answer:
+    """What a model's ``generate`` returned for a prompt, as :func:`ask` returns it."""
+    answer = as_answer(text)
+    finish = answer.finish or (None if answer.reason else _finish_by_count(model, text, max_out_len))
+    answer = _with_counts(model, prompt, answer.changed(finish=finish))
+    if prompt.tools is not None and not answer.reason and hasattr(model, 'read_calls'):
+        answer = model.read_calls(answer)  # counted before: calls cost tokens, too
+    return prompt.own_calls(answer)
+
+
+def _with_counts(model: Any, prompt: Conversation, answer: Answer) -> Answer:
+    """The answer, with tokens of prompt and answer: what the server does not report is counted here, and marked.
+
+    The tokenizer of a local model counts, chat template included; for a server the one in ``tokenizer_path``, or else
+    :func:`~opencompass_tooleval.work_dir.prompt_tokens.estimate_tokens`. An answer of a model with neither, such as a
+    recorded one, stays as it is, and so does a failure.
+    """
+    usage = answer.usage or Usage()
+    if answer.reason or (usage.prompt is not None and usage.completion is not None):
+        return answer
+    counted = _counted(model, prompt, str(answer) + calls_text(answer.calls))
+    if counted is None:
+        return answer
+    more: dict[str, Any] = {
+        name: getattr(counted, name) for name in ('prompt', 'completion') if getattr(usage, name) is None
+    }
+    if usage.first_prompt is None:
+        more['first_prompt'] = more.get('prompt', usage.prompt)
+    return answer.changed(usage=replace(usage, counted=True, counter=counted.counter, **more))
+
+
+def _counted(model: Any, prompt: Conversation, spoken: str) -> Usage | None:
+    """The tokens of a prompt and its answer, counted here; None where nothing can count them."""
+    completion = _encoded_length(model, spoken)
+    if completion is not None:
+        by_text = (_encoded_length(model, text) or 0 for text in texts_of(prompt))
+        asked = sum(by_text) if getattr(model, 'is_api', True) else token_length(model, prompt)
+        counter = tokenizer_name(model.tokenizer)
+    elif isinstance(model, base_api.BaseAPIModel):
+        asked, completion, counter = sum(estimate_tokens(texts_of(prompt))), sum(estimate_tokens([spoken])), ESTIMATE
+    else:
+        return None
+    return Usage(asked, completion, counter=counter)
+
+
+def _encoded_length(model: Any, text: str) -> int | None:
+    """Tokens of a text alone; None where there is no tokenizer. ``get_token_len`` counts the chat template too."""
+    encode = getattr(getattr(model, 'tokenizer', None), 'encode', None)
+    if encode is None:
+        return None
+    try:
+        return len(encode(str(text), add_special_tokens=False))
+    except TypeError:  # a tokenizer that is none of HF's
+        return len(encode(str(text)))
+
+
+def _finish_by_count(model: Any, text: str, max_out_len: int) -> str | None:
+    """How a local model's answer ended; None for API models and where there is no tokenizer to count with."""
+    count = None if getattr(model, 'is_api', True) else _encoded_length(model, text)
+    if count is None:
+        return None
+    return CUT if count >= max_out_len else STOP

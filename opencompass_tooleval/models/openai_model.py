@@ -1,0 +1,341 @@
+"""OpenAI-compatible servers, with failures told apart from answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from opencompass.models.base_api import BaseAPIModel
+from opencompass.models.openai_api import OAI_REASONING_MODEL_LIST, OpenAI
+from opencompass.registry import MODELS
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.prices import read_prices
+from opencompass_tooleval.core.tool_set import ToolSet
+from opencompass_tooleval.core.usage import Usage, with_failed
+from opencompass_tooleval.models.api.event_loop import sleep_unless
+from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure, failure_of_status
+from opencompass_tooleval.models.api.http_client import HttpClient, check_base_url
+from opencompass_tooleval.models.api.outage import Outage
+from opencompass_tooleval.models.api.redaction import redact, remember_headers, remember_keys
+from opencompass_tooleval.models.api.reply import read_reply
+from opencompass_tooleval.models.model_calls import AskingEndedError
+from opencompass_tooleval.models.request_queue import ConcurrentQueue
+
+_PATH = '/chat/completions'
+_ROOM = 100
+"""Tokens that OpenCompass keeps free beside prompt and answer."""
+
+
+@MODELS.register_module()
+class ToolEvalOpenAI(OpenAI):
+    """OpenCompass's :class:`OpenAI` for any OpenAI-compatible server, with hundreds of requests in flight.
+
+    A sample that stays without an answer after all tries becomes an empty
+    :class:`~opencompass_tooleval.core.answer.Answer` with a reason (``infra:timeout``, ``infra:rate_limit``,
+    ``infra:server``, ``infra:connection``, ``infra:bad_response``, ``infra:filter``, ``infra:empty``,
+    ``infra:truncated``, ``infra:bad_request``), and the run goes on. A wrong key, model name or address, or an account
+    without credit, ends it at once; a server that is gone, after some patience. Nothing is downloaded: without a local
+    tokenizer, token counts are estimates.
+
+    Args:
+        path: Name of the model on the server.
+        openai_api_base: Base URL, such as ``http://127.0.0.1:8000/v1``; of a list, one is drawn.
+        retry: Tries after the first, with growing pauses. A server's ``Retry-After`` is kept to, up to ``patience``.
+        max_workers: Requests in flight.
+        query_per_second: Requests started per second; None sets no limit.
+        timeout: Seconds per try, of wall time.
+        tokenizer_path: Folder of a local HF tokenizer, to check prompts against ``max_seq_len``.
+        backoff: First pause between two tries, in seconds; doubled each time.
+        patience: Seconds to wait for a server that is gone: after twice as many failed connections in a row as may be
+            in flight.
+        tool_choice: Whether tools that are offered may or must be called: ``auto`` or ``required``.
+        parallel_tool_calls: Whether the server is told if a data set wants one call per answer or several; some refuse
+            the word.
+        prices: What a million tokens cost, as ``dict(input=..., output=...)``; nothing is asked otherwise for it.
+        http_client_cfg: See :class:`~opencompass_tooleval.models.api.http_client.HttpClient`.
+        openai_extra_kwargs: More of each request, such as ``dict(top_p=0.9)``; ``extra_headers`` and ``extra_query``
+            go where their names say.
+        kwargs: As :class:`OpenAI`.
+
+    Raises:
+        ValueError: The address is none.
+    """
+
+    tokenizer: Any = None
+    takes_tools = True
+
+    def __init__(
+        self,
+        path: str,
+        openai_api_base: str | list[str] = '',
+        retry: int = 4,
+        max_workers: int = 16,
+        query_per_second: float | None = None,
+        timeout: float = 600,
+        tokenizer_path: str | None = None,
+        backoff: float = 1.0,
+        patience: float = 1800.0,
+        tool_choice: str = 'auto',
+        parallel_tool_calls: bool = True,
+        prices: Mapping[str, float] | None = None,
+        http_client_cfg: Mapping[str, Any] | None = None,
+        openai_extra_kwargs: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        read_prices(prices)  # tasks of OpenCompass's own hand them over
+        base = openai_api_base or os.environ.get('OPENAI_BASE_URL') or 'https://api.openai.com/v1/'
+        address = check_base_url(base if isinstance(base, str) else random.choice(base))
+        self._local_tokenizer = tokenizer_path if tokenizer_path and Path(tokenizer_path).is_dir() else None
+        super().__init__(
+            path=path,
+            retry=retry,
+            max_workers=max_workers,
+            tokenizer_path=tokenizer_path,
+            openai_api_base=address,
+            **kwargs,
+        )
+        self.timeout = timeout
+        self.backoff = backoff
+        self.patience = patience
+        self._tool_choice = tool_choice
+        self._says_parallel = parallel_tool_calls
+        self._pace = _Pace(query_per_second) if query_per_second else None
+        if not self.tokenizer:
+            self._init_tokenizer()  # OpenCompass 0.5.2 does not ask for it
+        extra = dict(openai_extra_kwargs or {})
+        settings = dict(http_client_cfg or {})
+        if self.proxy_url:
+            settings['proxy'] = self.proxy_url
+        self._client = HttpClient(settings=settings)
+        self._headers = {**self._own_headers(), **(extra.pop('extra_headers', None) or {})}
+        self._query = urlencode(extra.pop('extra_query', None) or {})
+        more = extra.pop('extra_body', None) or {}
+        self._body = {**extra, **(kwargs.get('extra_body') or {}), **more}
+        remember_keys(self.keys)
+        remember_headers({**self._headers, **(settings.get('headers') or {})})
+        self.set_address(address)
+        self._server = redact(address)
+        self.outage = Outage(self._server, 2 * max_workers, patience, backoff, self.logger)
+        self._end = ''  # why it cannot be asked any more
+
+    def set_address(self, base_url: str) -> None:
+        """Sends requests to another server from now on."""
+        self._url = base_url.rstrip('/').removesuffix(_PATH) + _PATH + (f'?{self._query}' if self._query else '')
+
+    def _own_headers(self) -> dict[str, str]:
+        named = {
+            'OpenAI-Organization': (self.orgs or [None])[0] or os.environ.get('OPENAI_ORG_ID'),
+            'OpenAI-Project': os.environ.get('OPENAI_PROJECT_ID'),
+        }
+        headers = {'Content-Type': 'application/json', 'Authorization': f'Bearer {self.keys[0]}'}
+        return {**headers, **{name: value for name, value in named.items() if value}}
+
+    def _init_tokenizer(self) -> None:
+        if self._local_tokenizer:
+            from transformers import AutoTokenizer
+
+            self.tokenizer = AutoTokenizer.from_pretrained(self._local_tokenizer)
+            self.tokenizer_type = 'hf'
+
+    def get_token_len(self, prompt: str) -> int:
+        """Tokens by the local tokenizer, or else English words and Chinese characters."""
+        return int(
+            len(self.tokenizer(prompt).input_ids) if self.tokenizer else BaseAPIModel.get_token_len(self, prompt)
+        )
+
+    def generate(self, inputs: list[Any], max_out_len: int = 512, temperature: float = 0.0, **kwargs: Any) -> list[str]:
+        """Answers a batch, ``max_workers`` requests at a time, in the order of ``inputs``.
+
+        Raises:
+            AskingEndedError: The server refuses every request, or is gone; ``answers`` holds what came before.
+        """
+        answers: list[str | None] = [None] * len(inputs)
+
+        async def answer(prompt: Any, stop: asyncio.Event) -> Answer | None:
+            return await self.answer(prompt, max_out_len, temperature, stop)
+
+        with ConcurrentQueue[int](answer, self.max_workers) as queue:
+            for index, prompt in enumerate(inputs):
+                queue.submit(index, prompt)
+            try:
+                while arrived := queue.results():
+                    for index, text in arrived:
+                        answers[index] = text
+            except AskingEndedError as error:
+                raise AskingEndedError(str(error), answers) from None
+        return [text for text in answers if text is not None]
+
+    def _generate(self, input: Any, max_out_len: int, temperature: float) -> str:
+        return self.generate([input], max_out_len, temperature)[0]
+
+    async def answer(
+        self,
+        prompt: Any,
+        max_out_len: int = 512,
+        temperature: float = 0.0,
+        stop: asyncio.Event | None = None,
+        **kwargs: Any,
+    ) -> Answer | None:
+        """Answers one prompt; a :class:`~opencompass_tooleval.models.request_queue.ConcurrentQueue` runs many at once.
+
+        Args:
+            prompt: As one of the ``inputs`` of :meth:`generate`.
+            max_out_len: Tokens at most.
+            temperature: Unless the model's config sets one.
+            stop: Ends the trying; is set where nothing more can be asked.
+            kwargs: More arguments of :meth:`generate`, which has no use for them either.
+
+        Returns:
+            The answer, or one with its reason; None after ``stop``.
+
+        Raises:
+            AskingEndedError: The server refuses every request, or is gone.
+        """
+        stop = stop or asyncio.Event()
+        temperature = temperature if self.temperature is None else self.temperature
+        try:
+            request = self._request(prompt, max_out_len, temperature)
+        except ValueError as error:  # OpenCompass's word for a prompt over max_seq_len
+            self.logger.error(error)
+            return Answer('', 'infra:truncated')
+        answer = await self._try_until_answered(request, 'tools' in request, stop)
+        if answer is None and self._end:
+            raise AskingEndedError(self._end)
+        return answer
+
+    def _request(self, prompt: Any, max_out_len: int, temperature: float) -> dict[str, Any]:
+        """The request as JSON values.
+
+        Raises:
+            ValueError: The prompt is too long.
+        """
+        messages, max_out_len = self._fitted(prompt, max_out_len)
+        limit: dict[str, Any] = {'max_tokens': max_out_len, 'temperature': temperature}
+        if any(name in self.path for name in OAI_REASONING_MODEL_LIST):  # these take neither of the two
+            limit = {'max_completion_tokens': max_out_len}
+        tools = getattr(prompt, 'tools', None)
+        offered = {} if tools is None else {'messages': prompt.as_request(), **self._offered(tools)}
+        request = {'model': self.path, 'messages': messages, **limit}
+        return {**request, **offered, **self._body}
+
+    def _fitted(self, prompt: Any, max_out_len: int) -> tuple[list[dict[str, Any]], int]:
+        """The messages, and how long the answer may be; OpenCompass's way, without counting what is short in any case.
+
+        No tokenizer makes more tokens than bytes, and counting takes longer than all else here.
+        """
+        count: Callable[[str], int] = cache(self.get_token_len)
+        texts = [prompt] if isinstance(prompt, str) else [item.get('prompt', item.get('content')) for item in prompt]
+        if self.mode == 'none' and all(isinstance(text, str) for text in texts):
+            most = sum(len(text) if text.isascii() else len(text.encode('utf-8', 'replace')) for text in texts)
+            if most + max_out_len + _ROOM <= self.max_seq_len:
+                count = _nothing
+        fitted = self._preprocess_messages(prompt, max_out_len, self.max_seq_len, self.mode, count)
+        return list(fitted[0]), int(fitted[1])
+
+    def _offered(self, tools: ToolSet) -> dict[str, Any]:
+        """What a request says of tools."""
+        if not tools.tools:
+            return {}  # servers refuse an empty list
+        offered: dict[str, Any] = {'tools': tools.as_request(), 'tool_choice': self._tool_choice}
+        if tools.parallel is not None and self._says_parallel:
+            offered['parallel_tool_calls'] = tools.parallel
+        return offered
+
+    async def _try_until_answered(
+        self, request: Mapping[str, Any], offers_tools: bool, stop: asyncio.Event
+    ) -> Answer | None:
+        """Returns the answer, one with a reason, or None if the task ends."""
+        body = json.dumps(request).encode('ascii')
+        waits, tries, failed = self.patience, 0, list[Usage | None]()
+        while not stop.is_set():
+            try:
+                if self._end:
+                    raise Failure('infra:bad_request', self._end, ends=True)
+                await self.outage.wait(stop)
+                if stop.is_set():
+                    break
+                answer, seconds = await self._try(body, offers_tools)
+                self.outage.reached()
+                return _timed(answer, seconds, failed)
+            except Failure as failure:
+                last = failure
+                failed.append(last.cost)
+            if last.ends:
+                self._end = self._end or f'{self._server}: {last.words}'
+                stop.set()
+                break
+            self.logger.error(f'{self._server}: {last.words}')
+            if await self._is_gone(last):
+                continue  # a try at a server that is not there is none
+            tries += 1
+            if not last.again or tries > self.retry:
+                return Answer('', last.reason, usage=with_failed(None, failed))
+            waits -= await self._pause(last.wait, waits, tries, stop)
+        return None
+
+    async def _is_gone(self, failure: Failure) -> bool:
+        if failure.no_connection:
+            return await self.outage.missed(failure.words)
+        self.outage.reached()
+        return False
+
+    async def _pause(self, asked: float | None, most: float, tries: int, stop: asyncio.Event) -> float:
+        """Waits before the next try; returns the seconds that the server asked for and got.
+
+        Args:
+            asked: Seconds of a ``Retry-After``.
+            most: Seconds that are left of the patience for this question.
+            tries: Until now.
+            stop: Ends the waiting.
+        """
+        if asked is None:
+            await sleep_unless(stop, min(MAX_WAIT, self.backoff * 2 ** (tries - 1)) * random.uniform(0.5, 1.5))
+            return 0.0
+        if asked > most:
+            self.logger.warning(f'{self._server}: Retry-After asks for {asked:.3g} s, waiting {most:.0f} s (patience)')
+        await sleep_unless(stop, min(asked, most))
+        return min(asked, most)
+
+    async def _try(self, body: bytes, offers_tools: bool) -> tuple[Answer, float]:
+        """Asks once; returns the answer and how many seconds it took, the wait for its turn aside."""
+        if self._pace:
+            await asyncio.sleep(self._pace.next_pause(time.monotonic()))
+        started = time.monotonic()
+        reply = await self._client.request('POST', self._url, self._headers, self.timeout, body)
+        seconds = time.monotonic() - started
+        if reply.status != 200:
+            raise failure_of_status(reply.status, reply.headers, reply.text)
+        return read_reply(reply.body, reply.content_type, offers_tools), seconds
+
+
+def _nothing(text: str) -> int:
+    return 0
+
+
+def _timed(answer: Answer, seconds: float, failed: Sequence[Usage | None]) -> Answer:
+    usage = replace(answer.usage or Usage(), seconds=round(seconds, 3))
+    return answer.changed(usage=with_failed(usage, failed))
+
+
+class _Pace:
+    """So many requests start per second, and as many at once after a pause."""
+
+    def __init__(self, per_second: float) -> None:
+        self._gap = 1 / per_second
+        self._next = 0.0
+
+    def next_pause(self, now: float) -> float:
+        """Seconds until another request may start; counts it as started then."""
+        earliest = now - 1 + self._gap if self._next else now
+        self._next = max(self._next + self._gap, earliest)
+        return max(0.0, self._next - now)

@@ -1,0 +1,82 @@
+"""A conversation with tools as a chat template takes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.messages import TOOL
+from opencompass_tooleval.core.tool_set import ToolSet
+from opencompass_tooleval.models.conversation import Conversation
+
+_ID = 'abc000001'
+"""Nine letters and digits: Mistral's templates take no other."""
+
+
+def template_messages(prompt: Conversation) -> list[dict[str, Any]]:
+    """The messages as the templates of transformers have them.
+
+    Unlike in a request to a server arguments are objects, a message of calls has '' beside them (templates would write
+    ``None``), and the answer to a call names the tool.
+    """
+    messages: list[dict[str, Any]] = []
+    names: dict[str, str] = {}
+    for message in prompt.as_request():
+        calls = [{**call, 'function': _with_object(call['function'])} for call in message.get('tool_calls', ())]
+        names.update((call['id'], call['function']['name']) for call in calls)
+        rendered = {**message, 'content': message['content'] or ''}
+        if calls:
+            rendered['tool_calls'] = calls
+        if message['role'] == TOOL:
+            rendered['name'] = names.get(message['tool_call_id'], '')
+        messages.append(rendered)
+    return messages
+
+
+def _with_object(function: dict[str, str]) -> dict[str, Any]:
+    """A call whose arguments are an object; broken ones stay text, and the template writes them as such."""
+    try:
+        return {**function, 'arguments': load_json(function['arguments'])}
+    except ValueError:
+        return dict(function)
+
+
+def render(render_template: Any, prompt: Conversation, *args: Any, **kwargs: Any) -> Any:
+    """What ``apply_chat_template`` of a tokenizer makes of a conversation, and of its tools if it has some."""
+    messages = template_messages(prompt)
+    if prompt.tools is None:  # OpenCompass's wrappers leave empty turns out, but not one beside another of its role
+        befores = [None, *(message['role'] for message in messages)]
+        pairs = zip(befores, messages, strict=False)
+        messages = [message for before, message in pairs if message['content'] or message['role'] == before]
+        return render_template(messages, *args, **kwargs)
+    return render_template(messages, *args, tools=prompt.tools.as_request() or None, **kwargs)
+
+
+def left_out(render_template: Any, tools: ToolSet, has_answers: bool) -> str:
+    """What of a conversation with tools a chat template leaves out; ''.
+
+    Args:
+        render_template: ``apply_chat_template`` of a tokenizer.
+        tools: Those that are offered.
+        has_answers: Whether the template needs a place for tools' answers, too.
+    """
+    offered = tools.as_request()
+
+    def text_of(answer: str, tools: Any) -> str:
+        return str(render_template(_round(offered[0]['function']['name'], answer), tools=tools, tokenize=False))
+
+    if text_of('', offered) == text_of('', None):
+        return 'tools'
+    if has_answers and text_of('first', offered) == text_of('second', offered):
+        return "tools' answers"
+    return ''
+
+
+def _round(name: str, answer: str) -> list[dict[str, Any]]:
+    """A question, and if there is an answer of a tool, the call of the tool and the answer."""
+    messages: list[dict[str, Any]] = [{'role': 'user', 'content': 'Call the tool.'}]
+    if answer:
+        call = {'id': _ID, 'type': 'function', 'function': {'name': name, 'arguments': {}}}
+        messages.append({'role': 'assistant', 'content': '', 'tool_calls': [call]})
+        messages.append({'role': TOOL, 'content': answer, 'tool_call_id': _ID, 'name': name})
+    return messages

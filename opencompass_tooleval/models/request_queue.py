@@ -1,0 +1,327 @@
+"""Queues of requests to models: as soon as one is answered, the next leaves.
+
+    with open_queue(model, max_out_len, batch_size) as queue:
+        for key, conversation in questions:
+            queue.submit(key, conversation)
+        while arrived := queue.results():
+            ...  # keep the answers, and submit what they lead to
+
+A model that can answer one request beside another, as :class:`~.openai_model.ToolEvalOpenAI` can,
+has a coroutine ``answer`` and ``max_workers``; all others get batches. :class:`RequestQueues` are those of several
+models, whose results come as one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from opencompass.models import VLLM, VLLMwithChatTemplate
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.models.api.event_loop import event_loop, start
+from opencompass_tooleval.models.conversation import Conversation
+from opencompass_tooleval.models.model_calls import AskingEndedError, answer_of, ask, check_tools, keep_conversations
+
+Key = TypeVar('Key')
+
+AT_ONCE = 1024
+"""Prompts at least that a vLLM in this process gets at once: it fills its own batches, and idles between two calls."""
+
+AnswerOne = Callable[[Any, asyncio.Event], 'Awaitable[Answer | None]']
+"""Answers one prompt; gives up, with None, once the event is set."""
+
+
+class RequestQueue(ABC, Generic[Key]):
+    """Requests to one model, and its answers. One thread submits and takes results."""
+
+    @abstractmethod
+    def submit(self, key: Key, prompt: Any) -> None:
+        """Adds a request behind those that were submitted before it.
+
+        Args:
+            key: Comes back with the answer.
+            prompt: A conversation.
+        """
+
+    @abstractmethod
+    def results(self) -> list[tuple[Key, Answer]]:
+        """Waits for an answer, and returns all that have come; none once every request is answered.
+
+        Raises:
+            AskingEndedError: The model cannot be asked any more. Every answer that came before was returned.
+        """
+
+    @property
+    def room(self) -> int:
+        """How many more requests it can make use of now; whoever builds them one by one need not build more."""
+        return sys.maxsize
+
+    def __enter__(self) -> RequestQueue[Key]:
+        return self
+
+    @abstractmethod
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Sends nothing more."""
+
+
+class Arrivals(Generic[Key]):
+    """Where the answers of one queue come in, or of several whose results come as one.
+
+    Attributes:
+        stop: Set once nothing more is to be sent. It belongs to the event loop.
+        fault: Why, if it is a fault.
+        expected: Requests that have no answer yet.
+    """
+
+    def __init__(self) -> None:
+        self.stop = asyncio.Event()
+        self.fault: BaseException | None = None
+        self.expected = 0
+        self._arrived: SimpleQueue[tuple[Key, Answer | None]] = SimpleQueue()
+
+    def expect(self) -> None:
+        """Counts a request; only the thread that takes results may."""
+        self.expected += 1
+
+    def add(self, key: Key, answer: Answer | None) -> None:
+        """Takes in the end of a request, from any thread: an answer, or None where there will be none."""
+        self._arrived.put((key, answer))
+
+    def fail(self, error: BaseException) -> None:
+        """Has nothing more sent; the first fault is raised once everything answered is taken. From any thread."""
+        self.fault = self.fault or error
+        event_loop().call_soon_threadsafe(self.stop.set)
+
+    def take(self, wait: bool = True) -> list[tuple[Key, Answer]]:
+        """Returns all answers that have come; where there are none, waits for one if there is one to come.
+
+        Args:
+            wait: Whether it waits, and raises the fault in the end.
+        """
+        answered: list[tuple[Key, Answer]] = []
+        while self.expected and not answered and (wait or not self._arrived.empty()):
+            arrived = [self._arrived.get()]
+            while not self._arrived.empty():
+                arrived.append(self._arrived.get())
+            self.expected -= len(arrived)
+            answered = [(key, answer) for key, answer in arrived if answer is not None]
+        if wait and self.fault and not answered:
+            raise self.fault
+        return answered
+
+
+class ConcurrentQueue(RequestQueue[Key]):
+    """Has up to ``workers`` requests in flight, in the order in which they were submitted.
+
+    All run on the process's event loop.
+
+    Args:
+        answer: Answers one prompt.
+        workers: Requests in flight at most.
+        arrivals: Where its answers come in, if other queues' do too.
+    """
+
+    def __init__(self, answer: AnswerOne, workers: int, arrivals: Arrivals[Key] | None = None) -> None:
+        self._answer = answer
+        self._workers = workers
+        self._arrivals: Arrivals[Key] = arrivals or Arrivals()
+        # Both belong to the event loop.
+        self._waiting: deque[tuple[Key, Any]] = deque()
+        self._running: set[asyncio.Task[None]] = set()
+
+    def submit(self, key: Key, prompt: Any) -> None:
+        """See :meth:`RequestQueue.submit`."""
+        self._arrivals.expect()
+        event_loop().call_soon_threadsafe(self._add, key, prompt)
+
+    def results(self) -> list[tuple[Key, Answer]]:
+        """See :meth:`RequestQueue.results`; a fault in ``answer`` is raised in the same way."""
+        return self._arrivals.take()
+
+    @property
+    def room(self) -> int:
+        """Until as many wait as are in flight: then no free place has to wait for a request to be built."""
+        return max(0, 2 * self._workers - self._arrivals.expected)
+
+    def _add(self, key: Key, prompt: Any) -> None:
+        self._waiting.append((key, prompt))
+        if len(self._running) < self._workers:
+            worker = asyncio.get_running_loop().create_task(self._work())
+            self._running.add(worker)
+            worker.add_done_callback(self._running.discard)
+
+    async def _work(self) -> None:
+        while self._waiting:
+            key, prompt = self._waiting.popleft()
+            answer = None
+            try:
+                if not self._arrivals.stop.is_set():
+                    answer = await self._answer(prompt, self._arrivals.stop)
+            except Exception as error:  # raised where the results are taken
+                self._arrivals.fail(error)
+            finally:
+                self._arrivals.add(key, answer)
+
+    async def _end(self) -> None:
+        self._arrivals.stop.set()
+        self._waiting.clear()
+        for worker in self._running:
+            worker.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Breaks off what is in flight, and waits for that unless Ctrl-C ends it all."""
+        ending = start(self._end())
+        if kind is None or issubclass(kind, Exception):
+            ending.result()
+
+
+class BatchQueue(RequestQueue[Key]):
+    """Asks in batches. What an answer leads to waits until everything submitted before it is answered.
+
+    Args:
+        model: Any model of OpenCompass.
+        max_out_len: Tokens per answer at most.
+        size: Of a batch.
+        options: More arguments for the model's ``generate``.
+    """
+
+    def __init__(self, model: Any, max_out_len: int, size: int, options: Mapping[str, Any] | None = None) -> None:
+        self._model = model
+        self._max_out_len = max_out_len
+        self._size = size
+        self._options = options
+        self._round: list[tuple[Key, Conversation]] = []
+        self._next_round: list[tuple[Key, Conversation]] = []
+        self._ended: AskingEndedError | None = None
+
+    def submit(self, key: Key, prompt: Conversation) -> None:
+        """See :meth:`RequestQueue.submit`."""
+        self._next_round.append((key, prompt))
+
+    def results(self) -> list[tuple[Key, Answer]]:
+        """Asks the next batch."""
+        if self._ended:
+            raise self._ended
+        if not self._round:
+            self._round, self._next_round = self._next_round, []
+        batch, self._round = self._round[: self._size], self._round[self._size :]
+        if not batch:
+            return []
+        answers: Sequence[Answer | None]
+        try:
+            answers = ask(self._model, [prompt for _, prompt in batch], self._max_out_len, self._options)
+        except AskingEndedError as error:
+            answers, self._ended = error.answers, error
+        answered = [(key, answer) for (key, _), answer in zip(batch, answers, strict=True) if answer is not None]
+        return answered or self.results()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Nothing is in flight between two batches."""
+
+
+def open_queue(
+    model: Any,
+    max_out_len: int,
+    batch_size: int = 1,
+    options: Mapping[str, Any] | None = None,
+    arrivals: Arrivals[Any] | None = None,
+) -> RequestQueue[Any]:
+    """The queue that fits a model.
+
+    Args:
+        model: Any model of OpenCompass.
+        max_out_len: Tokens per answer at most.
+        batch_size: Prompts at once, of a model that is asked in batches; a vLLM gets :data:`AT_ONCE` or more.
+        options: More arguments for the model's ``generate``.
+        arrivals: Where the answers come in of a model that answers one request beside another, if other models' do
+            too.
+    """
+    keep_conversations(model)
+    if not asyncio.iscoroutinefunction(getattr(model, 'answer', None)):
+        size = max(AT_ONCE, batch_size) if isinstance(model, (VLLM, VLLMwithChatTemplate)) else batch_size
+        return BatchQueue(model, max_out_len, size, options)
+
+    async def answer(prompt: Conversation, stop: asyncio.Event) -> Answer | None:
+        check_tools(model, [prompt])
+        given = model.parse_template(prompt, mode='gen')
+        answered = await model.answer(given, max_out_len, stop=stop, **(options or {}))
+        return None if answered is None else answer_of(model, prompt, answered, max_out_len)
+
+    return ConcurrentQueue(answer, model.max_workers, arrivals)
+
+
+OpenQueue = Callable[[Arrivals[Any]], RequestQueue[Any]]
+"""Opens a model's queue, whose answers may come in there."""
+
+
+class RequestQueues(Generic[Key]):
+    """Requests to several models. One thread submits and takes results.
+
+    Answers to concurrent requests come as they come. A model that is asked in batches is asked when nothing else has
+    come: its batch is worked on in the thread that takes results, while the others go on. Such models take turns.
+
+    Args:
+        openers: Name -> what opens its queue, at its first request.
+    """
+
+    def __init__(self, openers: Mapping[str, OpenQueue]) -> None:
+        self._openers = openers
+        self._arrivals: Arrivals[Key] = Arrivals()
+        self._open: dict[str, RequestQueue[Key]] = {}
+        self._batches: list[RequestQueue[Key]] = []
+        self._stack = ExitStack()
+
+    def submit(self, name: str, key: Key, prompt: Any) -> None:
+        """Asks a model, as :meth:`RequestQueue.submit`.
+
+        Raises:
+            LookupError: There is no such model.
+        """
+        if name not in self._open:
+            if name not in self._openers:
+                raise LookupError(name)
+            queue = self._stack.enter_context(self._openers[name](self._arrivals))
+            self._open[name] = queue
+            if not isinstance(queue, ConcurrentQueue):
+                self._batches.append(queue)
+        self._open[name].submit(key, prompt)
+
+    def results(self) -> list[tuple[Key, Answer]]:
+        """As :meth:`RequestQueue.results`; a model that cannot be asked any more ends it for all."""
+        if arrived := self._arrivals.take(wait=False):
+            return arrived
+        for queue in [] if self._arrivals.fault else list(self._batches):
+            try:
+                arrived = queue.results()
+            except AskingEndedError as error:
+                self._arrivals.fail(error)
+                break
+            if arrived:
+                self._batches.remove(queue)
+                self._batches.append(queue)
+                return arrived
+        return self._arrivals.take()
+
+    def __enter__(self) -> RequestQueues[Key]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Sends nothing more."""
+        self._stack.__exit__(kind, error, traceback)

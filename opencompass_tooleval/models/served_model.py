@@ -1,0 +1,106 @@
+"""A model whose server the task itself starts, on its own GPUs, and takes down."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from opencompass.registry import MODELS
+
+from opencompass_tooleval.models.api.engine import HOST, Engine, EngineError
+from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+
+_SETTLED = ('key', 'openai_api_base', 'openai_proxy_url')
+
+
+@MODELS.register_module()
+class ToolEvalServed(ToolEvalOpenAI):
+    """:class:`ToolEvalOpenAI`, whose server is a command: vLLM, SGLang, LMDeploy, ``transformers serve``, ...
+
+    The engine is started with the first question, so never by what only reads the config or has nothing to ask, on a
+    free loopback port and with a random key; it is taken down when the task ends in whatever way. One that does not
+    start, or ends, ends the task with the last lines of its log; all that was answered is kept, and a run resumed with
+    ``-r`` starts it anew.
+
+    Args:
+        path: The model, which the command names as ``{model}``, and its name on the server.
+        engine: Arguments of :class:`~.api.engine.Engine`: ``command``, ``health``, ``startup``,
+            ``env``, ``key_variable``, ``grace``.
+        http_client_cfg: As :class:`ToolEvalOpenAI`; proxies of the environment are not used unless it says so.
+        kwargs: As :class:`ToolEvalOpenAI`, but for address and key.
+
+    Raises:
+        ValueError: Address or key are given.
+    """
+
+    log: ClassVar[Path | None] = None
+    """Where engines of this process log, as its task says; a temporary file without one."""
+
+    def __init__(
+        self, path: str, engine: Mapping[str, Any], http_client_cfg: Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> None:
+        if given := [name for name in _SETTLED if name in kwargs]:
+            raise ValueError(f'{", ".join(given)}: an engine that the task starts has an address and a key of its own')
+        self._engine = Engine(model=path, **engine)
+        self._starting = asyncio.Lock()
+        self._failure = ''  # why it cannot be asked any more
+        super().__init__(
+            path=path,
+            key=self._engine.key,
+            openai_api_base=f'http://{HOST}/v1',
+            http_client_cfg={'trust_env': False, **(http_client_cfg or {})},
+            **kwargs,
+        )
+        self._server = self.outage.server = f'the engine of {path}'
+        self.outage.own_server = self
+
+    async def prepare(self, stop: asyncio.Event) -> None:
+        """Starts the engine, once, and looks whether it still runs.
+
+        Args:
+            stop: Ends the waiting for it.
+
+        Raises:
+            Failure: It does not start, or has ended; it ends the task.
+        """
+        async with self._starting:  # the others wait; where it fails, they must not start it once more
+            if not self._failure and not stop.is_set():
+                try:
+                    if not self._engine.is_started:
+                        await self._start(stop)
+                    self._engine.check()
+                except (EngineError, OSError) as error:
+                    self._failure = f'{error}\nEverything answered is kept: run again with -r'
+        if self._failure:
+            raise Failure('infra:connection', self._failure, again=False, ends=True)
+
+    async def _start(self, stop: asyncio.Event) -> None:
+        began = time.monotonic()
+        self.outage.announce(f'{self._server} is started, which may take {self._engine.startup:.0f} s (startup)')
+        must_end = threading.Event()  # that of the thread which waits for the engine
+        starting = asyncio.ensure_future(asyncio.to_thread(self._engine.start, self.log, must_end))
+        stopping = asyncio.ensure_future(stop.wait())
+        try:
+            await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not starting.done():
+                must_end.set()
+            stopping.cancel()
+            self.outage.announce('')
+        await starting
+        self.set_address(self._engine.url)
+        seconds = time.monotonic() - began
+        self.logger.info(f'{self._server}: ready after {seconds:.0f} s, {self._engine.url}, log {self._engine.log}')
+
+    async def is_lost(self) -> bool:
+        """Whether the engine has ended by itself."""
+        return await asyncio.to_thread(self._engine.is_lost)
+
+    def close(self) -> None:
+        """Takes the engine down; the next question starts it anew."""
+        self._engine.stop()

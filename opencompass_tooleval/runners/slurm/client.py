@@ -1,0 +1,177 @@
+"""Slurm's commands, with patience for a controller that restarts."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from opencompass_tooleval.runners.slurm.syntax import (
+    JOB_FORMAT,
+    STATE_FORMAT,
+    State,
+    is_forgotten,
+    is_passing,
+    read_array_limit,
+    read_job_id,
+    read_jobs,
+    read_states,
+)
+
+logger = logging.getLogger(__name__)
+
+_PAUSE = 2.0
+_TIMEOUT = 120.0
+_CANCEL_PATIENCE = 60.0
+_KEPT = {'SLURM_CONF', 'SLURM_CONF_SERVER', 'SLURM_JWT'}
+_DROPPED = ('SLURM_', 'SQUEUE_', 'SCANCEL_', 'SCONTROL_', 'SBATCH_CLUSTERS', 'SBATCH_WAIT')
+
+
+class SlurmError(RuntimeError):
+    """Slurm refuses, or has not answered for too long."""
+
+
+class _PassingError(SlurmError):
+    """Slurm does not answer now."""
+
+
+def slurm_environment() -> dict[str, str]:
+    """This process's environment, without what Slurm told it about a job that it may itself be running in.
+
+    And without the user's own options of Slurm's commands: ``SQUEUE_PARTITION`` would hide jobs, ``SCANCEL_STATE``
+    spare them, ``SBATCH_WAIT`` keep ``sbatch`` from answering.
+    """
+    return {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED) or name in _KEPT}
+
+
+class Slurm:
+    """Calls Slurm's commands.
+
+    Args:
+        patience: Seconds for which an unreachable controller is asked again.
+        sleep: Waits so many seconds, and raises if the run is to end.
+    """
+
+    def __init__(self, patience: float = 1800, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._patience = patience
+        self._sleep = sleep
+
+    def array_limit(self) -> int:
+        """Elements that an array may have.
+
+        Raises:
+            SlurmError: There is no Slurm, or it does not answer.
+            ValueError: It has no job arrays.
+        """
+        return read_array_limit(self._patiently(lambda: self._call('scontrol', 'show', 'config')))
+
+    def submit(self, name: str, options: Sequence[str], script: Sequence[str]) -> str:
+        """Submits a job, once, also where the answer to the first attempt got lost.
+
+        Args:
+            name: Job name that no other job has.
+            options: Of ``sbatch``.
+            script: The script and its arguments.
+
+        Returns:
+            The job's id.
+
+        Raises:
+            SlurmError: Slurm refuses.
+        """
+
+        def submit() -> str:
+            return read_job_id(self._call('sbatch', '--parsable', *options, f'--job-name={name}', *script))
+
+        try:
+            return self._patiently(submit, lambda: self._job_named(name) or submit())
+        except BaseException:
+            with suppress(SlurmError):  # an attempt whose answer got lost may have arrived
+                self._call('scancel', f'--name={name}')
+            raise
+
+    def states(self, job_ids: Sequence[str]) -> dict[tuple[str, int], State]:
+        """States of all elements of these arrays that Slurm still knows, in one call.
+
+        Raises:
+            SlurmError: No answer for too long.
+        """
+
+        def ask() -> str:
+            try:
+                return self._squeue(f'--jobs={",".join(job_ids)}', '--array', f'--format={STATE_FORMAT}')
+            except SlurmError as error:
+                if is_forgotten(str(error)):
+                    return ''
+                raise _PassingError(str(error)) from error  # whatever squeue has, the tasks go on
+
+        return read_states(self._patiently(ask))
+
+    def jobs(self) -> set[tuple[str, str]]:
+        """Id and name of all jobs of the user that are not over.
+
+        Raises:
+            SlurmError: No answer for too long.
+        """
+        return read_jobs(self._patiently(lambda: self._squeue(f'--format={JOB_FORMAT}')))
+
+    def set_throttle(self, job_id: str, number: int) -> None:
+        """Lets so many elements of an array run at once."""
+        self._patiently(lambda: self._call('scontrol', 'update', f'JobId={job_id}', f'ArrayTaskThrottle={number}'))
+
+    def cancel(self, job_ids: Sequence[str]) -> None:
+        """Cancels arrays; those that have ended do not mind.
+
+        Raises:
+            SlurmError: Slurm refuses, or does not answer for a minute.
+        """
+        self._patiently(lambda: self._call('scancel', *job_ids), patience=min(self._patience, _CANCEL_PATIENCE))
+
+    def _job_named(self, name: str) -> str:
+        return self._squeue(f'--name={name}', '--format=%F').partition('\n')[0].strip()
+
+    def _squeue(self, *arguments: str) -> str:
+        return self._call('squeue', f'--user={os.getuid()}', '--states=all', '--noheader', *arguments)
+
+    def _call(self, *command: str) -> str:
+        """Output of a command, which Ctrl-C in the terminal does not reach."""
+        try:
+            done = subprocess.run(
+                command,
+                env=slurm_environment(),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors='replace',
+                timeout=_TIMEOUT,
+                start_new_session=True,
+            )
+        except FileNotFoundError as error:
+            raise SlurmError(
+                f'{command[0]} is not on PATH: run this on a login node of the cluster, or take infer and eval '
+                'from configs/tooleval_local.py'
+            ) from error
+        except subprocess.TimeoutExpired as error:
+            raise _PassingError(f'{command[0]} timed out') from error
+        if done.returncode:
+            message = done.stderr.strip() or f'exit status {done.returncode}'
+            raise (_PassingError if is_passing(message) else SlurmError)(f'{command[0]}: {message}')
+        return done.stdout
+
+    def _patiently(
+        self, attempt: Callable[[], str], again: Callable[[], str] | None = None, patience: float | None = None
+    ) -> str:
+        """Result of ``attempt``, and of ``again`` (or the same) for as long as Slurm is out of reach."""
+        deadline = time.monotonic() + (self._patience if patience is None else patience)
+        while True:
+            try:
+                return attempt()
+            except _PassingError as error:
+                if time.monotonic() > deadline:
+                    raise SlurmError(f'{error} (asked again and again)') from error
+                logger.warning('%s; asking again', error)
+            self._sleep(_PAUSE)
+            attempt = again or attempt

@@ -1,0 +1,107 @@
+"""What a runner that was killed has left in the queue: found by name, cancelled, waited for."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import shlex
+import shutil
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError
+from opencompass_tooleval.work_dir.lock import exclusive, holder_of, probe
+
+logger = logging.getLogger(__name__)
+
+_PAUSE = 1.0
+
+
+def job_name(folder: Path, number: int) -> str:
+    """A name that no other job has, and that tells the work directory and the runner's folder.
+
+    It is known before ``sbatch`` answers, so a runner that is killed at any point leaves no job that is not found.
+    """
+    return f'{_prefix(folder.parent)}{folder.name}-{number}'
+
+
+def _prefix(parent: Path) -> str:
+    return f'tooleval-{hashlib.sha256(str(parent).encode()).hexdigest()[:8]}-'
+
+
+def alive(folder: Path) -> AbstractContextManager[object]:
+    """Shows, while its block runs, that the runner of this folder lives."""
+    return exclusive(_lock(folder))
+
+
+def _lock(folder: Path) -> Path:
+    return folder / 'runner.lock'
+
+
+def remove(folder: Path) -> None:
+    """Removes the folder of a runner that has ended."""
+    # Cancelled elements write exit codes to the last; under another name they find no folder.
+    shutil.rmtree(folder.rename(folder.with_suffix('.gone')), ignore_errors=True)
+
+
+def cancel_leftovers(parent: Path, slurm: Slurm, patience: float, sleep: Callable[[float], None] = time.sleep) -> None:
+    """Cancels the jobs of runners that are gone, waits until they are over, and removes the folders of those killed.
+
+    Such jobs hold locks on the data sets, and would work beside those that are now submitted.
+
+    Args:
+        parent: The work directory's folder of runners' folders.
+        slurm: The commands.
+        patience: Seconds that cancelled jobs may take to be over.
+        sleep: Waits so many seconds, and raises if the run is to end.
+
+    Raises:
+        SlurmError: They are not over in time, or it cannot be known whether their runner lives.
+    """
+    deadline = time.monotonic() + patience
+    cancelled: set[str] = set()
+    while jobs := {job_id for job_id, folder in _jobs(parent, slurm) if _is_gone(folder, job_id)}:
+        if new := sorted(jobs - cancelled):
+            logger.warning('a run before this one left jobs in the queue: %s; waiting for their end', _scancel(new))
+            slurm.cancel(new)
+            cancelled |= jobs
+        elif time.monotonic() > deadline:
+            raise SlurmError(f'jobs of a run before this one do not end: {_scancel(sorted(jobs))}')
+        sleep(_PAUSE)
+    for lock in parent.glob(_lock(Path('*')).as_posix()):
+        if holder_of(lock) and _lives(lock) is False:
+            remove(lock.parent)  # an element that starts later still, by a late sbatch, finds no command
+
+
+def _jobs(parent: Path, slurm: Slurm) -> Iterator[tuple[str, Path]]:
+    """Jobs of this work directory that are not over, with their runners' folders."""
+    prefix = _prefix(parent)
+    for job_id, name in slurm.jobs():
+        if name.startswith(prefix):
+            yield job_id, parent / name.removeprefix(prefix).rpartition('-')[0]
+
+
+def _is_gone(folder: Path, job_id: str) -> bool:
+    lives = _lives(_lock(folder))
+    if lives is None:
+        raise SlurmError(
+            f'job {job_id} works on the same work directory, and whether its runner lives cannot be told from here '
+            f'({holder_of(_lock(folder))}); wait for it, or stop it and {_scancel([job_id])}'
+        )
+    return not lives
+
+
+def _lives(lock: Path) -> bool | None:
+    """Whether a runner holds its lock; None if unknown: not all file systems lock, or tell other hosts of it."""
+    held = probe(lock)
+    if held is not False:
+        return held
+    holder = holder_of(lock)
+    return False if holder is None or holder.host == socket.gethostname() else None
+
+
+def _scancel(job_ids: list[str]) -> str:
+    return shlex.join(['scancel', *job_ids])

@@ -1,0 +1,173 @@
+"""A stage's tasks as job arrays of stock Slurm."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mmengine.config import Config
+from opencompass.registry import RUNNERS, TASKS
+from opencompass.runners.base import BaseRunner
+from opencompass.utils import get_logger
+from tqdm import tqdm
+
+from opencompass_tooleval.runners.slurm.client import Slurm, slurm_environment
+from opencompass_tooleval.runners.slurm.leftovers import alive, cancel_leftovers, job_name, remove
+from opencompass_tooleval.runners.slurm.stage import Element, Stage
+from opencompass_tooleval.runners.slurm.syntax import Resources
+from opencompass_tooleval.work_dir.interrupts import Interrupts
+from opencompass_tooleval.work_dir.work_dir import last_error
+
+
+@RUNNERS.register_module()
+class SlurmArrayRunner(BaseRunner):
+    """Submits a stage as one job array per number of GPUs, and lets Slurm schedule.
+
+    Needs ``sbatch``, ``squeue``, ``scancel`` and ``scontrol``; no accounting, no ``quotatype``. A task that is queued
+    again or preempted has not failed. Ctrl-C, SIGTERM and SIGHUP cancel what was submitted. With ``debug``, tasks run
+    one after another under ``srun``, in the terminal.
+
+    Args:
+        task: Type of the tasks.
+        max_num_workers: Tasks that may run at once.
+        retry: How often a failed task is run again.
+        partition: Slurm's partition; None is the cluster's default, here and below.
+        qos: Quality of service.
+        account: Who pays.
+        time: Limit of one task, as Slurm writes it: ``04:00:00``, or minutes.
+        gpu_request: Option for tasks that need GPUs, as the cluster wants it; ``{n}`` is their number.
+        extra_command: More options of ``sbatch``, such as ``['--mem=64G', '-c 8']``.
+        poll: Shortest and longest wait between two calls of ``squeue``, in seconds.
+        patience: Seconds for which a controller that does not answer is waited for, and a refused job tried again.
+        grace: Seconds that an exit code may take to appear on the shared file system after its job is gone.
+        debug: See above.
+        lark_bot_url: As in OpenCompass.
+        keep_tmp_file: Keep the folder of parameters, scripts and exit codes. It stays anyway if a task failed.
+    """
+
+    def __init__(
+        self,
+        task: Mapping[str, Any],
+        max_num_workers: int = 32,
+        retry: int = 2,
+        partition: str | None = None,
+        qos: str | None = None,
+        account: str | None = None,
+        time: str | int | None = None,
+        gpu_request: str = '--gres=gpu:{n}',
+        extra_command: Sequence[str] = (),
+        poll: tuple[float, float] = (1.0, 15.0),
+        patience: float = 1800.0,
+        grace: float = 30.0,
+        debug: bool = False,
+        lark_bot_url: str | None = None,
+        keep_tmp_file: bool = False,
+    ) -> None:
+        super().__init__(task=task, debug=debug, lark_bot_url=lark_bot_url)
+        if max_num_workers < 1 or retry < 0 or not 0 < poll[0] <= poll[1]:
+            raise ValueError(f'max_num_workers={max_num_workers}, retry={retry}, poll={poll}: out of range')
+        self.resources = Resources(partition, qos, account, time, gpu_request, tuple(extra_command))
+        self.max_num_workers = max_num_workers
+        self.retry = retry
+        self.poll = (poll[0], poll[1])
+        self.patience = patience
+        self.grace = grace
+        self.keep_tmp_file = keep_tmp_file
+
+    def launch(self, tasks: Sequence[Any]) -> list[tuple[str, int]]:
+        """Runs the tasks.
+
+        Returns:
+            Name and exit code of each, in the order of ``tasks``; code -1 if it left none.
+
+        Raises:
+            SlurmError: There is no Slurm here, or it refuses, or has not answered for too long.
+        """
+        built = [TASKS.build(dict(cfg=task, type=self.task_cfg['type'])) for task in tasks]
+        if not built:
+            return []
+        folder = _new_folder(Path(built[0].work_dir))
+        elements = [_element(number, task, folder) for number, task in enumerate(built)]
+        names = [task.name for task in built]
+        with alive(folder):
+            return self._run(elements, names, folder)
+
+    def _run(self, elements: Sequence[Element], names: Sequence[str], folder: Path) -> list[tuple[str, int]]:
+        status: list[tuple[str, int]] = []
+        try:
+            with Interrupts() as interrupts:
+                slurm = Slurm(self.patience, interrupts.sleep)
+                cancel_leftovers(folder.parent, slurm, self.patience, interrupts.sleep)
+                if self.debug:
+                    self._run_one_by_one(elements, folder, interrupts)
+                else:
+                    self._run_arrays(elements, names, folder, slurm, interrupts)
+            status = [(name, _code(element)) for name, element in zip(names, elements, strict=True)]
+        finally:
+            if all(code == 0 for _, code in status) and not self.keep_tmp_file:
+                remove(folder)
+            else:
+                get_logger().info(f'parameters and scripts are kept in {folder}')
+        return status
+
+    def _run_arrays(
+        self, elements: Sequence[Element], names: Sequence[str], folder: Path, slurm: Slurm, interrupts: Interrupts
+    ) -> None:
+        with tqdm(total=len(elements), desc='Finished') as bar:
+
+            def on_end(element: Element) -> None:
+                bar.update()
+                if element.code:
+                    why = ', '.join(filter(None, [element.state, f'code {element.code}', f'{element.failures} times']))
+                    error = last_error(element.log) or 'its log names no error'
+                    get_logger().error(f'task {names[element.number]} fail ({why}): {error}\nsee {element.log}')
+
+            Stage(
+                folder=folder,
+                slurm=slurm,
+                resources=self.resources,
+                sleep=interrupts.sleep,
+                limit=self.max_num_workers,
+                retry=self.retry,
+                poll=self.poll,
+                patience=self.patience,
+                grace=self.grace,
+                on_end=on_end,
+            ).run(elements)
+
+    def _run_one_by_one(self, elements: Sequence[Element], folder: Path, interrupts: Interrupts) -> None:
+        for element in elements:
+            name = f'--job-name={job_name(folder, element.number)}'
+            command = ['srun', '--quit-on-interrupt', *self.resources.options(element.gpus), name]
+            with subprocess.Popen([*command, 'bash', '-c', element.command], env=slurm_environment()) as process:
+                try:
+                    while process.poll() is None:
+                        interrupts.sleep(0.1)
+                finally:
+                    process.terminate()  # srun then ends its job; does nothing to one that has ended
+            element.code = process.returncode
+
+
+def _new_folder(work_dir: Path) -> Path:
+    """A folder for this run alone, on the file system of the results, which every node sees."""
+    parent = work_dir.resolve() / 'tmp' / 'slurm'
+    parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=time.strftime('%Y%m%d_%H%M%S-'), dir=parent))
+
+
+def _element(number: int, task: Any, folder: Path) -> Element:
+    params = folder / f'{number}.py'
+    # OpenCompass lays its parameter files out with yapf, which takes 0.3 to 1.4 s for each; nobody reads these.
+    Config(task.cfg._cfg_dict, format_python_code=False).dump(params)
+    command = task.get_command(cfg_path=shlex.quote(str(params)), template='{task_cmd}')
+    return Element(number, task.num_gpus, command, Path(task.get_log_path(file_extension='out')))
+
+
+def _code(element: Element) -> int:
+    assert element.code is not None
+    return element.code

@@ -1,0 +1,307 @@
+"""The tasks of one stage as job arrays: submitted, watched, retried, cancelled."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from opencompass.utils import get_logger
+
+from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError
+from opencompass_tooleval.runners.slurm.leftovers import job_name
+from opencompass_tooleval.runners.slurm.syntax import (
+    ELEMENT_SCRIPT,
+    PREEMPTED,
+    Resources,
+    State,
+    array_indices,
+    file_pattern,
+    shares,
+)
+
+NO_EXIT_CODE = -1
+"""In place of the exit code of an element that is gone and left none."""
+
+_POLLS = 20
+"""The wait for the next look is the time since the first submission over this, within bounds."""
+
+
+@dataclass
+class Element:
+    """One task.
+
+    Attributes:
+        number: Its place among the tasks of the stage.
+        gpus: GPUs that it needs.
+        command: Command line for bash.
+        log: Where all that it prints goes.
+        failures: How often it has failed.
+        code: Exit code of its last attempt; None until it has ended.
+        state: Slurm's state that explains the code, such as ``TIMEOUT``; often empty.
+    """
+
+    number: int
+    gpus: int
+    command: str
+    log: Path
+    failures: int = 0
+    code: int | None = None
+    state: str = ''
+    gone_since: float | None = None
+
+
+@dataclass(eq=False)
+class Array:
+    """One job array, or one that waits to be submitted.
+
+    Attributes:
+        chunk: The tasks' numbers are the array's indices plus ``chunk`` times the cluster's limit.
+        gpus: GPUs of each element.
+        left: Unfinished elements by index.
+        throttle: How many may run at once; 0 before it is submitted.
+        job_id: Slurm's id; empty before it is submitted.
+    """
+
+    chunk: int
+    gpus: int
+    left: dict[int, Element] = field(default_factory=dict)
+    throttle: int = 0
+    job_id: str = ''
+
+    @property
+    def held(self) -> int:
+        """Elements that may be running."""
+        return min(self.throttle, len(self.left))
+
+
+@dataclass
+class Stage:
+    """Runs tasks as job arrays, one per number of GPUs and per chunk of the cluster's ``MaxArraySize``.
+
+    Slurm schedules. What failed is submitted again as an array of its own, behind what is submitted already. Once a
+    job was accepted, one that is refused is tried again at every look, until nothing runs and patience is over.
+
+    Args:
+        folder: An empty folder that every node sees; it keeps scripts and exit codes.
+        slurm: The commands.
+        resources: What to ask for.
+        sleep: Waits so many seconds, and raises if the run is to end.
+        limit: Elements that may run at once, of all arrays together.
+        retry: How often a failed element is run again.
+        poll: Shortest and longest wait between two calls of ``squeue``, in seconds.
+        patience: Seconds for which a job that is refused is tried again, or longer while others run.
+        grace: Seconds for which the exit code of an element that is gone may take to appear on a shared file system.
+        on_end: Told each element that has ended for good.
+    """
+
+    folder: Path
+    slurm: Slurm
+    resources: Resources
+    sleep: Callable[[float], None] = time.sleep
+    limit: int = 32
+    retry: int = 2
+    poll: tuple[float, float] = (1.0, 15.0)
+    patience: float = 1800.0
+    grace: float = 30.0
+    on_end: Callable[[Element], None] = lambda element: None
+    _arrays: list[Array] = field(default_factory=list, init=False)
+    _size: int = field(default=0, init=False)
+    _submitted: int = field(default=0, init=False)
+    _told_waiting: set[State] = field(default_factory=set, init=False)
+    _accepted: bool = field(default=False, init=False)
+    _refusal: SlurmError | None = field(default=None, init=False)
+    _refused_since: float = field(default=0.0, init=False)
+
+    def run(self, elements: Sequence[Element]) -> None:
+        """Runs all elements to their end and sets their ``code``; whatever ends this early, no job stays behind.
+
+        Raises:
+            SlurmError: Slurm refuses the first job, or has not answered for too long.
+        """
+        self._size = self.slurm.array_limit()
+        (self.folder / 'element.sh').write_text(ELEMENT_SCRIPT, encoding='utf-8')
+        for element in elements:
+            self._write(element)
+        self._arrays = self._group(elements)
+        started = time.monotonic()
+        try:
+            while self._arrays:
+                self._let_run()
+                shortest, longest = self.poll
+                self.sleep(min(max((time.monotonic() - started) / _POLLS, shortest), longest))
+                self._look()
+        finally:
+            self._cancel()
+
+    def _path(self, element: Element, suffix: str) -> Path:
+        chunk, index = divmod(element.number, self._size)
+        return self.folder / f'{chunk}-{index}{suffix}'
+
+    def _write(self, element: Element) -> None:
+        self._path(element, '.sh').write_text(f'{element.command}\n', encoding='utf-8')
+        element.log.parent.mkdir(parents=True, exist_ok=True)
+        element.log.write_text('', encoding='utf-8')
+        # Slurm writes its own words ("CANCELLED DUE TO TIME LIMIT") where --output says, and --output is one pattern
+        # for the whole array. So the pattern names links to the tasks' own logs.
+        self._path(element, '.log').symlink_to(element.log.resolve())
+
+    def _group(self, elements: Iterable[Element]) -> list[Array]:
+        arrays: dict[tuple[int, int], Array] = {}
+        for element in elements:
+            chunk, index = divmod(element.number, self._size)
+            arrays.setdefault((element.gpus, chunk), Array(chunk, element.gpus)).left[index] = element
+        return list(arrays.values())
+
+    def _let_run(self) -> None:
+        """Submits what waits, and lets submitted arrays take over what others have no more use for."""
+        arrays = self._arrays
+        while refused := self._share_out(arrays):
+            arrays = [array for array in arrays if array not in refused]
+
+    def _share_out(self, arrays: Sequence[Array]) -> list[Array]:
+        """Lets elements of these arrays run, and says which arrays Slurm refused."""
+        sizes = [len(array.left) for array in arrays]
+        granted = shares(self.limit, sizes, [array.held for array in arrays])
+        refused = []
+        for array, throttle in zip(arrays, granted, strict=True):
+            if array.job_id and throttle > array.throttle:
+                array.throttle = throttle
+                self._raise(array)
+            elif throttle > array.throttle and not self._submit(array, throttle):
+                refused.append(array)
+        return refused
+
+    def _raise(self, array: Array) -> None:
+        try:
+            self.slurm.set_throttle(array.job_id, array.throttle)
+        except SlurmError as error:  # slower, not wrong; the array may also have ended just now
+            get_logger().info('%s', error)
+
+    def _submit(self, array: Array, throttle: int) -> bool:
+        """Whether Slurm takes it."""
+        for element in array.left.values():
+            self._path(element, '.exit').unlink(missing_ok=True)
+        self._submitted += 1
+        base = self.folder / str(array.chunk)
+        options = [
+            '--requeue',
+            *self.resources.options(array.gpus),
+            f'--array={array_indices(array.left)}%{throttle}',
+            f'--chdir={Path.cwd()}',
+            f'--output={file_pattern(str(base))}-%a.log',
+            '--open-mode=append',
+        ]
+        name = job_name(self.folder, self._submitted)
+        try:
+            array.job_id = self.slurm.submit(name, options, [str(self.folder / 'element.sh'), str(base)])
+        except SlurmError as error:
+            if not self._accepted:
+                raise
+            self._note_refusal(error)
+            return False
+        array.throttle = throttle
+        self._accepted, self._refusal = True, None
+        get_logger().info('job array %s: %d tasks, %d GPUs each', array.job_id, len(array.left), array.gpus)
+        return True
+
+    def _note_refusal(self, error: SlurmError) -> None:
+        if self._refusal is None:
+            self._refused_since = time.monotonic()
+        if str(error) != str(self._refusal):
+            get_logger().warning('%s; what runs goes on, and this is tried again', error)
+        self._refusal = error
+
+    def _look(self) -> None:
+        """Asks for all states at once and takes out what has ended."""
+        submitted = [array for array in self._arrays if array.job_id]
+        waiting = [element for array in self._arrays if not array.job_id for element in array.left.values()]
+        if not submitted and self._refusal and time.monotonic() - self._refused_since > self.patience:
+            self._give_up(waiting, self._refusal)
+            return
+        states = self.slurm.states([array.job_id for array in submitted]) if submitted else {}
+        self._say_what_is_waited_for(states.values())
+        self._cancel_what_is_stuck(states)
+        for array in submitted:
+            for index, element in list(array.left.items()):
+                if self._has_ended(element, states.get((array.job_id, index))):
+                    del array.left[index]
+                    if self._is_to_run_again(element):
+                        waiting.append(element)
+                    else:
+                        self.on_end(element)
+        self._arrays = [array for array in submitted if array.left] + self._group(waiting)
+
+    def _give_up(self, elements: Iterable[Element], refusal: SlurmError) -> None:
+        for element in elements:
+            element.code = element.code or NO_EXIT_CODE
+            element.state = 'refused'
+            with element.log.open('a', encoding='utf-8') as log:
+                log.write(f'SlurmError: {refusal}\n')
+            self.on_end(element)
+        self._arrays = []
+
+    def _say_what_is_waited_for(self, states: Iterable[State]) -> None:
+        """Each reason once: some pass (``Resources``), some never do (``PartitionTimeLimit``)."""
+        waiting = {state for state in states if state.name == 'PENDING'} - self._told_waiting
+        for state in sorted(waiting):
+            if state.is_held:
+                get_logger().warning('tasks are held until "scontrol release": %s', state.reason)
+            elif state.reason not in ('', 'None'):
+                get_logger().info('tasks wait in the queue: %s', state.reason)
+        self._told_waiting |= waiting
+
+    def _cancel_what_is_stuck(self, states: Mapping[tuple[str, int], State]) -> None:
+        """At the next look these have failed, like others that are cancelled."""
+        stuck = [f'{job_id}_{index}' for (job_id, index), state in states.items() if state.is_stuck]
+        if not stuck:
+            return
+        get_logger().warning('a node could not start what Slurm now holds; cancelling %s', shlex.join(stuck))
+        try:
+            self.slurm.cancel(stuck)
+        except SlurmError as error:
+            get_logger().warning('%s; trying again', error)
+
+    def _has_ended(self, element: Element, state: State | None) -> bool:
+        """Whether an element does not run any more; if so, its code and state are known.
+
+        A file alone proves nothing: a task that is stopped to be queued again leaves one too.
+        """
+        if state is not None and not state.is_over:
+            element.gone_since = None
+            return False
+        name = state.name if state else 'gone'
+        code = self._exit_code(element)
+        if code is None and name in ('gone', 'COMPLETED'):
+            element.gone_since = element.gone_since or time.monotonic()
+            if time.monotonic() - element.gone_since < self.grace:
+                return False
+        element.gone_since = None
+        element.code = NO_EXIT_CODE if code is None else code
+        element.state = '' if name in ('gone', 'COMPLETED', 'FAILED') and code is not None else name
+        return True
+
+    def _exit_code(self, element: Element) -> int | None:
+        try:
+            return int(self._path(element, '.exit').read_text(encoding='utf-8'))
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def _is_to_run_again(self, element: Element) -> bool:
+        if element.code == 0:
+            return False
+        if element.state != PREEMPTED:
+            element.failures += 1
+        return element.failures <= self.retry
+
+    def _cancel(self) -> None:
+        job_ids = [array.job_id for array in self._arrays if array.job_id]
+        if not job_ids:
+            return
+        get_logger().warning('cancelling %s', shlex.join(['scancel', *job_ids]))
+        try:
+            self.slurm.cancel(job_ids)
+        except SlurmError as error:
+            get_logger().error('%s. Cancel by hand: %s', error, shlex.join(['scancel', *job_ids]))

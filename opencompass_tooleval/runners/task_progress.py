@@ -1,0 +1,168 @@
+"""What the terminal shows of running inference tasks: samples, speed, time left, tokens and cost so far."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
+from tqdm import tqdm
+
+from opencompass_tooleval.core.prices import Prices, read_prices
+from opencompass_tooleval.models.model_config import PRICES
+from opencompass_tooleval.work_dir.lock import Holder, holder_of, lock_path
+
+_SECONDS_PER_LOOK = 1.0
+_SECONDS_PER_LINE = 30.0
+"""Between two lines about a task where the output is no terminal, such as a log file."""
+
+
+@dataclass(frozen=True)
+class _DataSet:
+    name: str
+    lock: Path
+    prices: Prices | None
+
+
+@dataclass
+class _Task:
+    """A running task.
+
+    Attributes:
+        datasets: Its data sets; it works on one after another.
+        bar: What shows the present one; None where there is no terminal.
+        shown: The data set that the bar shows, or that the last line was about.
+        began: When it was first seen, and how many samples had an answer then.
+        line: When the last line was written.
+    """
+
+    datasets: list[_DataSet]
+    bar: Any = None
+    shown: str = ''
+    began: tuple[float, int] = (0.0, 0)
+    line: float = field(default_factory=time.monotonic)
+
+    def present(self) -> tuple[_DataSet, Holder] | None:
+        """The data set that it works on now, and how far it is."""
+        for dataset in self.datasets:
+            holder = holder_of(dataset.lock)
+            if holder and holder.samples:
+                return dataset, holder
+        return None
+
+
+def spent_text(holder: Holder, prices: Prices | None) -> str:
+    """Tokens and cost so far; '' where no answer says them."""
+    tokens = holder.prompt + holder.completion
+    if not tokens:
+        return ''
+    cost = prices.cost(holder.prompt, holder.completion, holder.cached) if prices else None
+    return f'{tokens:,} tokens' + (f', cost {cost:.4g}' if cost is not None else '')
+
+
+class TaskProgress:
+    """Looks at the lock files of running tasks, in a thread, and shows how far they are.
+
+    On a terminal each task has a progress bar below that of all tasks; elsewhere a line now and then.
+
+    Args:
+        seconds: Between two looks.
+        seconds_per_line: Between two lines about a task.
+    """
+
+    def __init__(self, seconds: float = _SECONDS_PER_LOOK, seconds_per_line: float = _SECONDS_PER_LINE) -> None:
+        self._seconds = seconds
+        self._seconds_per_line = seconds_per_line
+        self._is_terminal = sys.stderr.isatty()
+        self._tasks: dict[int, _Task] = {}
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Looks while the block runs."""
+        thread = threading.Thread(target=self._look, daemon=True, name='tooleval-progress')
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            thread.join()
+
+    @contextmanager
+    def task(self, cfg: Mapping[str, Any]) -> Iterator[None]:
+        """Shows a task while the block runs.
+
+        Args:
+            cfg: Of an inference task: its models, data sets and working directory.
+        """
+        folder = str(Path(cfg['work_dir'], 'predictions'))
+        datasets = [
+            _DataSet(
+                f'{model_abbr_from_cfg(model)} x {dataset_abbr_from_cfg(dataset)}',
+                lock_path(Path(get_infer_output_path(model, dataset, folder))),
+                read_prices(model.get(PRICES)),
+            )
+            for model, rows in zip(cfg['models'], cfg['datasets'], strict=True)
+            for dataset in rows
+        ]
+        with self._lock:
+            place = next(number for number in range(1, len(self._tasks) + 2) if number not in self._tasks)
+            task = self._tasks[place] = _Task(datasets)
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._tasks[place]
+                if task.bar is not None:
+                    task.bar.close()
+
+    def _look(self) -> None:
+        while not self._ended.wait(self._seconds):
+            with self._lock:
+                for place, task in self._tasks.items():
+                    present = task.present()
+                    if present:
+                        self._show(place, task, *present)
+
+    def _show(self, place: int, task: _Task, dataset: _DataSet, holder: Holder) -> None:
+        if task.shown != dataset.name:
+            if task.bar is not None:
+                task.bar.close()
+            task.shown, task.began, task.bar = dataset.name, (time.monotonic(), holder.answered), None
+        if self._is_terminal:
+            self._draw(place, task, dataset, holder)
+        elif time.monotonic() - task.line >= self._seconds_per_line:
+            task.line = time.monotonic()
+            tqdm.write(self.line(task, dataset, holder))
+
+    def _draw(self, place: int, task: _Task, dataset: _DataSet, holder: Holder) -> None:
+        if task.bar is None:
+            task.bar = tqdm(
+                total=holder.samples,
+                initial=holder.earlier,
+                desc=dataset.name,
+                unit='sample',
+                position=place,
+                leave=False,
+            )
+        task.bar.n = holder.answered
+        task.bar.set_postfix_str(holder.waiting or spent_text(holder, dataset.prices), refresh=False)
+        task.bar.refresh()
+
+    @staticmethod
+    def line(task: _Task, dataset: _DataSet, holder: Holder) -> str:
+        """How far a task is, in one line."""
+        text = f'{dataset.name}: {holder.answered:,} of {holder.samples:,} samples'
+        started, before = task.began
+        rate = (holder.answered - before) / (time.monotonic() - started) if holder.answered > before else 0.0
+        parts = (
+            [f'{rate:.1f}/s, {tqdm.format_interval((holder.samples - holder.answered) / rate)} left'] if rate else []
+        )
+        return ', '.join([text, *parts, *filter(None, [spent_text(holder, dataset.prices), holder.waiting])])

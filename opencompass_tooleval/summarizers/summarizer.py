@@ -1,0 +1,417 @@
+"""The leaderboard: OpenCompass's tables, what is missing, what does not compare, and an honest exit status."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
+from datetime import datetime
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from opencompass.summarizers import DefaultSummarizer
+from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
+
+from opencompass_tooleval.core.benchmark import part_of
+from opencompass_tooleval.core.errors import first_of
+from opencompass_tooleval.core.intervals import Score
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.labels import explained
+from opencompass_tooleval.core.metrics import OVERALL, judged_metrics, main_first
+from opencompass_tooleval.core.tables import (
+    CORRELATIONS,
+    column_error,
+    columns_of,
+    errors_of,
+    metrics_together,
+    without_samples,
+)
+from opencompass_tooleval.core.trials import trials_of_result
+from opencompass_tooleval.embedding.locate import is_official
+from opencompass_tooleval.summarizers.last_screen import (
+    OUR_PREFIX,
+    PART,
+    Headline,
+    Missing,
+    headlines,
+    missing_lines,
+    screen,
+)
+from opencompass_tooleval.work_dir.lock import remove_stale_locks
+from opencompass_tooleval.work_dir.published_columns import published_columns
+from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
+
+VERBOSE = 'TOOLEVAL_VERBOSE'
+"""Where this is set in the environment, the long tables are printed too."""
+
+INFRA_SHARE_TO_TELL = 0.005
+UNANSWERED_SHARE_TO_TELL = 0.1
+_REASONS_SHOWN = 6
+_JUDGED = 'tooleval_toolbench_agent_judged_gen'
+"""The config whose agents are judged."""
+
+
+def _few(names: Iterable[str], most: int = 2) -> str:
+    """The first names, without what all of ours begin with."""
+    return first_of([name.removeprefix(OUR_PREFIX) for name in names], most)
+
+
+class _Dash:
+    """Stands for a score that is not there, and is shown as a dash in any format."""
+
+    def __format__(self, spec: str) -> str:
+        return '-'
+
+
+_NOT_MEASURED = _Dash()
+
+
+def _shown(errors: Mapping[str, float]) -> str:
+    return ', '.join(f'{metric} ±{error:.2f}' for metric, error in errors.items())
+
+
+def _trials(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+    """What results of several trials say, a line per metric."""
+    several = {key: read for key, result in results.items() if (read := trials_of_result(result))}
+    if several:
+        yield 'Several trials (pass@k: right in at least one of k; pass^k: right in all of k):'
+    for (model, dataset), read in several.items():
+        for metric, own in read.estimates.items():
+            shown = ', '.join(f'{name} {estimate}' for name, estimate in own.items() if not name.endswith(('@1', '^1')))
+            yield f'  {model} / {dataset}: {metric} {shown}'
+
+
+_ANSWERING = {
+    'simulated_by': 'observations are simulated by',
+    'bank': 'calls are answered from the bank',
+    'judge': 'answers are judged by',
+}
+"""Parts of the provenance that say what answered an agent's calls, and who judged its answers, in words."""
+_TOLD = ('simulated_by', 'judge')
+"""Those that are said even where no two models differ."""
+
+
+def _given(provenance: Mapping[str, Any], key: str) -> str:
+    """What an agent was given: of simulators the one in its config, whether it was needed or not."""
+    simulator, prompt = provenance.get('simulator'), provenance.get('simulator_prompt')
+    if key == 'simulated_by' and simulator:
+        return f'{simulator}, prompt {prompt}'
+    return str(provenance.get(key) or 'none')
+
+
+def _environments(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+    """Data sets in which models' calls were answered by other simulators, from other banks, or judged by others."""
+    agents = {
+        key: provenance
+        for key, result in results.items()
+        if (provenance := result.get('provenance', {})).get('benchmark') == 'agents'
+    }
+    for key, words in _ANSWERING.items():
+        given: dict[str, dict[str, list[str]]] = {}
+        told: dict[str, dict[str, None]] = {}
+        for (model, dataset), provenance in agents.items():
+            given.setdefault(dataset, {}).setdefault(_given(provenance, key), []).append(model)
+            if provenance.get(key):
+                told.setdefault(str(provenance[key]), {})[dataset] = None
+        for dataset, models in given.items():
+            if len(models) > 1:
+                shown = '; '.join(f'{which} ({first_of(names)})' for which, names in models.items())
+                yield f'WARNING {dataset}: {words} {shown}: the scores do not compare with each other'
+        for which, datasets in told.items() if key in _TOLD else ():
+            yield f'NOTE {words} {which}: {first_of(list(datasets))}'
+
+
+def _unanswered(name: str, result: Mapping[str, Any]) -> Iterator[str]:
+    """An agent many of whose right calls may have come to nothing, since nobody recorded them."""
+    if result.get('provenance', {}).get('benchmark') != 'agents':
+        return
+    breakdown = result.get('breakdown') or []
+    trials = breakdown if isinstance(breakdown, list) else [breakdown]
+    calls = sum(sum(trial.get('sources', {}).values()) for trial in trials)
+    unanswered = sum(trial.get('errors', {}).get('unanswered', 0) for trial in trials)
+    if unanswered > UNANSWERED_SHARE_TO_TELL * calls:
+        yield (
+            f'NOTE {name}: {unanswered} of {calls} calls were told an error since nothing answers them: '
+            'a larger bank or a simulator would'
+        )
+
+
+class ToolEvalSummarizer(DefaultSummarizer):
+    """OpenCompass's :class:`DefaultSummarizer`, run to its end and then honest.
+
+    It prints one screen: the main scores, what does not compare with the published leaderboard, infrastructure
+    failures, and every model x data set without a result, why, and what mends it. If there is one of the latter, the
+    process exits with status 1; OpenCompass alone exits with 0 whatever fails. The long tables, standard errors and the
+    reasons for lost points go to files, and with ``TOOLEVAL_VERBOSE=1`` to the screen too.
+
+    Args:
+        config: As :class:`DefaultSummarizer`.
+        dataset_abbrs: As there.
+        summary_groups: As there.
+        report: Whether to write ``tooleval report`` into ``WORK_DIR/report``; needs the extra ``report``.
+    """
+
+    model_cfgs: Any
+
+    def __init__(
+        self,
+        config: Any,
+        dataset_abbrs: Sequence[Any] | None = None,
+        summary_groups: Sequence[Mapping[str, Any]] = (),
+        report: bool = False,
+    ) -> None:
+        super().__init__(config, dataset_abbrs, list(summary_groups))
+        self.report = report
+        self._table: list[list[str]] = []
+        self._overall: set[str] = set()
+        self._partly: dict[tuple[str, str], str] = {}
+
+    def summarize(self, output_path: str | None = None, time_str: str | None = None) -> None:
+        """Writes and prints everything; exits with 1 if results are missing, or there is nothing to have results of."""
+        for what, cfgs in (('models', self.model_cfgs), ('datasets', self.dataset_cfgs)):
+            if not cfgs:
+                raise SystemExit(f'tooleval: {what!r} of the config is empty: a filter may match nothing')
+        time_str = time_str or datetime.now().strftime('%Y%m%d_%H%M%S')
+        path = Path(output_path) if output_path else Path(self.work_dir, 'summary', f'summary_{time_str}.txt')
+        remove_stale_locks(Path(self.work_dir))  # a resumed run with nothing left to do starts no task that would
+        verbose = bool(os.environ.get(VERBOSE))
+        results = dict(self._results())
+        self._partly = self._parts(results)
+        with nullcontext() if verbose else redirect_stdout(StringIO()):
+            super().summarize(output_path, time_str)
+        main = headlines(self._table, self._overall, self._partly)
+        tables = list(self._tables_of_details(results))
+        warnings = [*self._about_main(main, results), *self._notes(results)]
+        missing = list(self._missing(results))
+        files = [path]
+        notes = [*tables, *warnings, *missing_lines(missing, Path(self.work_dir))]
+        if notes:
+            files.append(path.with_name(f'{path.stem}_notes.txt'))
+            files[-1].write_text('\n'.join(notes) + '\n', encoding='utf-8')
+        if verbose and tables:
+            print('\n' + '\n'.join(tables) + '\n')
+        files += self._more_tables(path, verbose)
+        if self.report:
+            self._report()
+        run = Path(self.work_dir)
+        print('\n' + screen(self.model_abbrs, main, notes=warnings, missing=missing, files=files, run=run))
+        if missing:
+            raise SystemExit(1)
+
+    def _more_tables(self, path: Path, verbose: bool) -> Sequence[Path]:
+        """Writes what a subclass adds, beside the table at ``path``, and prints it if asked to; returns the files."""
+        return ()
+
+    def _report(self) -> None:
+        """Writes the report; if it cannot be written, the tables are still there, and the sweep has not failed."""
+        try:
+            from opencompass_tooleval.report.build import write_report
+
+            print(f'report: {write_report([Path(self.work_dir)], Path(self.work_dir, "report"))}')
+        except ImportError as error:
+            print(f"WARNING no report: {error}; pip install 'opencompass-tooleval[report]'")
+        except Exception as error:  # a result may hold anything; a fault of the report is none of the sweep
+            message = ' '.join(str(error).split())
+            print(f'WARNING no report: {type(error).__name__}: {message}')
+
+    def _pick_up_results(self) -> tuple[dict[str, Any], ...]:
+        """OpenCompass's own, model by model: it ends where results of two versions do not have the same metrics."""
+        models = self.model_cfgs
+        found: tuple[dict[str, Any], ...] = ({}, {}, {}, {})
+        try:
+            for model in models:
+                self.model_cfgs = [model]
+                raw, parsed, metrics, modes = super()._pick_up_results()
+                for whole, its in zip((found[0], found[1], found[3]), (raw, parsed, modes), strict=True):
+                    whole.update(its)
+                for dataset, names in metrics.items():
+                    known = found[2].setdefault(dataset, [])
+                    known += [name for name in names if name not in known]
+        finally:
+            self.model_cfgs = models
+        return found
+
+    def _format_table(
+        self,
+        parsed_results: Mapping[str, Mapping[str, Mapping[str, Any]]],
+        dataset_metrics: Mapping[str, Sequence[str]],
+        *args: Any,
+        **kwargs: Any,
+    ) -> list[list[str]]:
+        """Leaves out rows that no model has, such as the other language's, and adds data sets that no row names.
+
+        What one model lacks of a row, such as a column of a table whose data set failed, is a dash; OpenCompass's own
+        table ends with a KeyError there.
+        """
+        required = self._required(kwargs.get('required_dataset_abbrs'), dataset_metrics)
+        self._overall = {name for name, metric in required if metric == OVERALL}
+        kwargs['required_dataset_abbrs'] = required
+        whole = {
+            model: {
+                dataset: {**dict.fromkeys(dataset_metrics.get(dataset, ()), _NOT_MEASURED), **scores}
+                for dataset, scores in results.items()
+            }
+            for model, results in parsed_results.items()
+        }
+        kwargs['skip_all_slash'] = True
+        self._table = list(super()._format_table(whole, dataset_metrics, *args, **kwargs))
+        named = {name for _, name in self._partly}
+        return [[*row[:3], f'{row[3]} {PART}', *row[4:]] if row[0] in named else row for row in self._table]
+
+    def _required(
+        self, rows: Sequence[Any] | None, dataset_metrics: Mapping[str, Sequence[str]]
+    ) -> list[tuple[str, str]]:
+        """The rows of the table: those that the config names, and all of data sets that it leaves out."""
+        parts = (part for group in self.summary_groups for part in group['subsets'])
+        grouped = {part if isinstance(part, str) else part[0] for part in parts}
+        named = [(row, '') if isinstance(row, str) else (str(row[0]), str(row[1])) for row in rows or ()]
+        known = {name for name, _ in named} | (grouped if rows is not None else set())
+        ours = map(dataset_abbr_from_cfg, self.dataset_cfgs)
+        others = [name for name in dict.fromkeys([*ours, *dataset_metrics]) if name not in known]
+        main = {name: main_first(list(metrics)) for name, metrics in dataset_metrics.items()}
+        return [
+            *((name, metric or main.get(name, [''])[0]) for name, metric in named),
+            *((name, metric) for name in others for metric in main.get(name, ())),
+        ]
+
+    def _parts(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+        """Model and data set, or table, of which a part of the records was asked -> ``8 of 1,000``, '' of a table."""
+        found = {key: f'{part[0]:,} of {part[1]:,}' for key, result in results.items() if (part := part_of(result))}
+        tables = {(dataset, table) for (table, _), shares in self._columns().items() for dataset, _ in shares}
+        of_tables = {(model, table): '' for model, name in found for dataset, table in tables if dataset == name}
+        return {**of_tables, **found}
+
+    def _columns(self) -> dict[Score, dict[Score, float]]:
+        return columns_of(self.summary_groups)
+
+    def _file(self, model: Any, dataset: Any, folder: str) -> Path:
+        return Path(get_infer_output_path(model, dataset, str(Path(self.work_dir, folder))))
+
+    def _results(self) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
+        together = metrics_together(published_columns().values())
+        for model in self.model_cfgs:
+            for dataset in self.dataset_cfgs:
+                file = self._file(model, dataset, 'results')
+                if file.is_file():
+                    abbr = dataset_abbr_from_cfg(dataset)
+                    result = without_samples(load_json(file.read_bytes()), together.get(abbr, ()))
+                    yield (model_abbr_from_cfg(model), abbr), result
+
+    def _tables_of_details(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+        ours = {key: result for key, result in results.items() if 'reasons' in result}
+        if not ours:
+            return
+        yield 'Standard errors and reasons (samples):'
+        for (model, dataset), result in ours.items():
+            shown = _shown(errors_of(result))
+            if isinstance(result.get('runs'), list):
+                shown += f' ({len(result["runs"])} runs)'
+            reasons = ', '.join(
+                f'{reason} {count}' for reason, count in list(result['reasons'].items())[:_REASONS_SHOWN]
+            )
+            cut = result['samples'].get('cut') if isinstance(result.get('samples'), dict) else None
+            cut_shown = f' | {cut} answers cut at max_out_len' if cut else ''
+            yield f'  {model} / {dataset}: {shown} | {reasons}{cut_shown}'
+        yield from explained(dict.fromkeys(reason for result in ours.values() for reason in result['reasons']))
+        yield from self._errors_of_tables(results)
+        yield from _trials(ours)
+
+    def _errors_of_tables(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+        """The standard errors of the columns of the tables, such as abilities and Overall."""
+        names = {str(group['name']) for group in self.summary_groups}
+        columns = {name: shares for name, shares in published_columns().items() if name[0] in names}
+        for model in map(model_abbr_from_cfg, self.model_cfgs):
+            by_dataset = {dataset: errors_of(result) for (name, dataset), result in results.items() if name == model}
+            errors = {(dataset, metric): error for dataset, of in by_dataset.items() for metric, error in of.items()}
+            correlations = {dataset: results[model, dataset].get(CORRELATIONS, {}) for dataset in by_dataset}
+            tables: dict[str, dict[str, float]] = {}
+            for (table, column), shares in columns.items():
+                error = column_error(shares, errors, correlations)
+                if error is not None:
+                    tables.setdefault(table, {})[column] = error
+            for table, errors_of_columns in tables.items():
+                yield f'  {model} / {table}: {_shown(errors_of_columns)}'
+
+    def _notes(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+        foreign: Counter[str] = Counter()
+        same: dict[tuple[str, int], list[str]] = {}
+        for (model, dataset), result in results.items():
+            provenance = result.get('provenance', {})
+            encoder, language = provenance.get('encoder'), provenance.get('language')
+            if encoder and language and not is_official(encoder, language):
+                foreign[encoder] += 1
+            samples = result.get('samples', {})
+            if samples.get('infra', 0) > INFRA_SHARE_TO_TELL * samples.get('all', 0):
+                yield (
+                    f'WARNING {model} / {dataset}: {samples["infra"]} of {samples["all"]} samples have no answer, '
+                    'through no fault of the model; they count as wrong'
+                )
+            yield from _unanswered(f'{model} / {dataset}', result)
+            trials = trials_of_result(result)
+            if trials and trials.all_the_same:
+                same.setdefault((model, trials.trials), []).append(dataset)
+        yield from _environments(results)
+        if in_no_table := self._in_no_table():
+            yield f"NOTE in none of the tables, since the summarizer's dataset_abbrs lack them: {first_of(in_no_table)}"
+        for (model, number), names in same.items():
+            yield (
+                f'NOTE {model}: all {number} trials of every record have the same answer (greedy, or a seed?), '
+                f'so that they say no more than one: {first_of(names)}'
+            )
+        rebuilt = sorted(
+            {dataset for (_, dataset), result in results.items() if result.get('provenance', {}).get('rebuilt')}
+        )
+        if rebuilt:
+            yield f'NOTE built here, not the official files, so not comparable with the paper: {", ".join(rebuilt)}'
+        for encoder, count in foreign.items():
+            yield (
+                f'NOTE {count} results were scored with the sentence encoder {encoder!r}, not the official one: '
+                'not comparable with the leaderboard'
+            )
+
+    def _about_main(
+        self, rows: Sequence[Headline], results: Mapping[tuple[str, str], Mapping[str, Any]]
+    ) -> Iterator[str]:
+        """Which scores are of a part of the records, and why a main score is not there."""
+        counts: dict[str, dict[str, None]] = {}
+        for (_, dataset), count in self._partly.items():
+            counts.setdefault(count, {})[dataset] = None
+        partly = [f'{count} ({_few(names, 1)})' for count, names in counts.items() if count]
+        if partly:
+            yield f'NOTE {PART} is of a part of the records: {first_of(partly, 3)}'
+        columns, done = self._columns(), {dataset for (_, dataset), result in results.items() if 'error' not in result}
+        unjudged = []
+        for row in (row for row in rows if row.is_empty):
+            lacking = {dataset: None for dataset, _ in columns.get((row.name, row.metric), {}) if dataset not in done}
+            if lacking:
+                yield f'NOTE {_few([row.name])} has no {row.metric!r}: there is no result of {_few(lacking)}'
+            elif row.metric in judged_metrics().values():
+                unjudged.append(row.name)
+        if unjudged:
+            yield f'NOTE no judge was asked whether tasks are solved, as {_JUDGED} does: {_few(unjudged)}'
+
+    def _in_no_table(self) -> list[str]:
+        """Data sets of the run that the summarizer shows nowhere, such as those whose abbr was changed."""
+        if not self.dataset_abbrs:
+            return []
+        rows = [*self.dataset_abbrs, *(row for group in self.summary_groups for row in group['subsets'])]
+        shown = {row if isinstance(row, str) else row[0] for row in rows}
+        return [abbr for abbr in map(dataset_abbr_from_cfg, self.dataset_cfgs) if abbr not in shown]
+
+    def _missing(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[Missing]:
+        for model in self.model_cfgs:
+            for dataset in self.dataset_cfgs:
+                key = model_abbr_from_cfg(model), dataset_abbr_from_cfg(dataset)
+                if key not in results or 'error' in results[key]:
+                    log = WorkDir(Path(self.work_dir)).log(
+                        *key, 'eval' if self._is_answered(model, dataset) else 'infer'
+                    )
+                    shown = str(log) if log.is_file() else f'{log} (no log: the task never started)'
+                    yield Missing(*key, shown, last_error(log, key[1]))
+
+    def _is_answered(self, model: Any, dataset: Any) -> bool:
+        """Whether there is a predictions file, whole or the first of several parts."""
+        file = self._file(model, dataset, 'predictions')
+        return file.is_file() or file.with_name(f'{file.stem}_0{file.suffix}').is_file()

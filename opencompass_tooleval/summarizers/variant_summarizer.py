@@ -1,0 +1,154 @@
+"""The leaderboard, and each data set beside the variants of it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import tabulate
+from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
+
+from opencompass_tooleval.core.benchmark import VARIANTS, find_variant
+from opencompass_tooleval.core.intervals import RESAMPLES, SEED
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.paired import Result
+from opencompass_tooleval.core.usage_summary import PromptTokens
+from opencompass_tooleval.core.variants import VariantKind, compare
+from opencompass_tooleval.summarizers.summarizer import ToolEvalSummarizer
+from opencompass_tooleval.work_dir.prompt_tokens import counter_of, prompt_tokens
+from opencompass_tooleval.work_dir.work_dir import WorkDir
+
+
+class ToolEvalVariantSummarizer(ToolEvalSummarizer):
+    """:class:`ToolEvalSummarizer`, and then ``X`` beside its variants: per model, data set and metric, and per table.
+
+    There is a table per kind of variants that the run has: of EasyTool's instructions, and of native function calling.
+    It has both scores, their difference with a paired bootstrap interval of 95%, the mean tokens of the first prompt of
+    a task and of all its prompts, and how many fewer they have become. It is written as ``summary_{time}{suffix}.txt``
+    and ``.csv``, with an underscore in place of the suffix's hyphen.
+
+    Args:
+        config: As :class:`ToolEvalSummarizer`.
+        dataset_abbrs: As there.
+        summary_groups: As there; a table and the one with the suffix after its name are set side by side too.
+        tokenizer: What counts tokens where neither the server reported them nor the model's tokenizer counted them, as
+            of recorded answers: a folder or a hub id that is on this machine. By default the model's own, and where it
+            has none here, an estimate.
+        resamples: Number of resamples of the bootstrap.
+        seed: Its seed.
+        report: As :class:`ToolEvalSummarizer`.
+    """
+
+    kinds: Sequence[str] = tuple(VARIANTS)
+    """Which kinds of variants, of :data:`~opencompass_tooleval.core.benchmark.VARIANTS`."""
+
+    def __init__(
+        self,
+        config: Any,
+        dataset_abbrs: Sequence[Any] | None = None,
+        summary_groups: Sequence[Mapping[str, Any]] = (),
+        tokenizer: str | None = None,
+        resamples: int = RESAMPLES,
+        seed: int = SEED,
+        report: bool = False,
+    ) -> None:
+        super().__init__(config, dataset_abbrs, summary_groups, report)
+        self.tokenizer, self.resamples, self.seed = tokenizer, resamples, seed
+        self.table_scores: Mapping[str, Mapping[str, Mapping[str, float]]] = {}
+
+    def _calculate_group_metrics(self, *args: Any) -> Any:
+        """Keeps the scores of the tables, which no file has."""
+        picked = super()._calculate_group_metrics(*args)
+        self.table_scores = picked[1]
+        return picked
+
+    def result(self, model: Any, dataset: Any) -> Result | None:
+        """What a data set scored, with details; None if there is no result."""
+        file = self._file(model, dataset, 'results')
+        result = load_json(file.read_bytes()) if file.is_file() else {'error': ''}
+        return None if 'error' in result else result
+
+    def prompt_tokens(self, model: Any, dataset: Any, result: Result) -> PromptTokens:
+        """Tokens of the prompts of a data set's tasks."""
+        abbrs = model_abbr_from_cfg(model), dataset_abbr_from_cfg(dataset)
+        rows = partial(WorkDir(Path(self.work_dir)).prediction_rows, *abbrs)
+        return prompt_tokens(result, rows, partial(counter_of, model, self.tokenizer))
+
+    def _more_tables(self, path: Path, verbose: bool) -> Sequence[Path]:
+        return [
+            file for name in self.kinds for file in _Comparing(self, find_variant(name)).write(path, verbose=verbose)
+        ]
+
+
+class _Comparing:
+    """One kind of variants in one run."""
+
+    def __init__(self, summarizer: ToolEvalVariantSummarizer, kind: VariantKind) -> None:
+        self.summarizer, self.kind = summarizer, kind
+        self._notes: list[str] = []
+
+    def write(self, path: Path, verbose: bool) -> Sequence[Path]:
+        """Writes the table beside that at ``path``, and prints it if asked to; nothing where there are no variants."""
+        rows = list(self._rows())
+        if not rows and not self._notes:
+            return ()
+        path = path.with_name(f'{path.stem}{self.kind.suffix.replace("-", "_")}.txt')
+        table = tabulate.tabulate(
+            [list(row.values()) for row in rows], headers=self.kind.columns, disable_numparse=True
+        )
+        resamples = self.summarizer.resamples
+        title = f'{self.kind.original.capitalize()} against {self.kind.variant}'
+        heading = [f'{title} (delta in points, 95% interval of {resamples} resamples):']
+        text = '\n'.join([*heading, table, *dict.fromkeys(self._notes)])
+        if verbose:
+            print(f'\n{text}\n')
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + '\n', encoding='utf-8')
+        with path.with_suffix('.csv').open('w', encoding='utf-8', newline='') as stream:
+            writer = csv.DictWriter(stream, self.kind.columns, lineterminator='\n')
+            writer.writeheader()
+            writer.writerows(rows)
+        return (path,)
+
+    def _rows(self) -> Iterator[dict[str, str]]:
+        run = self.summarizer
+        datasets = {dataset_abbr_from_cfg(dataset): dataset for dataset in run.dataset_cfgs}
+        pairs, alone = self.kind.pair_up(list(datasets))
+        if not pairs and not alone:
+            return
+        self._notes += [f'NOTE {abbr}: {self.kind.original_of(abbr)} is not part of this run' for abbr in alone]
+        for model in run.model_cfgs:
+            name = model_abbr_from_cfg(model)
+            for pair in pairs:
+                yield from self._pair(model, (datasets[pair[0]], datasets[pair[1]]))
+            scores = run.table_scores.get(name, {})
+            tables = {table: scores[table] for table in scores if table not in datasets}
+            for comparison in self.kind.compare_groups(tables):
+                yield self.kind.row(name, comparison)
+
+    def _pair(self, model: Any, pair: tuple[Any, Any]) -> Iterator[dict[str, str]]:
+        run = self.summarizer
+        name, abbrs = model_abbr_from_cfg(model), [dataset_abbr_from_cfg(dataset) for dataset in pair]
+        before, after = (run.result(model, dataset) for dataset in pair)
+        if before is None or after is None:
+            lacking = ' and '.join(abbr for abbr, result in zip(abbrs, (before, after), strict=True) if result is None)
+            self._notes.append(f'NOTE {name}: no result of {lacking}, so nothing to compare')
+            return
+        prompts = [run.prompt_tokens(model, *side) for side in zip(pair, (before, after), strict=True)]
+        self._notes += [f'tokens of {name}: means over the tasks, {tokens.by}' for tokens in prompts if tokens.by]
+        first, second = ({detail['id'] for detail in result.get('details', ())} for result in (before, after))
+        if first != second:
+            both, either = len(first & second), len(first | second)
+            self._notes.append(
+                f'NOTE {name} / {abbrs[0]}: {both} of {either} records are in both; scores are over these'
+            )
+        for comparison in compare(abbrs[0], before, after, run.resamples, run.seed):
+            where = f'NOTE {name} / {abbrs[0]} / {comparison.metric}'
+            if comparison.interval is None:
+                self._notes.append(f'{where}: no interval, since the scores are no means over shared records')
+            elif comparison.unshared and first == second:
+                self._notes.append(f'{where}: scores are over the {comparison.interval.pairs} records that both have')
+            yield self.kind.row(name, comparison, *prompts)

@@ -1,0 +1,120 @@
+"""Evaluation that goes on after a failing data set; run by ``task_process`` in OpenCompass's workers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mmengine.fileio.handlers.json_handler import set_default
+from opencompass.registry import ICL_PROMPT_TEMPLATES, TASKS
+from opencompass.tasks import OpenICLEvalTask, openicl_eval
+from opencompass.utils import get_infer_output_path
+
+from opencompass_tooleval.core.answer import CUT, USAGE
+from opencompass_tooleval.core.prices import read_prices
+from opencompass_tooleval.core.usage import read_usage
+from opencompass_tooleval.core.usage_summary import OTHERS, other_rows, summary_of
+from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
+from opencompass_tooleval.models.model_config import PRICES
+from opencompass_tooleval.tasks.task import CommandOfTask, Failures
+from opencompass_tooleval.work_dir.shards import check_shards, read_predictions, shard_files
+from opencompass_tooleval.work_dir.whole_file import write_whole
+
+
+def to_json(result: Mapping[str, Any]) -> str:
+    """A result with one line per key, and one per sample in ``details``; indented it takes five times as long."""
+    write = partial(json.dumps, ensure_ascii=False, default=set_default)
+
+    def lines(value: Any) -> str:
+        return '[\n' + ',\n'.join(map(write, value)) + '\n]' if isinstance(value, list) else write(value)
+
+    return '{\n' + ',\n'.join(f'{write(str(key))}: {lines(value)}' for key, value in result.items()) + '\n}\n'
+
+
+@TASKS.register_module()
+class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
+    """OpenCompass's :class:`OpenICLEvalTask`, whose later data sets survive a failing one; it fails at its end.
+
+    A result is on disk whole or not at all, so that a killed evaluation can be resumed; and shards of a data set must
+    hold its records, each once and in order.
+    """
+
+    stage = 'eval'
+    script = openicl_eval.__file__
+
+    def run(self) -> None:
+        """Evaluates every data set.
+
+        Raises:
+            TaskFailedError: Some failed.
+        """
+        self.place_engine_log()
+        self._failures = Failures()
+        super().run()
+        self._failures.check()
+
+    def _file(self, folder: str) -> Path:
+        return Path(get_infer_output_path(self.model_cfg, self.dataset_cfg, str(Path(self.work_dir, folder))))
+
+    def _score(self) -> None:
+        self._failures.attempt(super()._score, self.dataset_cfg)
+
+    def _load_predictions(self) -> tuple[list[dict[str, Any]], list[Any] | None]:
+        """Rows and answers, as OpenCompass reads them, but without a deep copy of every prompt."""
+        whole = self._file('predictions')
+        files = [whole] if whole.exists() else shard_files(whole)
+        if not files:
+            raise FileNotFoundError(f'there are no predictions: neither {whole} nor shards of it')
+        rows = [row for file in files for row in read_predictions(file)]
+        return rows, [row.get('prediction') for row in rows] if 'prediction' in rows[0] else None
+
+    def _evaluate_predictions(self, pred_strs: Any, test_set: Any, pred_dicts: Any) -> Any:
+        whole = self._file('predictions')
+        if not whole.exists() and 'record_id' in test_set.column_names:
+            check_shards(shard_files(whole), test_set['record_id'])
+        asked = self._check_asked(test_set, pred_dicts)
+        result = super()._evaluate_predictions(pred_strs, test_set, pred_dicts)
+        if not asked and 'prompts_sha256' in result.get('provenance', {}):
+            result['provenance']['prompts_sha256'] = None  # rows that do not say what was asked, such as imported ones
+        finishes = [row.get('finish') for row in pred_dicts]
+        if any(finishes) and isinstance(result.get('samples'), dict):
+            result['samples']['cut'] = finishes.count(CUT)
+        if 'reasons' in result:  # of our evaluators
+            self._add_usage(result, pred_dicts)
+        return result
+
+    def _add_usage(self, result: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
+        """Says what the answers cost, where their rows do, and beside it what a simulator and a judge cost."""
+        usage = summary_of((read_usage(row.get(USAGE)) for row in rows), read_prices(self.model_cfg.get(PRICES))) or {}
+        others = [*other_rows(rows), *result.get(USAGE, {}).get(OTHERS, ())]
+        if usage or others:
+            result[USAGE] = {**usage, **({OTHERS: others} if others else {})}
+            if 'details' in result:
+                result['details'] = result.pop('details')  # stays last
+
+    def _check_asked(self, test_set: Any, rows: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether all rows say what was asked.
+
+        Raises:
+            ValueError: Some were asked something else than the data set asks now.
+        """
+        asked = [row.get('asked') for row in rows]
+        template = ICL_PROMPT_TEMPLATES.build(self.dataset_cfg['infer_cfg']['prompt_template']) if any(asked) else None
+        if not isinstance(template, ToolEvalConversationTemplate):
+            return False
+        pairs = enumerate(zip(asked, template.asked_of(test_set), strict=False))
+        other = [str(rows[number].get('record_id')) for number, (was, now) in pairs if was not in (None, now)]
+        if other:
+            raise ValueError(
+                f'{len(other)} predictions answer other prompts than the data set has now ({", ".join(other[:5])}): '
+                'data, instructions or template have changed since. Bring them back, or delete the predictions.'
+            )
+        return all(asked)
+
+    def _save_results(self, result: Any) -> None:
+        file = self._file('results')
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, to_json(result))

@@ -1,0 +1,140 @@
+"""Inference that goes on after a failing data set; run by ``task_process`` in OpenCompass's workers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from opencompass.registry import MODELS, TASKS
+from opencompass.tasks import OpenICLInferTask, openicl_infer
+from opencompass.utils import (
+    dataset_abbr_from_cfg,
+    get_infer_output_path,
+    get_logger,
+    model_abbr_from_cfg,
+)
+
+from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
+from opencompass_tooleval.models.api.outage import Outage
+from opencompass_tooleval.models.model_config import build_model
+from opencompass_tooleval.models.same_answers import why_same_answers
+from opencompass_tooleval.models.served_model import ToolEvalServed
+from opencompass_tooleval.tasks.preflight import scoring_faults
+from opencompass_tooleval.tasks.task import CommandOfTask, Failures
+from opencompass_tooleval.work_dir.lock import exclusive, lock_path, report_nothing
+from opencompass_tooleval.work_dir.shards import check_runs
+
+
+def warn_of_scoring(pairs: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> None:
+    """Says before hours of inference what will be missing for scoring, such as a judge.
+
+    Args:
+        pairs: Configs of the model and of the data set.
+    """
+    for dataset, why in scoring_faults(pairs):
+        get_logger().warning(f'{dataset}: scoring will fail: {why}')
+
+
+def warn_of_same_answers(model: Any, dataset_cfg: Mapping[str, Any]) -> None:
+    """Says before inference that the trials of a record will not differ, where they will not.
+
+    Args:
+        model: The model that is asked.
+        dataset_cfg: Config of the data set; its ``n`` is the number of trials.
+    """
+    trials, inferencer = dataset_cfg.get('n') or 1, dataset_cfg['infer_cfg']['inferencer']
+    why = why_same_answers(model, inferencer.get('temperature')) if trials > 1 else ''
+    if why:
+        get_logger().warning(
+            f'{dataset_abbr_from_cfg(dataset_cfg)}: n={trials} asks for every record {trials} times, and the answers '
+            f"may all be the same: {why}. Set a temperature above 0 in the model's config, or leave out n"
+        )
+
+
+def _is_served(model_cfg: Mapping[str, Any]) -> bool:
+    """Whether a model's server is started by its task."""
+    kind = model_cfg.get('type')
+    kind = kind if isinstance(kind, type) else MODELS.get(str(kind))
+    return isinstance(kind, type) and issubclass(kind, ToolEvalServed)
+
+
+@TASKS.register_module()
+class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
+    """OpenCompass's :class:`OpenICLInferTask`, whose later data sets survive a failing one.
+
+    One data set over the limit of infrastructure failures would otherwise take down all that share its task. The task
+    still fails at its end. A data set that another process is asking about is refused.
+    """
+
+    stage = 'infer'
+    script = openicl_infer.__file__
+    num_gpus: int
+
+    def get_command(self, cfg_path: str, template: str) -> str:
+        """The command that runs this task; torchrun has no part in one whose GPUs belong to an engine."""
+        gpus = self.num_gpus
+        if _is_served(self.model_cfgs[0]):
+            self.num_gpus = 0
+        try:
+            return super().get_command(cfg_path, template)
+        finally:
+            self.num_gpus = gpus
+
+    def run(self, cur_model: Any = None, cur_model_abbr: str | None = None) -> None:
+        """Runs the data sets one by one, each model loaded once.
+
+        Raises:
+            TaskFailedError: Some data sets failed. A model that cannot be loaded ends the task at once.
+        """
+        self.place_engine_log()
+        try:
+            self._run_all(cur_model, cur_model_abbr)
+        finally:
+            self._close_engine()
+
+    def _close_engine(self) -> None:
+        model = getattr(self, 'model', None)
+        if isinstance(model, ToolEvalServed):
+            model.close()  # here, not at the end of the process: its GPUs are wanted
+
+    def _run_all(self, cur_model: Any, cur_model_abbr: str | None) -> None:
+        failures = Failures()
+        self.model, loaded = cur_model, cur_model_abbr
+        tasks = zip(self.cfg['models'], self.cfg['datasets'], strict=True)
+        pairs = [(model_cfg, dataset_cfg) for model_cfg, rows in tasks for dataset_cfg in rows]
+        warn_of_scoring(pairs)
+        for model_cfg, dataset_cfg in pairs:
+            abbr = model_abbr_from_cfg(model_cfg)
+            if abbr != loaded:
+                self._close_engine()
+                self.model, loaded = build_model(model_cfg), abbr
+            self.model_cfgs, self.dataset_cfgs = [model_cfg], [[dataset_cfg]]
+            failures.attempt(partial(super().run, self.model, loaded), dataset_cfg)
+        failures.check()
+
+    def _inference(self) -> None:
+        """Asks the model, unless another process is at it: two would ask everything twice.
+
+        Raises:
+            ValueError: ``n`` and ``test_range`` do not fit.
+        """
+        if 'record_id' in self.dataset.test.column_names:
+            check_runs(self.dataset_cfg, self.dataset.test['record_id'])
+            warn_of_same_answers(self.model, self.dataset_cfg)
+        folder = str(Path(self.work_dir, 'predictions'))
+        file = Path(get_infer_output_path(self.model_cfg, self.dataset_cfg, folder))
+        if int(os.environ.get('RANK', 0)):
+            super()._inference()  # the first of the processes that torchrun starts for one model holds the lock
+            return
+        with exclusive(lock_path(file), len(self.dataset.test)) as reporter:
+            outage = getattr(self.model, 'outage', None)
+            if isinstance(outage, Outage):
+                outage.tell = reporter.waits_for
+            ToolEvalGenInferencer.report = reporter.has_answered
+            try:
+                super()._inference()
+            finally:
+                ToolEvalGenInferencer.report = staticmethod(report_nothing)

@@ -1,0 +1,379 @@
+"""What a sweep would run, without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from datasets.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
+from mmengine.config import Config
+from opencompass.registry import ICL_EVALUATORS, PARTITIONERS
+from opencompass.utils import (
+    build_dataset_from_cfg,
+    dataset_abbr_from_cfg,
+    get_logger,
+    model_abbr_from_cfg,
+)
+
+from opencompass_tooleval.core.errors import DataError, first_of
+from opencompass_tooleval.core.model_name import model_name
+from opencompass_tooleval.core.prices import read_prices
+from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
+from opencompass_tooleval.models.model_calls import texts_of
+from opencompass_tooleval.models.model_config import PRICES
+from opencompass_tooleval.tasks.first_prompts import FirstPrompts
+from opencompass_tooleval.tasks.preflight import faults
+from opencompass_tooleval.work_dir.earlier_usage import EarlierUsage, earlier_usage
+from opencompass_tooleval.work_dir.progress import cut_datasets
+from opencompass_tooleval.work_dir.prompt_tokens import Counter, counter_of
+from opencompass_tooleval.work_dir.shards import whole_name
+
+_SAMPLED = 200
+"""So many prompts of a data set are counted; the mean stands for the others."""
+
+
+@dataclass(frozen=True)
+class ModelPlan:
+    """What one model has to do.
+
+    Attributes:
+        model: Its abbr.
+        jobs: Inference jobs.
+        gpus: GPUs of each.
+        datasets: Data sets that are still to be asked.
+        done: Data sets of which nothing is to be asked any more.
+        samples: Samples to ask, those of a begun data set included.
+        prompt_tokens: Tokens of their prompts with the tools that are offered: of the first prompt of each sample, as
+            ``counter`` counts them; of dialogues of several rounds, as earlier answers say, if there are any.
+        counter: What counts prompts here.
+        prompts_by: How many data sets are counted which way, as text.
+        evaluations: Evaluation jobs.
+        answer_tokens: Tokens of the answers: as many as an earlier model's in the same run had on average, or else as
+            ``max_out_len`` lets them be.
+        answers_by: How many data sets are reckoned which way, as text.
+        bound: What stands before ``answer_tokens`` and ``cost``: ``about``, ``at most``, ``at least``.
+        cost: By the prices of the model's config; None without any.
+        dialogues: Samples that are dialogues of which no earlier answer tells how long they are: of their prompts only
+            the first is counted.
+        not_counted: What else will be asked, and is in no number here.
+    """
+
+    model: str
+    jobs: int
+    gpus: int
+    datasets: int
+    done: int
+    samples: int
+    prompt_tokens: int
+    counter: str
+    evaluations: int
+    answer_tokens: int = 0
+    answers_by: str = ''
+    bound: str = 'about'
+    cost: float | None = None
+    dialogues: int = 0
+    prompts_by: str = ''
+    not_counted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep.
+
+    Attributes:
+        models: One entry per model.
+        workers: Inference jobs at a time; None where the runner does not say.
+        runner: Name of the runner of the inference stage.
+        cut: Abbrs of data sets of which ``test_range`` leaves a part.
+        faults: What would stop it, as far as the config and this machine tell.
+    """
+
+    models: list[ModelPlan]
+    workers: int | None
+    runner: str
+    cut: tuple[str, ...] = ()
+    faults: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    """Keeps ``datasets`` from drawing a ``Map:`` bar per data set."""
+    shown = is_progress_bar_enabled()
+    disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            enable_progress_bar()
+
+
+@dataclass
+class _Asked:
+    """What a data set asks.
+
+    Attributes:
+        size: Samples.
+        prompts: The texts of the first prompts of some samples, spread over the data set.
+        others: What else it asks, in words.
+        fault: Why there are no prompts, though samples are asked; ``''`` where there are.
+    """
+
+    size: int
+    prompts: list[list[str]]
+    others: list[str]
+    fault: str = ''
+
+
+def _asked(dataset: Any) -> _Asked:
+    with _no_bars():
+        rows = build_dataset_from_cfg(dataset).test
+    if 'messages' not in rows.column_names:  # none of ours
+        return _Asked(len(rows), [], [], 'its prompts are not made by this package')
+    judge = _judge_name(dataset)
+    others = [f'the judge {judge}'] if judge else []
+    try:
+        asks = FirstPrompts(dataset['infer_cfg'])
+        first = (asks.about(row) for row in rows.select(range(0, len(rows), max(1, len(rows) // _SAMPLED))))
+        prompts = [texts_of(prompt) for prompt in first if prompt is not None]
+    except Exception as error:  # a plan may be made where the bank or the encoder of an agent is not
+        return _Asked(len(rows), [], others, f'its dialogues cannot begin here: {" ".join(str(error).split())}')
+    others += [f'the {role} {model_name(cfg)}' for role, cfg in asks.others.items()]
+    return _Asked(len(rows), prompts, others)
+
+
+def _judge_name(dataset: Any) -> str:
+    """The judge that one of our evaluators asks; ``''`` for none."""
+    cfg = dataset.get('eval_cfg', {}).get('evaluator', {})
+    kind = cfg.get('type')
+    kind = ICL_EVALUATORS.get(kind) if isinstance(kind, str) else kind
+    if not isinstance(kind, type) or not issubclass(kind, ToolEvalEvaluator):
+        return ''
+    try:
+        evaluator: ToolEvalEvaluator = ICL_EVALUATORS.build(cfg)
+    except (DataError, ValueError) as error:  # such as: there is no judge
+        return f'that is missing ({error})'
+    return evaluator.judge_name()
+
+
+class _Sizes:
+    """What each data set asks, loaded once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Asked] = {}
+
+    def of(self, dataset: Any) -> _Asked:
+        key = repr((dataset_abbr_from_cfg(dataset), dataset['reader_cfg'].get('test_range')))
+        if key not in self._known:
+            self._known[key] = _asked(dataset)
+        return self._known[key]
+
+
+def _datasets_of(cfg: Config, model: str) -> set[str]:
+    """Abbrs of the data sets that a model is to do."""
+    combinations = cfg.get('model_dataset_combinations') or [{'models': cfg['models'], 'datasets': cfg['datasets']}]
+    return {
+        dataset_abbr_from_cfg(dataset)
+        for combination in combinations
+        if model in map(model_abbr_from_cfg, combination['models'])
+        for dataset in combination['datasets']
+    }
+
+
+def _tasks(cfg: Config, stage: str, folder: Path) -> list[Any]:
+    """The tasks that OpenCompass would make of one stage."""
+    stage_cfg = cfg.get(stage)
+    if stage_cfg is None:
+        mend = 'read tooleval_local.py or tooleval_slurm.py into it'
+        raise DataError(cfg.filename, f'it has no {stage!r} section', mend=mend)
+    partitioner = PARTITIONERS.build({**stage_cfg['partitioner'], 'out_dir': str(folder)})
+    return list(partitioner(cfg))
+
+
+def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[Any]], Any] = iter) -> Plan:
+    """Partitions a config as OpenCompass would.
+
+    Args:
+        config: The sweep's config.
+        run: A run that would be resumed, such as ``outputs/NAME/20260101_120000``; None for a new one.
+        track: Wraps the loop over the tasks, for a progress bar.
+
+    Raises:
+        DataError: The config cannot be read or has no ``infer`` or ``eval``, or a data set is missing or damaged.
+    """
+    try:
+        cfg = Config.fromfile(config, format_python_code=False)
+    except Exception as error:  # a config is a program: it may fail in any way
+        raise DataError(config, f'the config cannot be read ({type(error).__name__}: {error})') from error
+    work_dir = run or Path(cfg.get('work_dir', 'outputs/default'), 'new')
+    cfg['work_dir'] = str(work_dir)
+    get_logger().setLevel('WARNING')  # partitioners and data sets tell their counts on standard output
+    sizes = _Sizes()
+    tasks = _tasks(cfg, 'infer', work_dir / 'predictions')
+    evaluations = _tasks(cfg, 'eval', work_dir / 'results')
+    todo: dict[str, list[Any]] = {model_abbr_from_cfg(model): [] for model in cfg['models']}
+    jobs = dict.fromkeys(todo, 0)
+    for task in track(tasks):
+        for model, datasets in zip(task['models'], task['datasets'], strict=True):
+            jobs[model_abbr_from_cfg(model)] += 1
+            todo[model_abbr_from_cfg(model)] += datasets
+            for dataset in datasets:
+                sizes.of(dataset)
+    abbrs = {dataset_abbr_from_cfg(dataset) for dataset in cfg['datasets']}
+    earlier = earlier_usage(run or work_dir.parent, abbrs)
+    scored = [model_abbr_from_cfg(model) for task in evaluations for model in task['models']]
+    runner = cfg['infer']['runner']
+    return Plan(
+        [_model_plan(cfg, model, todo, jobs, scored, sizes, earlier) for model in cfg['models']],
+        runner.get('max_num_workers'),
+        str(getattr(runner['type'], '__name__', runner['type'])).rpartition('.')[2],
+        tuple(cut_datasets(cfg)),
+        list(faults(runner['type'], _pairs(tasks), _pairs(evaluations))),
+    )
+
+
+def _pairs(tasks: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    for task in tasks:
+        for model, datasets in zip(task['models'], task['datasets'], strict=True):
+            yield from ((model, dataset) for dataset in datasets)
+
+
+def _model_plan(
+    cfg: Config,
+    model: Any,
+    todo: Mapping[str, Sequence[Any]],
+    jobs: Mapping[str, int],
+    scored: Sequence[str],
+    sizes: _Sizes,
+    earlier: Mapping[str, EarlierUsage],
+) -> ModelPlan:
+    abbr = model_abbr_from_cfg(model)
+    counter = counter_of(model)
+    abbrs = _datasets_of(cfg, abbr)
+    left = {whole_name(dataset_abbr_from_cfg(part), abbrs) for part in todo[abbr]}
+    prompts, answers = _PromptTokens(counter), _AnswerTokens()
+    for dataset in todo[abbr]:
+        name = whole_name(dataset_abbr_from_cfg(dataset), abbrs)
+        asked, inferencer = sizes.of(dataset), dataset['infer_cfg']['inferencer']
+        is_dialogue = 'dialogues' in inferencer or bool(asked.fault)
+        prompts.add(name, asked, earlier.get(name) if is_dialogue else None, is_dialogue)
+        most = None if is_dialogue else inferencer.get('max_out_len') or model.get('max_out_len')
+        answers.add(name, asked.size, earlier.get(name), most)
+    prices = read_prices(model.get(PRICES))
+    return ModelPlan(
+        model=abbr,
+        jobs=jobs[abbr],
+        gpus=int(model.get('run_cfg', {}).get('num_gpus', 0)),
+        datasets=len(left),
+        done=len(abbrs - left),
+        samples=sum(sizes.of(dataset).size for dataset in todo[abbr]),
+        prompt_tokens=round(prompts.total),
+        counter=counter.name,
+        evaluations=scored.count(abbr),
+        answer_tokens=round(answers.total),
+        answers_by=str(answers),
+        bound=answers.bound,
+        cost=prices.cost(round(prompts.total), round(answers.total)) if prices else None,
+        dialogues=prompts.dialogues,
+        prompts_by=str(prompts),
+        not_counted=tuple(prompts.not_counted),
+    )
+
+
+class _PromptTokens:
+    """Adds up how long the prompts of several data sets will be.
+
+    Attributes:
+        total: Tokens.
+        dialogues: Samples of which only the first prompt is counted.
+    """
+
+    def __init__(self, counter: Counter) -> None:
+        self.total = 0.0
+        self.dialogues = 0
+        self._counter = counter
+        self._counted: set[str] = set()
+        self._as_earlier: dict[str, EarlierUsage] = {}
+        self._faults: dict[str, str] = {}
+        self._others: dict[str, set[str]] = {}
+
+    def add(self, dataset: str, asked: _Asked, earlier: EarlierUsage | None, is_dialogue: bool) -> None:
+        """Adds a data set, or a part of one."""
+        for other in asked.others:
+            self._others.setdefault(other, set()).add(dataset)
+        if earlier:
+            self.total += asked.size * earlier.prompt
+            self._as_earlier[dataset] = earlier
+        elif asked.fault:
+            self._faults[dataset] = asked.fault
+        else:
+            counts = self._counter.count([text for prompt in asked.prompts for text in prompt])
+            self.total += asked.size * sum(counts) / max(1, len(asked.prompts))
+            self.dialogues += asked.size if is_dialogue else 0
+            self._counted.add(dataset)
+
+    @property
+    def not_counted(self) -> Iterator[str]:
+        """What is in none of the numbers."""
+        if self.dialogues:
+            yield f'the later rounds of {self.dialogues:,} dialogues'
+        for other, datasets in self._others.items():
+            yield f'{other} (data sets: {len(datasets)})'
+        yield from (f'{dataset}: {fault}' for dataset, fault in self._faults.items())
+
+    def __str__(self) -> str:
+        """``data sets: 2 by tokenizer tiny; 1 as those of m1, reported by the server``."""
+        parts = [f'{len(self._counted)} by {self._counter.name}'] if self._counted else []
+        if self._as_earlier:
+            models = list(dict.fromkeys(model for earlier in self._as_earlier.values() for model in earlier.models))
+            by = ', '.join(dict.fromkeys(earlier.by for earlier in self._as_earlier.values() if earlier.by))
+            shown = f'{len(self._as_earlier)} as those of {first_of(models, most=3)}'
+            parts.append(f'{shown}, {by}' if by else shown)
+        return f'data sets: {"; ".join(parts)}' if parts else ''
+
+
+class _AnswerTokens:
+    """Adds up how long the answers to several data sets will be.
+
+    Attributes:
+        total: Tokens.
+    """
+
+    def __init__(self) -> None:
+        self.total = 0.0
+        self._bounded: set[str] = set()
+        self._as_earlier: set[str] = set()
+        self._models: dict[str, None] = {}
+        self._unknown: set[str] = set()
+
+    def add(self, dataset: str, samples: int, earlier: EarlierUsage | None, most: int | None) -> None:
+        """Adds a data set, or a part of one; ``most`` are the tokens that an answer may have."""
+        if earlier:
+            self.total += samples * earlier.completion
+            self._as_earlier.add(dataset)
+            self._models |= dict.fromkeys(earlier.models)
+        elif most:
+            self.total += samples * most
+            self._bounded.add(dataset)
+        else:
+            self._unknown.add(dataset)
+
+    @property
+    def bound(self) -> str:
+        """``at most`` where answers are counted by what they may have, ``at least`` where some are not counted."""
+        if bool(self._bounded) == bool(self._unknown):
+            return 'about'
+        return 'at most' if self._bounded else 'at least'
+
+    def __str__(self) -> str:
+        """``data sets: 2 as long as those of m1; 1 by max_out_len, the most that they can have``."""
+        parts = []
+        if self._as_earlier:
+            parts.append(f'{len(self._as_earlier)} as long as those of {first_of(list(self._models), most=3)}')
+        if self._bounded:
+            parts.append(f'{len(self._bounded)} by max_out_len, the most that they can have')
+        if self._unknown:
+            parts.append(f'{len(self._unknown)} of dialogues not counted')
+        return f'data sets: {"; ".join(parts)}' if parts else ''

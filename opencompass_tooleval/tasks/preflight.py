@@ -1,0 +1,80 @@
+"""What would stop a sweep or its scoring, found from its config before anything is asked: GPUs, keys, judges."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from opencompass.models import OpenAI, OpenAISDK
+from opencompass.registry import ICL_EVALUATORS, MODELS, RUNNERS
+from opencompass.runners import LocalRunner
+from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
+
+from opencompass_tooleval.models.gpus import lacking_gpus
+from opencompass_tooleval.models.literal_keys import other_models
+from opencompass_tooleval.models.served_model import ToolEvalServed
+from opencompass_tooleval.work_dir.causes import SET_KEY
+
+Pair = tuple[Mapping[str, Any], Mapping[str, Any]]
+"""Configs of a model and of a data set."""
+
+
+def scoring_faults(pairs: Iterable[Pair]) -> Iterator[tuple[str, str]]:
+    """What will be missing for scoring, such as a judge or an encoder: data set, and what.
+
+    Args:
+        pairs: What is to be scored.
+    """
+    for model_cfg, dataset_cfg in pairs:
+        evaluator = dataset_cfg.get('eval_cfg', {}).get('evaluator') or {}
+        if 'opencompass_tooleval.' not in str(evaluator.get('type')):
+            continue  # others may load a model when they are built
+        try:
+            ICL_EVALUATORS.build(evaluator).check_model(model_abbr_from_cfg(model_cfg))
+        except Exception as error:  # whatever it is, scoring will meet it
+            yield dataset_abbr_from_cfg(dataset_cfg), str(error)
+
+
+def missing_key(cfg: Mapping[str, Any]) -> str:
+    """Why a model behind an API has no key, and what sets it; '' where it has one, or needs none that we know of."""
+    kind = cfg.get('type')
+    kind = kind if isinstance(kind, type) else MODELS.get(str(kind))
+    if not isinstance(kind, type) or not issubclass(kind, (OpenAI, OpenAISDK)) or issubclass(kind, ToolEvalServed):
+        return ''  # an engine of our own gets its key from us
+    key = cfg.get('key', 'ENV')
+    if 'ENV' not in (key if isinstance(key, (list, tuple)) else [key]) or os.environ.get('OPENAI_API_KEY'):
+        return ''
+    return f'its key is read from $OPENAI_API_KEY, which is not set. Mend it with: {SET_KEY}'
+
+
+def faults(runner: Any, asked: Iterable[Pair], scored: Iterable[Pair]) -> Iterator[str]:
+    """What would stop a sweep, a line each; the same of several data sets once, with their number.
+
+    Args:
+        runner: ``type`` of the runner of the inference stage; on a cluster, its GPUs are not those here.
+        asked: What is still to be asked.
+        scored: What is still to be scored.
+    """
+    asked, models = list(asked), {}
+    for model, _ in asked:
+        models[model_abbr_from_cfg(model)] = model
+    kind = runner if isinstance(runner, type) else RUNNERS.get(str(runner))
+    if isinstance(kind, type) and issubclass(kind, LocalRunner):
+        needed = {name: int(model.get('run_cfg', {}).get('num_gpus', 0)) for name, model in models.items()}
+        if lacking := lacking_gpus(needed):
+            yield lacking
+    others = {
+        f'{role} {cfg.get("abbr", cfg.get("path", ""))}': cfg
+        for role, cfg in other_models([dataset for _, dataset in asked])
+        if isinstance(cfg, Mapping)
+    }
+    for name, cfg in {**models, **others}.items():
+        if why := missing_key(cfg):
+            yield f'{name}: {why}'
+    datasets: dict[str, dict[str, None]] = {}
+    for dataset, why in scoring_faults(scored):
+        datasets.setdefault(why, {})[dataset] = None
+    for why, names in datasets.items():
+        more = f' and {len(names) - 1} more' if len(names) > 1 else ''
+        yield f'{next(iter(names))}{more}: scoring will fail: {why}'

@@ -1,0 +1,22 @@
+"""What every task imports, imported once: in the process from which ``local_runner`` forks tasks."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+from importlib import import_module
+
+os.environ.setdefault('PYTORCH_NVML_BASED_CUDA_CHECK', '1')  # counting GPUs through CUDA itself forbids it in forks
+
+try:
+    from opencompass_tooleval.registry import MODULES
+
+    for _module in MODULES:
+        import_module(f'opencompass_tooleval.{_module}')
+    for _name in ('opencompass.cli.main', 'sentence_transformers', 'jsonschema'):
+        import_module(_name)
+except Exception:  # whatever it is, the task meets it too, and its log says so; here nobody would read it
+    logging.getLogger(__name__).debug('not everything could be imported beforehand', exc_info=True)
+
+gc.freeze()  # what all tasks share is not looked through for cycles in each of them

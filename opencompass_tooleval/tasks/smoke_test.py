@@ -1,0 +1,51 @@
+"""One shipped data set through inference and evaluation, in this process: does running work here?"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mmengine.config import Config, ConfigDict
+
+import opencompass_tooleval
+from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
+from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
+
+_CONFIGS = Path(opencompass_tooleval.__file__).parent / 'configs'
+
+
+class TrialError(RuntimeError):
+    """The trial ended otherwise than it must."""
+
+
+def run_trial() -> int:
+    """Asks the oracle for UltraTool's shipped tool_usage records and scores them; needs no encoder and no network.
+
+    Returns:
+        The number of samples.
+
+    Raises:
+        Exception: Whatever running raises in this environment; :class:`TrialError` if the gold answers are not right.
+    """
+    datasets = Config.fromfile(_CONFIGS / 'datasets' / 'demo' / 'tooleval_ultratool_demo_gen.py')
+    (dataset,) = (row for row in datasets['tooleval_ultratool_en_datasets'] if row['name'] == 'tool_usage')
+    model = Config.fromfile(_CONFIGS / 'models' / 'tooleval_oracle.py')['models'][0]
+    output = io.StringIO()
+    with TemporaryDirectory(prefix='tooleval-trial-') as folder, contextlib.redirect_stdout(output):
+        with contextlib.redirect_stderr(output):
+            task = ConfigDict(models=[model], datasets=[[dataset]], work_dir=folder)
+            logging.disable(logging.CRITICAL)
+            try:
+                ToolEvalInferTask(task).run()
+                ToolEvalEvalTask(task).run()
+            finally:
+                logging.disable(logging.NOTSET)
+        (file,) = Path(folder).glob('results/*/*.json')
+        result = json.loads(file.read_text(encoding='utf-8'))
+    if result['local_levenshtein'] != 100.0:
+        raise TrialError(f'gold answers score {result["local_levenshtein"]:.2f} instead of 100')
+    return int(result['samples']['all'])

@@ -1,0 +1,93 @@
+"""What the tasks of this package share: their command, and that later data sets survive a failing one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from mmengine.config import Config
+from opencompass.utils import dataset_abbr_from_cfg, get_logger, model_abbr_from_cfg
+
+from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
+from opencompass_tooleval.models.served_model import ToolEvalServed
+from opencompass_tooleval.tasks.task_process import as_module, shell_word
+from opencompass_tooleval.work_dir.lock import hold_sweep
+
+
+class TaskFailedError(RuntimeError):
+    """Some data sets of a task failed; the others are done."""
+
+
+class Failures:
+    """Collects what failed in one task."""
+
+    def __init__(self) -> None:
+        self._failures: list[str] = []
+
+    def attempt(self, work: Callable[[], None], dataset_cfg: object) -> None:
+        """Does ``work`` for a data set; an exception is logged and kept."""
+        try:
+            work()
+        except Exception as error:
+            failure = f'{dataset_abbr_from_cfg(dataset_cfg)}: {type(error).__name__}: {error}'
+            get_logger().exception(f'FAILED {failure}')
+            self._failures.append(failure)
+
+    def check(self) -> None:
+        """Ends the task.
+
+        Raises:
+            TaskFailedError: Something failed; the message lists it.
+        """
+        if self._failures:
+            raise TaskFailedError(f'{len(self._failures)} data sets failed:\n' + '\n'.join(self._failures))
+
+
+class CommandOfTask:
+    """Stands before a task of OpenCompass: it is run by :mod:`~opencompass_tooleval.tasks.task_process`."""
+
+    cfg: Any
+    work_dir: str
+    model_cfgs: Sequence[Any]
+    dataset_cfgs: Sequence[Sequence[Any]]
+    name_prefix: str
+
+    stage: str
+    """``infer`` or ``eval``."""
+
+    script: str
+    """OpenCompass's own script for that."""
+
+    def __init__(self, cfg: Any) -> None:
+        super().__init__(cfg)  # type: ignore[call-arg]
+        if isinstance(self.cfg, Config):
+            # In debug mode OpenCompass dumps it; formatting the code of a large one takes longer than the task.
+            self.cfg = Config(self.cfg.to_dict(), format_python_code=False)
+
+    @property
+    def name(self) -> str:
+        """``OpenICLInfer[model: 73 data sets]``; OpenCompass names them all, in a line of thousands of characters."""
+        if sum(map(len, self.dataset_cfgs)) == 1:
+            return str(super().name)  # type: ignore[misc]
+        pairs = zip(self.model_cfgs, self.dataset_cfgs, strict=True)
+        parts = (f'{model_abbr_from_cfg(model)}: {len(datasets)} data sets' for model, datasets in pairs)
+        return f'{self.name_prefix}[{", ".join(parts)}]'
+
+    def place_engine_log(self) -> None:
+        """Has engines that this process starts, of a model or of a judge, log beside the task's log."""
+        ToolEvalServed.log = Path(self.get_log_path('engine.log'))  # type: ignore[attr-defined]
+
+    def get_command(self, cfg_path: str, template: str) -> str:
+        """The command that runs this task.
+
+        It is asked for by the process that starts the tasks, which thereby keeps other sweeps out of the directory,
+        and is told of keys in its config.
+
+        Raises:
+            SystemExit: Another sweep is at work there.
+        """
+        hold_sweep(Path(self.work_dir))
+        warn_of_literal_keys(self.cfg['models'], self.cfg['datasets'])
+        command = super().get_command(shell_word(cfg_path), '{task_cmd}')  # type: ignore[misc]
+        return template.format(task_cmd=as_module(command, self.script, self.stage))

@@ -1,4 +1,0 @@
-"""T-Eval: six abilities of tool use, step by step (arXiv 2312.14033)."""
-
-VERSION = '2'
-"""Raised when data handling, prompts, scoring or aggregation change a number."""

@@ -1,0 +1,1 @@
+"""Documentation of tools, and the formats of concise instructions."""

@@ -1,0 +1,95 @@
+"""Documented functions as tools that a model is offered natively: their parameters as JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from opencompass_tooleval.core.tool_set import ToolSchema, describe_tool
+from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
+from opencompass_tooleval.tool_docs.schema import schema_parameter
+from opencompass_tooleval.tool_docs.template import documented_value
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc
+from opencompass_tooleval.tool_docs.value_types import json_types
+
+MAX_DEPTH = 5
+"""Of lists and objects within each other; what lies deeper may be anything."""
+
+
+def function_tool(function: FunctionDoc, name: str = '', has_defaults: bool = True) -> ToolSchema:
+    """One function as a tool.
+
+    Args:
+        function: Its documentation.
+        name: What the tool is called; by default as the function is.
+        has_defaults: Whether a documented value is a default; else it may be an example, and is told as such.
+    """
+    name = name or function.name
+    description = describe_tool(name, ' '.join(function.description.split()))
+    parameters = {
+        parameter.name: parameter_schema(parameter, has_defaults)
+        for parameter in (*function.required, *function.optional)
+    }
+    required = [parameter.name for parameter in function.required]
+    return ToolSchema(name, description, {'type': 'object', 'properties': parameters, 'required': required})
+
+
+def parameter_schema(parameter: Parameter, has_defaults: bool = True, depth: int = 0) -> dict[str, Any]:
+    """One parameter as JSON Schema: type, description and default, and of what else is documented all that narrows it.
+
+    A default is written as its type has it where that can be done (ToolBench writes numbers as texts).
+
+    Args:
+        parameter: Its documentation.
+        has_defaults: As :func:`function_tool`.
+        depth: How many lists and objects it lies in.
+    """
+    types = json_types(parameter.type)
+    schema: dict[str, Any] = {'type': types[0] if len(types) == 1 else list(types)} if types else {}
+    description = ' '.join(parameter.description.split())
+    default = _default(parameter)
+    if default is not ABSENT and not has_defaults:
+        example = f'E.g. {json.dumps(default, ensure_ascii=False)}.'
+        description = f'{description} {example}' if description else example
+    if description:
+        schema['description'] = description
+    if default is not ABSENT and has_defaults:
+        schema['default'] = default
+    return schema | _narrowed(parameter.extra, types, depth)
+
+
+def _default(parameter: Parameter) -> Any:
+    if parameter.default is ABSENT or parameter.default == '':
+        return ABSENT
+    value = documented_value(replace(parameter, extra={}))
+    return parameter.default if value is ABSENT else value
+
+
+def _narrowed(extra: Mapping[str, Any], types: Iterable[str], depth: int) -> dict[str, Any]:
+    """What of a documented schema is JSON Schema too.
+
+    OpenAPI's ``exclusiveMinimum`` is true or false, and documents have ``additionalProperties: 'true'``: what is not
+    looked for here would make schemas that no validator takes.
+    """
+    schema: dict[str, Any] = {}
+    choices = extra.get('enum')
+    if isinstance(choices, list) and choices:
+        schema['enum'] = choices
+    for bound in ('minimum', 'maximum'):
+        if isinstance(extra.get(bound), (int, float)) and not isinstance(extra[bound], bool):
+            schema[bound] = extra[bound]
+    if 'array' in types:  # a list without items is refused by OpenAI's servers
+        schema['items'] = _nested(extra.get('items'), depth)
+    properties, required = extra.get('properties'), extra.get('required')
+    if 'object' in types and isinstance(properties, Mapping) and depth < MAX_DEPTH:
+        schema['properties'] = {name: _nested(value, depth) for name, value in properties.items()}
+        if isinstance(required, list):
+            schema['required'] = [name for name in required if name in properties]
+    return schema
+
+
+def _nested(schema: Any, depth: int) -> dict[str, Any]:
+    is_known = isinstance(schema, Mapping) and depth < MAX_DEPTH
+    return parameter_schema(schema_parameter('', schema), False, depth + 1) if is_known else {}

@@ -1,0 +1,59 @@
+"""Documentation of tools, whatever its source: one :class:`ToolDoc` per tool.
+
+A source is a module with ``read(path) -> list[ToolDoc]`` and a row in ``KINDS``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.tool_docs.sources import function_schema, openapi, plain_text, teval, toolbench, ultratool
+from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
+
+KINDS: Mapping[str, Callable[[Path], list[ToolDoc]]] = {
+    'toolbench': toolbench.read,
+    'openapi': openapi.read,
+    'function_schema': function_schema.read,
+    'teval': teval.read,
+    'ultratool': ultratool.read,
+    'plain_text': plain_text.read,
+}
+"""Name of a source, as ``--source`` takes it, to its reader."""
+
+
+def load_docs(kind: str, path: Path) -> list[ToolDoc]:
+    """Reads the documentation of all tools in a file.
+
+    Args:
+        kind: One of ``KINDS``.
+        path: The file, or for ``plain_text`` also a folder.
+
+    Returns:
+        At least one tool, names unique, in the source's order.
+
+    Raises:
+        ValueError: There is no such kind.
+        DataError: The file is missing or not of that kind, a tool is documented in two ways, or has what no JSON file
+            holds (NaN, half a surrogate pair); names file and tool.
+    """
+    if kind not in KINDS:
+        raise ValueError(f'there is no source {kind!r}; there are {", ".join(KINDS)}')
+    if not path.exists():
+        raise DataError(path, 'the file is missing')
+    docs = KINDS[kind](path)
+    if not docs:
+        others = ', '.join(other for other in KINDS if other != kind)
+        raise DataError(path, f'source {kind!r} finds no tools in it; the other sources are {others}')
+    seen: set[str] = set()
+    for doc in docs:
+        if doc.name in seen:
+            raise DataError(path, 'two tools have this name', doc.name)
+        seen.add(doc.name)
+        try:
+            json.dumps(doc.raw, ensure_ascii=False, allow_nan=False).encode('utf-8')
+        except (ValueError, TypeError) as error:  # what is made of it could be written, but not read again
+            raise DataError(path, f'the tool has what no JSON file holds ({error})', doc.name) from error
+    return docs

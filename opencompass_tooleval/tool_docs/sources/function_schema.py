@@ -1,0 +1,39 @@
+"""Functions as OpenAI's APIs take them: ``{"type": "function", "function": {...}}`` or the inner object alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.tool_docs.schema import schema_parameters
+from opencompass_tooleval.tool_docs.sources.reading import unite
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+from opencompass_tooleval.work_dir.data_files import read_json
+
+
+def _doc(path: Path, number: int, raw: Any) -> ToolDoc:
+    inner = raw.get('function', raw) if isinstance(raw, dict) else None
+    if not isinstance(inner, dict) or not isinstance(inner.get('name'), str):
+        raise DataError(path, "a function is an object with a 'name'", str(number))
+    schema = inner.get('parameters')
+    if schema is not None and not isinstance(schema, dict):
+        raise DataError(path, "the function's 'parameters' are no JSON schema", inner['name'])
+    description = str(inner.get('description') or '')
+    required, optional = schema_parameters(schema)
+    function = FunctionDoc(inner['name'], description, required, optional, inner)
+    return ToolDoc(inner['name'], description, (function,), inner)
+
+
+def read(path: Path) -> list[ToolDoc]:
+    """Reads one function, a list or lines of them, or an object with ``tools`` or ``functions``; each is a tool.
+
+    Raises:
+        DataError: One is no function, or is given in two ways.
+    """
+    value = read_json(path)
+    if isinstance(value, dict):
+        value = value.get('tools', value.get('functions', [value]))
+    if not isinstance(value, list):
+        raise DataError(path, 'the file is no list of functions')
+    return unite(path, (_doc(path, number, raw) for number, raw in enumerate(value)))

@@ -1,0 +1,147 @@
+"""OpenAPI 3 documents in JSON (RestBench's TMDB and Spotify): one tool per operation.
+
+A tool is called by its path, as in the published instructions (``/movie/{movie_id}/keywords``), or by method and path
+where a path has several methods. Its function is ``GET /movie/{movie_id}/keywords``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
+from opencompass_tooleval.tool_docs.rest import METHODS
+from opencompass_tooleval.tool_docs.schema import schema_parameter, schema_parameters
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+from opencompass_tooleval.work_dir.data_files import read_json
+
+MAX_DEPTH = 50
+"""References within references that are followed; a chain that is longer, or a circle, stays as it is written."""
+
+MAX_NODES = 100_000
+"""Values that the references of one operation may unfold to: a few nested ones can otherwise fill the memory."""
+
+_PLACEHOLDER = re.compile(r'\{([^{}]+)\}')
+
+
+class _Resolver:
+    """Replaces ``{"$ref": "#/..."}`` by what it points to."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.document = document
+        self.nodes = 0
+
+    def _target(self, reference: str) -> Any:
+        node: Any = self.document
+        for part in reference.removeprefix('#/').split('/'):
+            part = part.replace('~1', '/').replace('~0', '~')
+            if not isinstance(node, dict) or part not in node:
+                raise ValueError(f'the reference {reference} points to nothing')
+            node = node[part]
+        return node
+
+    def resolve(self, value: Any, path: tuple[str, ...] = ()) -> Any:
+        """Returns ``value`` without references, but for circles and those into other files."""
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise ValueError(f'its references unfold to more than {MAX_NODES} values')
+        if isinstance(value, list):
+            return [self.resolve(item, path) for item in value]
+        if not isinstance(value, dict):
+            return value
+        reference = value.get('$ref')
+        if not isinstance(reference, str) or not reference.startswith('#/'):
+            return {key: self.resolve(item, path) for key, item in value.items()}
+        if reference in path or len(path) >= MAX_DEPTH:
+            return value
+        return self.resolve(self._target(reference), (*path, reference))
+
+
+def _parameter(raw: Mapping[str, Any]) -> Parameter:
+    place = {'in': raw.get('in', 'query')}
+    parameter = schema_parameter(raw['name'], raw.get('schema'), str(raw.get('description') or ''), **place)
+    examples = raw.get('examples')
+    first = next(iter(examples.values()), None) if isinstance(examples, dict) else None
+    given = {**(first if isinstance(first, dict) else {}), **({'value': raw['example']} if 'example' in raw else {})}
+    return replace(parameter, default=given['value']) if parameter.default is ABSENT and 'value' in given else parameter
+
+
+def _merge(shared: Any, own: Any) -> list[dict[str, Any]]:
+    """The parameters of an operation: those of its path, replaced by its own of the same name and place."""
+    merged: dict[tuple[str, str], dict[str, Any]] = {}
+    for group in (shared or [], own or []):
+        if not isinstance(group, list):
+            raise ValueError("'parameters' are no list")
+        for raw in group:
+            if not isinstance(raw, dict) or not isinstance(raw.get('name'), str):
+                raise ValueError("a parameter is no object with a 'name'")
+            merged[raw['name'], str(raw.get('in'))] = raw
+    return list(merged.values())
+
+
+def _body(operation: Mapping[str, Any]) -> tuple[tuple[Parameter, ...], tuple[Parameter, ...]]:
+    body = operation.get('requestBody')
+    content = body.get('content') if isinstance(body, dict) else None
+    media = next(iter(content.values()), None) if isinstance(content, dict) else None
+    return schema_parameters(media.get('schema') if isinstance(media, dict) else None, **{'in': 'body'})
+
+
+def _parameters(
+    path: str, raw: list[dict[str, Any]], operation: Mapping[str, Any]
+) -> tuple[tuple[Parameter, ...], tuple[Parameter, ...]]:
+    required: dict[str, Parameter] = {}
+    optional: dict[str, Parameter] = {}
+    for item in raw:
+        # Spotify's document writes booleans as texts.
+        group = required if item.get('required') in (True, 'true') or item.get('in') == 'path' else optional
+        group.setdefault(item['name'], _parameter(item))
+    for name in _PLACEHOLDER.findall(path):  # a path that documents no parameter still needs it
+        required.setdefault(name, Parameter(name, extra={'in': 'path'}))
+    for group, parameters in zip((required, optional), _body(operation), strict=True):
+        for parameter in parameters:  # Spotify takes `ids` from the query or the body: the query counts
+            if parameter.name not in required and parameter.name not in optional:
+                group[parameter.name] = parameter
+    return tuple(required.values()), tuple(p for name, p in optional.items() if name not in required)
+
+
+def _doc(document: Mapping[str, Any], path: str, method: str, item: Mapping[str, Any], alone: bool) -> ToolDoc:
+    resolver = _Resolver(document)
+    operation = item[method]
+    if not isinstance(operation, dict):
+        raise ValueError('the operation is no object')
+    needed = {key: resolver.resolve(operation[key]) for key in ('parameters', 'requestBody') if key in operation}
+    operation = {**operation, **needed}  # responses stay as they are written
+    shared = resolver.resolve(item.get('parameters', []))
+    parameters = _merge(shared, operation.get('parameters'))
+    required, optional = _parameters(path, parameters, operation)
+    usage = f'{method.upper()} {path}'
+    description = str(operation.get('description') or operation.get('summary') or '').strip()
+    raw = {path: {**({'parameters': shared} if shared else {}), method: operation}}
+    return ToolDoc(
+        path if alone else usage, description, (FunctionDoc(usage, description, required, optional, raw),), raw
+    )
+
+
+def read(path: Path) -> list[ToolDoc]:
+    """Reads a document.
+
+    Raises:
+        DataError: It is no OpenAPI 3 document in JSON, or a parameter or reference of an operation cannot be read.
+    """
+    document = read_json(path)
+    if not isinstance(document, dict) or not str(document.get('openapi', '')).startswith('3'):
+        raise DataError(path, "the file is no OpenAPI 3 document in JSON (no 'openapi': '3...')")
+    items = document.get('paths')
+    docs = []
+    for url, item in items.items() if isinstance(items, dict) else ():
+        methods = [method for method in item if method in METHODS] if isinstance(item, dict) else []
+        for method in methods:
+            try:
+                docs.append(_doc(document, url, method, item, len(methods) == 1))
+            except ValueError as error:
+                raise DataError(path, str(error), f'{method.upper()} {url}') from error
+    return docs

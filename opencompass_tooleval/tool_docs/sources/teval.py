@@ -1,0 +1,60 @@
+"""T-Eval: the API descriptions inside the system prompts. Each API is a tool of one function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.reading import parse_literal
+from opencompass_tooleval.tool_docs.api_list import find_api_list
+from opencompass_tooleval.tool_docs.instruction_formats import read_parameter
+from opencompass_tooleval.tool_docs.sources.reading import unite, unite_files
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+from opencompass_tooleval.work_dir.data_files import read_json
+
+
+def tool_doc(api: Mapping[str, Any]) -> ToolDoc:
+    """The documentation of one API.
+
+    Raises:
+        ValueError: A parameter has no name.
+    """
+    required = tuple(map(read_parameter, api.get('required_parameters', [])))
+    optional = tuple(map(read_parameter, api.get('optional_parameters', [])))
+    name, description = api['name'], api['description']
+    return ToolDoc(name, description, (FunctionDoc(name, description, required, optional, api),), api)
+
+
+def _tools(path: Path, records: Mapping[str, Any]) -> Iterator[ToolDoc]:
+    for record_id, record in records.items():
+        messages = record.get('origin_prompt') if isinstance(record, dict) else None
+        if isinstance(messages, str):  # some files have the messages as JSON text
+            messages = parse_literal(messages).value
+        if not isinstance(messages, list):
+            raise DataError(path, "field 'origin_prompt' is no list of messages", record_id)
+        for message in messages:
+            text = message.get('content') if isinstance(message, dict) and message.get('role') == 'system' else None
+            span = find_api_list(text) if isinstance(text, str) else None
+            try:
+                yield from map(tool_doc, span.apis if span else ())
+            except ValueError as error:
+                raise DataError(path, str(error), record_id) from error
+
+
+def read(path: Path) -> list[ToolDoc]:
+    """Reads the APIs of all records, each once.
+
+    Args:
+        path: A data file, or the folder of a language (``teval/EN``).
+
+    Raises:
+        DataError: A file is no T-Eval data, or an API is described in two ways in one.
+    """
+    if path.is_dir():
+        return unite_files(sorted(path.glob('*.json')), read)
+    records = read_json(path)
+    if not isinstance(records, dict):
+        raise DataError(path, 'the file is no JSON object of id -> record')
+    return unite(path, _tools(path, records))

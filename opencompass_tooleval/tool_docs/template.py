@@ -1,0 +1,220 @@
+"""Instructions by rule, without any model (``--model template``): the embedded default, and the ablation.
+
+It only shortens and rearranges what the documentation says: nothing is understood. A description is its first sentence;
+an example is made of defaults, enums and types, so its values are valid but may mean nothing, and its scenario is a
+pattern. What the documentation says further down, and does not say at all, the paper's model adds and this does not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from opencompass_tooleval.tool_docs.first_sentence import first_sentence
+from opencompass_tooleval.tool_docs.instruction import ABSENT, Example, FunctionInstruction, Parameter, ToolInstruction
+from opencompass_tooleval.tool_docs.rest import is_usage
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+from opencompass_tooleval.tool_docs.value_types import BOOLEANS, INTEGERS, LISTS, NUMBERS, OBJECTS
+
+OPTIONAL = 3
+"""Optional parameters in the example of a function that requires none."""
+
+MAX_DEPTH = 5
+"""Of a made-up list or object."""
+
+MAX_TOLD = 40
+"""Characters of a value that a scenario tells."""
+
+_CHINESE = re.compile(r'[\u4e00-\u9fff]')
+_VERB = re.compile(
+    r'(?:add|access|analy[sz]e|book|buy|calculate|cancel|change|check|clear|compare|compute|convert|count|create|delete|'
+    r'detect|discover|display|download|edit|estimate|extract|fetch|filter|find|follow|generate|get|identify|list|load|'
+    r'look|make|modify|move|obtain|open|order|parse|pause|play|post|predict|provide|query|read|recommend|record|remove|'
+    r'retrieve|return|run|save|scan|search|see|select|send|set|share|show|skip|sort|start|stop|submit|track|transfer|'
+    r'translate|unfollow|update|upload|validate|verify|view|write)(?=\s)',
+    re.IGNORECASE,
+)
+_FORMATS = {
+    'date': '2024-01-31',
+    'date-time': '2024-01-31T12:00:00Z',
+    'time': '12:00:00',
+    'email': 'user@example.com',
+    'uri': 'https://example.com',
+    'url': 'https://example.com',
+}
+_NUMBER, _TEXT = 456, 'example'
+
+
+def _kind(parameter: Parameter) -> str:
+    """The type's name in lower case: ``DATE (YYYY-MM-DD)`` is ``date``."""
+    return re.split(r'[^a-z]', parameter.type.lower(), maxsplit=1)[0]
+
+
+def _converted(value: Any, kind: str) -> Any:
+    """A documented value as the type has it (ToolBench writes numbers as texts); ABSENT if it is none of the type."""
+    if kind in (*INTEGERS, *NUMBERS):
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return value
+        # The pattern takes 5,000 digits, and int() raises for them.
+        if not isinstance(value, str) or len(value) > 30 or not re.fullmatch(r'\s*-?\d+(\.\d+)?\s*', value):
+            return ABSENT
+        number = float(value) if '.' in value else int(value)
+        return number if kind not in INTEGERS or isinstance(number, int) else ABSENT
+    if kind in BOOLEANS:
+        return {'true': True, 'false': False}.get(str(value).strip().lower(), ABSENT)
+    if kind in (*LISTS, *OBJECTS):
+        if isinstance(value, str):
+            try:
+                value = json.loads(value)
+            except (ValueError, RecursionError):
+                return ABSENT
+        return value if isinstance(value, list if kind in LISTS else dict) else ABSENT
+    if isinstance(value, (dict, list)) or value is None:
+        return ABSENT if kind == 'string' or value is None else value
+    return str(value).strip() if kind == 'string' else value
+
+
+def _made_up(schema: Mapping[str, Any], kind: str, depth: int) -> Any:
+    if kind in (*INTEGERS, *NUMBERS):
+        low, high = schema.get('minimum'), schema.get('maximum')
+        bounds = [bound for bound in (low, high) if isinstance(bound, (int, float)) and not isinstance(bound, bool)]
+        return bounds[0] if bounds else _NUMBER
+    if kind in BOOLEANS:
+        return True
+    if kind in LISTS:
+        items = schema.get('items')
+        return [_of_schema(items, depth + 1)] if isinstance(items, dict) and depth < MAX_DEPTH else []
+    if kind in OBJECTS:
+        properties, required = schema.get('properties'), schema.get('required')
+        names = required if isinstance(required, list) else []
+        known_properties = properties if isinstance(properties, dict) and depth < MAX_DEPTH else {}
+        return {name: _of_schema(known_properties[name], depth + 1) for name in names if name in known_properties}
+    return _FORMATS.get(str(schema.get('format', kind)), _TEXT)
+
+
+def _of_schema(schema: Any, depth: int) -> Any:
+    if not isinstance(schema, dict):
+        return _TEXT
+    read_keys = ('type', 'default', 'example')
+    default = schema.get('default', schema.get('example', ABSENT))
+    extra = {key: value for key, value in schema.items() if key not in read_keys}
+    return sample_value(Parameter('', str(schema.get('type', '')), '', default, extra), depth)
+
+
+def documented_value(parameter: Parameter) -> Any:
+    """The first of default, example and enum values that fits the type; ABSENT if there is none."""
+    enum = parameter.extra.get('enum')
+    for given in (parameter.default, *(enum if isinstance(enum, list) else ())):
+        if given is not ABSENT and str(given).strip():
+            value = _converted(given, _kind(parameter))
+            if value is not ABSENT:
+                return value
+    return ABSENT
+
+
+def sample_value(parameter: Parameter, depth: int = 0) -> Any:
+    """A value that a parameter can have: a documented one, or one made up for its type."""
+    value = documented_value(parameter)
+    return _made_up(parameter.extra, _kind(parameter), depth) if value is ABSENT else value
+
+
+def _text(value: Any) -> str:
+    """A value in a path, a query or a scenario."""
+    if isinstance(value, list):
+        return ','.join(map(_text, value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _place(parameter: Parameter, usage: str) -> str:
+    """``path``, ``query``, ``body``, ``header``; what the usage names stands in the path, whatever is said."""
+    return 'path' if f'{{{parameter.name}}}' in usage else str(parameter.extra.get('in', 'query'))
+
+
+def _call(function: FunctionDoc) -> dict[str, Any]:
+    """``{'input': 'GET /search/movie?query=example'}``, as published; what a body takes stands beside."""
+    usage, query, body = function.name, {}, {}
+    for parameter in function.required:
+        value = sample_value(parameter)
+        place = _place(parameter, function.name)
+        if place == 'path':
+            # safe='': the slash of 'a/b' would make two parts of the path out of one.
+            usage = usage.replace(f'{{{parameter.name}}}', quote(_text(value), safe=''))
+        elif place == 'query':
+            query[parameter.name] = _text(value)
+        elif place == 'body':
+            body[parameter.name] = value
+    # quote_via: by default a blank becomes '+', here '%20' as in a path.
+    return {'input': usage + ('?' + urlencode(query, quote_via=quote) if query else ''), **body}
+
+
+def _told(parameters: Iterable[Parameter], usage: str) -> dict[str, str]:
+    """What a scenario tells: ids of a path and short documented values, since made-up ones say nothing."""
+    filled = (p for p in parameters if _place(p, usage) == 'path' or documented_value(p) is not ABSENT)
+    told = {parameter.name: _text(sample_value(parameter)) for parameter in filled}
+    return {name: value for name, value in told.items() if len(value) <= MAX_TOLD}
+
+
+def _scenario(name: str, sentence: str, told: Mapping[str, str]) -> str:
+    line = sentence.rstrip('.。!！ ')
+    if _CHINESE.search(line):
+        given = '，'.join(f'{key} 为 {value}' for key, value in told.items())
+        return f'如果你想使用“{name}”' + (f'，{given}。' if given else '。')
+    given = ', '.join(f'{key} {value}' for key, value in told.items())
+    wish = line[0].lower() + line[1:] if _VERB.match(line) else f"use '{name}'"
+    return f'if you want to {wish}' + (f', with {given}.' if given else '.')
+
+
+def _short(parameters: Iterable[Parameter], usage: str) -> tuple[Parameter, ...]:
+    """Parameters with the first sentence of their description; those of a path stand in the function's name."""
+    return tuple(
+        Parameter(
+            parameter.name,
+            parameter.type,
+            first_sentence(parameter.description),
+            ABSENT if parameter.default == '' else parameter.default,
+            {key: value for key, value in parameter.extra.items() if key == 'enum' or (key, value) == ('in', 'body')},
+        )
+        for parameter in parameters
+        if _place(parameter, usage) != 'path'
+    )
+
+
+def _function(function: FunctionDoc, *, described: bool) -> FunctionInstruction:
+    sentence = first_sentence(function.description)
+    rest = is_usage(function.name)
+    chosen = function.required or (() if rest else function.optional[:OPTIONAL])
+    parameters = _call(function) if rest else {parameter.name: sample_value(parameter) for parameter in chosen}
+    return FunctionInstruction(
+        function.name,
+        sentence if described else '',
+        _short(function.required, function.name),
+        _short(function.optional, function.name),
+        Example(_scenario(function.name, sentence, _told(chosen, function.name)), parameters),
+    )
+
+
+def _overview(doc: ToolDoc) -> str:
+    """Name, purpose and list of functions, as ToolBench's instructions have them (Table 8)."""
+    count, sentence = len(doc.functions), first_sentence(doc.description)
+    numbered = []
+    for number, function in enumerate(doc.functions, 1):
+        purpose = first_sentence(function.description)
+        numbered.append(f"{number}. '{function.name}'" + (f': {purpose}' if purpose else ''))
+    begin = f"'{doc.name}': {sentence} This tool" if sentence else f"'{doc.name}'"
+    return f'{begin} has {count} API{"s" if count > 1 else ""}: ' + ' '.join(numbered)
+
+
+def template_instruction(doc: ToolDoc) -> ToolInstruction:
+    """Makes the instruction of one tool by rule.
+
+    Returns:
+        Its description and one guideline per function. A function that is all there is of its tool, and is described as
+        the tool is, has no description of its own.
+    """
+    alone = len(doc.functions) == 1 and doc.functions[0].description == doc.description
+    description = first_sentence(doc.description) if alone else _overview(doc)
+    functions = tuple(_function(function, described=not alone) for function in doc.functions)
+    return ToolInstruction(doc.name, description or f"'{doc.name}'", functions)

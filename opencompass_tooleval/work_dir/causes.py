@@ -1,0 +1,87 @@
+"""Why results of a run are missing: what has one cause is said once, with what fixes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Generic, TypeVar
+
+SET_KEY = 'export OPENAI_API_KEY=...'
+MOST_NAMED = 3
+"""So many results of one cause are named on a screen; the others are counted."""
+
+_NAMED_FIX = re.compile(r'[.;] ?(?:Mend|fetch|install) it with: (?P<fix>.*)')
+_STATUS = re.compile(r'\bAskingEndedError: .{0,500}?\bstatus (?P<status>40[1-4])\b')
+_OF_STATUS = {
+    '401': "put the right key where the model's config reads it (its `key`, or $OPENAI_API_KEY)",
+    '402': "add credit to the account, or take another key (the config's `key`, or $OPENAI_API_KEY)",
+    '403': "take a key that may use this model (the config's `key`, or $OPENAI_API_KEY)",
+    '404': "correct the model's `path` (its name on the server) or `openai_api_base` in CONFIG",
+}
+_OF_CONFIG = re.compile(r'(?:^|: )(?:ValueError|TypeError): ')
+_RUNS_ALL = ('opencompass ', 'tooleval retry')
+
+T = TypeVar('T')
+
+
+@dataclass
+class Cause(Generic[T]):
+    """Results that one thing keeps from being there.
+
+    Attributes:
+        fix: What fixes it, as lines: commands, or what to change and then the command.
+        results: What is missing.
+        whys: What went wrong, in the words of the logs, of each result.
+    """
+
+    fix: Sequence[str]
+    results: list[T] = field(default_factory=list)
+    whys: list[str] = field(default_factory=list)
+
+
+def fix_of(error: str, run: Path) -> list[str]:
+    """What fixes an error, as lines: what it names itself, what its kind needs, or running again what is left.
+
+    Args:
+        error: The last words of a log; '' if nothing on disk says what went wrong.
+        run: The run, such as ``outputs/default/20260101_120000``.
+    """
+    again = f'opencompass CONFIG -w {run.parent} -r {run.name}'
+    first = _first_step(error, run)
+    if not first:
+        return [f'{again}    (what is done is kept)']
+    return [first] if first.startswith(_RUNS_ALL) else [first, again]
+
+
+def _first_step(error: str, run: Path) -> str:
+    named = _NAMED_FIX.search(error)
+    if named:
+        return named['fix'].strip()
+    if 'InfraFailureError' in error:
+        return f'tooleval retry {run}'
+    if 'OpenAI API key is not set' in error:  # OpenCompass's own message
+        return SET_KEY
+    status = _STATUS.search(error)
+    if status:
+        return _OF_STATUS[status['status']]
+    return 'correct CONFIG: running it again as it is fails again' if _OF_CONFIG.search(error) else ''
+
+
+def causes_of(missing: Iterable[tuple[T, str, str]], run: Path) -> list[Cause[T]]:
+    """Puts together what has one cause, in the order of the first of each.
+
+    Args:
+        missing: What is missing, its data set, and the error that ended it.
+        run: As :func:`fix_of`.
+    """
+    causes: dict[tuple[str, ...], Cause[T]] = {}
+    for result, dataset, error in missing:
+        fix = fix_of(error, run)
+        named = _NAMED_FIX.search(error)
+        why = (error[: named.start() + 1] if named else error).removeprefix(f'{dataset}: ').strip()
+        cause = causes.setdefault((*fix, '' if named else why), Cause(fix))
+        cause.results.append(result)
+        cause.whys.append(why)
+    return list(causes.values())

@@ -1,0 +1,190 @@
+"""Reading files: data of the paper's own benchmarks, documentation, instructions."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import logging
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from opencompass_tooleval.core.bounds import beyond_bounds
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_members import TooMuchError, members
+from opencompass_tooleval.core.json_object import load_json
+
+logger = logging.getLogger(__name__)
+
+
+MAX_BYTES = 1 << 28
+"""No documentation is larger; a file that is was given by mistake."""
+
+_GZIP = b'\x1f\x8b'
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[gzip.GzipFile | io.BufferedReader]:
+    """A file to read, unzipped if it is gzipped.
+
+    Raises:
+        DataError: It is no file, or what is read of it is damaged or no UTF-8 text.
+    """
+    if not path.is_file():
+        raise DataError(path, 'the file is missing')
+    try:
+        with path.open('rb') as file:
+            is_zipped = file.read(len(_GZIP)) == _GZIP
+            file.seek(0)
+            with gzip.open(file) if is_zipped else nullcontext(file) as content:
+                yield content
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(path, f'the file cannot be read ({error})') from error
+    except UnicodeDecodeError as error:
+        raise DataError(path, f'the file is no UTF-8 text ({error})') from error
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, which may be gzipped.
+
+    Raises:
+        DataError: It is no file, not UTF-8, damaged, or larger than ``MAX_BYTES``.
+    """
+    with _opened(path) as file:
+        content = file.read(MAX_BYTES + 1)  # no more, so that a bomb does not go off
+        if len(content) > MAX_BYTES:
+            raise DataError(path, f'the file has more than {MAX_BYTES} bytes')
+        return content.decode('utf-8')
+
+
+def read_json(path: Path, parse: Callable[[str], Any] = load_json) -> Any:
+    """The value of a JSON file, or the list of those of a file of JSON lines.
+
+    Args:
+        path: The file, which may be gzipped.
+        parse: Reads JSON; its errors are ValueErrors.
+
+    Raises:
+        DataError: It is neither, or nested too deeply.
+    """
+    text = read_text(path)
+    try:
+        try:
+            value = parse(text)
+        except json.JSONDecodeError:
+            value = [parse(line) for line in text.split('\n') if line.strip()]
+    except ValueError as error:
+        raise DataError(path, f'the file is neither JSON nor JSON lines ({error})') from error
+    if excess := beyond_bounds(value):
+        raise DataError(path, f'the file is nested too deeply or holds too large a number ({excess})')
+    return value
+
+
+def read_members(path: Path, what: str = 'JSON object') -> Iterator[tuple[str, Any]]:
+    """Name and value of every member of a JSON file that is an object, which may be gzipped; one is held at a time.
+
+    Args:
+        path: The file.
+        what: What the file should be, for the message.
+
+    Raises:
+        DataError: The file is missing, damaged, no JSON object or larger than ``MAX_BYTES``; or a member is too long or
+            nested too deeply, and a :class:`~opencompass_tooleval.core.json_members.TooMuchError` is the cause.
+    """
+    left = MAX_BYTES
+
+    def read(most: int) -> str:
+        nonlocal left
+        piece = text.read(most)
+        left -= len(piece)
+        if left < 0:
+            raise DataError(path, f'the file has more than {MAX_BYTES} bytes')
+        return piece
+
+    with _opened(path) as file, io.TextIOWrapper(file, encoding='utf-8') as text:
+        try:
+            yield from members(read)
+        except (DataError, UnicodeDecodeError):
+            raise
+        except TooMuchError as error:
+            raise DataError(path, str(error), error.name) from error
+        except ValueError as error:
+            raise DataError(path, f'the file is no {what} ({error})') from error
+
+
+def sha256_of(file: Path) -> str:
+    """SHA-256 of a file's bytes: 64 hex digits."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def shown_files(name: str, file: Path, instructions: Path | None) -> dict[str, str]:
+    """What a model is shown of tools, for provenance: ``tools``, and names and SHA-256 of the files.
+
+    Args:
+        name: What the file is called there: ``data`` or ``document``.
+        file: The documentation.
+        instructions: What stands in its place.
+    """
+    shown = {'tools': 'documentation', name: file.name, f'{name}_sha256': sha256_of(file)}
+    if instructions is None:
+        return shown
+    more = {'instructions': instructions.name, 'instructions_sha256': sha256_of(instructions)}
+    return {**shown, 'tools': 'instructions', **more}
+
+
+def command_to_generate(source: str, documentation: Path, out: Path) -> str:
+    """The command that makes the instructions of documented tools, by rule: it runs as it stands, without a model.
+
+    Args:
+        source: Kind of the documentation.
+        documentation: Where it is.
+        out: Where the instructions are looked for. A file that is there lacks tools: it moves aside, since no finished
+            file is written over.
+    """
+    aside = f'mv {quote(str(out))}{{,.old}} && ' if out.exists() else ''
+    files = f'--input {quote(str(documentation))} --model template --out {quote(str(out))}'
+    return f'{aside}tooleval easytool generate --source {source} {files}'
+
+
+def check_counts(file: Path, published: str, counts: Mapping[str, int], row: object) -> None:
+    """Warns where a file has other counts than the published one.
+
+    Args:
+        file: What was read.
+        published: Its name.
+        counts: What is counted -> how many there are.
+        row: The row of the table, with the published counts under these names.
+    """
+    other = [
+        f'{count} {what}, not {published_count}'
+        for what, count in counts.items()
+        if count != (published_count := getattr(row, what))
+    ]
+    if other:
+        logger.warning('%s is not the published %s: %s', file, published, '; '.join(other))
+
+
+def read_list(file: Path, mend: str) -> list[Any]:
+    """The entries of a JSON file that is a list.
+
+    Args:
+        file: UTF-8.
+        mend: The command that fetches the data, for the message.
+
+    Raises:
+        DataError: The file is missing, damaged, empty or no list.
+    """
+    try:
+        entries = load_json(file.read_bytes(), bounded=True)
+    except OSError as error:
+        raise DataError(file, f'the file cannot be read ({error.strerror})', mend=mend) from error
+    except ValueError as error:
+        raise DataError(file, f'the file is cut short or no JSON ({error})', mend=mend) from error
+    if not isinstance(entries, list) or not entries:
+        raise DataError(file, 'the file is no list of records', mend=mend)
+    return entries

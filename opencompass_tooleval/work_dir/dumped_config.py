@@ -1,0 +1,110 @@
+"""Configs as OpenCompass keeps them in a run, read without executing them: a run may come from anybody.
+
+What mmengine writes is made one literal, `NAME = VALUE` and ``dict(NAME=VALUE)`` as ``{'NAME': VALUE}`` (a name may be
+a keyword of Python), and :func:`ast.literal_eval` reads that.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.reading import READ_ERRORS
+
+MAX_BYTES = 1 << 24
+"""Far beyond any config: a hundred data sets take some 300 kB."""
+_MAX_TOKENS = 400_000
+"""Some 200,000 values, which Python's parser takes 200 MB for; a hundred data sets have 20,000."""
+_MAX_DEPTH = 100
+_SHOWN = 40
+
+# No operator, no prefix, no attribute: a chain of those ends Python 3.10's own parser with a segmentation fault.
+_TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<string>'[^'\\\n]*(?:\\.[^'\\\n]*)*' | "[^"\\\n]*(?:\\.[^"\\\n]*)*")
+  | (?P<value>-?(?:\d{1,4000}(?:\.\d*)?(?:[eE][-+]?\d+)? | (?:nan|inf)\b) | (?:True|False|None)\b)
+  | (?P<name>[^\W\d]\w*)\s*=
+  | (?P<dict>dict\s*\((?!\s*\{))
+  | (?P<open>(?:(?:dict|set)\s*)?\( | [\[{])
+  | (?P<close>[)\]}])
+  | (?P<sign>[,:])
+  | (?P<end>\Z)
+  | (?P<other>.)
+    )""",
+    re.VERBOSE,
+)
+_CLOSING = {'(': (')', ')'), '[': (']', ']'), '{': ('}', '}')}
+"""Bracket -> what closes it, and what stands for that in the literal."""
+_OF_DICT = (')', '}')
+_ENDS = ('string', 'value', 'close')
+"""Kinds of tokens that end a value: behind them begins no other, which Python could take for a call."""
+
+
+def _literal(text: str) -> str:
+    """A config as one literal.
+
+    Raises:
+        ValueError: It holds what no config does; the message names the line.
+    """
+    pieces, before = ['{'], 'close'
+    expected: list[tuple[str, str]] = []
+    for count, token in enumerate(_TOKEN.finditer(text)):
+        kind = str(token.lastgroup)
+        piece, top = token[kind], expected[-1] if expected else None
+        is_refused = count > _MAX_TOKENS or len(expected) > _MAX_DEPTH or kind == 'other'
+        if kind in ('string', 'value', 'dict', 'open'):
+            is_refused |= (before in _ENDS and not before == kind == 'string') or before == 'dict'
+        if kind == 'name':
+            is_refused |= top not in (None, _OF_DICT)
+            piece = f'{"" if expected or len(pieces) == 1 else ","}{piece!r}:'
+        elif kind == 'dict':
+            expected.append(_OF_DICT)
+            piece = '{'
+        elif kind == 'open':
+            expected.append(_CLOSING[piece[-1]])
+        elif kind == 'close':
+            is_refused |= top is None or piece != top[0]
+            piece = expected.pop()[1] if expected else ''
+        elif kind == 'sign':
+            is_refused |= top is None or (piece == ':' and top == _OF_DICT)
+        if is_refused:
+            start = token.start(kind)
+            there = text[start : start + _SHOWN].partition('\n')[0]
+            line = text.count('\n', 0, start) + 1
+            raise ValueError(f'line {line}: NAME = VALUE of literals and dict(...) is expected, not {there!r}')
+        pieces.append('\n' * token[0].count('\n') + piece)
+        before = kind
+    return ''.join([*pieces, '}'])
+
+
+class _Plain(ast.NodeTransformer):
+    """Makes of ``nan``, ``inf`` and ``dict({...})`` what :func:`ast.literal_eval` takes."""
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Constant(float(node.id)) if node.id in ('nan', 'inf') else node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        is_dict = isinstance(node.func, ast.Name) and node.func.id == 'dict'
+        return node.args[0] if is_dict and len(node.args) == 1 and isinstance(node.args[0], ast.Dict) else node
+
+
+def read_dumped(file: Path) -> dict[str, Any]:
+    """The values of a config as OpenCompass writes it: literals, and ``dict(...)`` with keywords. Executes nothing.
+
+    Raises:
+        DataError: It is missing, or holds anything else; the message names the line.
+    """
+    try:
+        with file.open('rb') as stream:
+            content = stream.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise ValueError(f'it is longer than {MAX_BYTES} bytes')
+        tree = ast.parse(_literal(content.decode('utf-8')), mode='eval')
+        values: dict[str, Any] = ast.literal_eval(_Plain().visit(tree))
+        return values
+    except (OSError, *READ_ERRORS) as error:
+        raise DataError(file, f'the config cannot be read, and is not executed ({error})') from error

@@ -1,0 +1,244 @@
+"""Published predictions as a run of OpenCompass, to be scored here. Imports no OpenCompass."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.answer import CALLS, USAGE
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_object
+from opencompass_tooleval.core.result import INFRA
+from opencompass_tooleval.core.tool_calls import read_calls
+from opencompass_tooleval.core.usage_summary import OTHERS
+from opencompass_tooleval.work_dir.exporting import COLUMNS, PROMPT, TEXT_COLUMNS
+from opencompass_tooleval.work_dir.journal import write_json
+from opencompass_tooleval.work_dir.lock import exclusive
+from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
+from opencompass_tooleval.work_dir.whole_file import host_mark, is_stale
+from opencompass_tooleval.work_dir.work_dir import WorkDir
+
+MAX_LINE = 1 << 26
+"""Bytes of one line: far beyond any answer."""
+_MAX_NAME = 200
+_BATCH = 256
+_EXTRAS = (RECORDED_SHAPE, CALLS, USAGE, OTHERS)
+"""Columns that inference leaves out where there is nothing to say."""
+_OPTIONAL = ('run', 'finish', 'source', 'asked', *_EXTRAS)
+"""Columns that may be missing; the run follows from the order of the rows."""
+_UNSAFE = re.compile(r'[/\\\x00-\x1f\ud800-\udfff]')
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What came in.
+
+    Attributes:
+        run: The new run.
+        models: Number of models.
+        datasets: Number of data sets.
+        predictions: Number of predictions.
+    """
+
+    run: WorkDir
+    models: int
+    datasets: int
+    predictions: int
+
+
+@dataclass(frozen=True)
+class _Prediction:
+    """A row and where it stands, such as ``line 3``."""
+
+    where: str
+    row: dict[str, Any]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.row['model'], self.row['dataset']
+
+
+def _lines(file: Path) -> Iterator[tuple[str, Any]]:
+    with file.open('rb') as stream:
+        for number, line in enumerate(iter(partial(stream.readline, MAX_LINE + 1), b''), start=1):
+            where = f'line {number}'
+            if len(line) > MAX_LINE:
+                raise DataError(file, f'{where}: it is longer than {MAX_LINE} bytes')
+            if not line.strip():
+                continue
+            try:
+                row, repeated = load_object(line.decode('utf-8'))
+            except ValueError as error:
+                raise DataError(file, f'{where}: it cannot be read as JSON ({error})') from error
+            if repeated:
+                raise DataError(file, f'{where}: {repeated[0]!r} is there more than once')
+            yield where, row
+
+
+def _stored_rows(file: Path) -> Iterator[dict[str, Any]]:
+    """Rows of a parquet file as it has them."""
+    import pyarrow
+    from pyarrow import parquet
+
+    count = 0
+    try:
+        with parquet.ParquetFile(file) as table:
+            columns = [name for name in (*COLUMNS['predictions'], PROMPT) if name in table.schema_arrow.names]
+            for batch in table.iter_batches(_BATCH, columns=columns):
+                yield from batch.to_pylist()
+                count += len(batch)
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise DataError(file, f'the rows from {count + 1} on cannot be read ({error})') from error
+
+
+def _parquet_rows(file: Path) -> Iterator[tuple[str, Any]]:
+    for number, row in enumerate(_stored_rows(file), start=1):
+        where = f'row {number}'
+        try:
+            values = {name: value if name in TEXT_COLUMNS else json.loads(value) for name, value in row.items()}
+        except (ValueError, TypeError, RecursionError) as error:
+            raise DataError(file, f'{where}: it cannot be read as JSON ({error})') from error
+        yield where, values
+
+
+def _fault(row: Any) -> str:
+    """What is wrong with a row; '' if nothing is."""
+    if not isinstance(row, dict):
+        return 'it is no object'
+    missing = [column for column in COLUMNS['predictions'] if column not in row and column not in _OPTIONAL]
+    if missing:
+        return f'it has no {", ".join(missing)}'
+    for column in ('model', 'dataset'):
+        name = row[column]
+        # In bytes, as file systems count: 100 Chinese characters are 300.
+        if not isinstance(name, str) or not name or len(name.encode('utf-8', 'replace')) > _MAX_NAME:
+            return f'its {column} is no name'
+        # '..' and '.lock' hold no unsafe character, and name another folder or file.
+        if _UNSAFE.search(name) or name.startswith('.'):
+            return f'its {column} {name!r} cannot be the name of a file'
+    prediction = row['prediction']
+    texts = prediction if isinstance(prediction, list) else [prediction]
+    if not all(isinstance(text, str) for text in texts):
+        return 'its prediction is neither text nor a list of texts'
+    if not isinstance(row['record_id'], (str, type(None))):
+        return 'its record_id is neither text nor null'
+    for column in ('finish', 'source', 'asked', RECORDED_SHAPE):
+        if not isinstance(row.get(column), (str, type(None))):
+            return f'its {column} is neither text nor null'
+    if not isinstance(row.get(USAGE), (dict, type(None))):
+        return 'its usage is neither an object nor null'
+    if not isinstance(row.get(OTHERS), (list, type(None))):
+        return 'its others are neither a list nor null'
+    try:
+        read_calls(row.get(CALLS))
+    except ValueError as error:
+        return f'its calls cannot be read ({error})'
+    infra = row['infra']
+    if infra is not None and not (isinstance(infra, str) and infra.startswith(INFRA)):
+        return f'its infra is neither null nor a reason that begins with {INFRA!r}'
+    return ''
+
+
+def _predictions(file: Path) -> Iterator[_Prediction]:
+    for where, row in (_parquet_rows if file.suffix == '.parquet' else _lines)(file):
+        fault = _fault(row)
+        if fault:
+            raise DataError(file, f'{where}: {fault}')
+        yield _Prediction(where, row)
+
+
+def _find(folder: Path) -> Path:
+    files = [file for suffix in ('jsonl', 'parquet') if (file := folder / f'predictions.{suffix}').is_file()]
+    if not files:
+        what = 'there is neither predictions.jsonl nor predictions.parquet'
+        raise DataError(folder, what, mend='tooleval export WORK_DIR --out DIR')
+    if len(files) > 1:
+        raise DataError(folder, f'there are both {files[0].name} and {files[1].name}: delete one')
+    return files[0]
+
+
+def _answer(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of a predictions file, as ``ToolEvalGenInferencer`` writes it."""
+    same = ('prediction', 'record_id', 'source', 'asked', 'infra', 'finish', *_EXTRAS)
+    columns = {PROMPT: 'origin_prompt', **{name: name for name in same}}
+    answer = {name: row[column] for column, name in columns.items() if column in row}
+    for name in _EXTRAS:
+        if answer.get(name) is None:
+            answer.pop(name, None)  # as inference leaves it out
+    return answer
+
+
+def _new_run(work_dir: Path) -> Path:
+    """A run that is not there yet, named by the time as OpenCompass's are."""
+    stamp = time.strftime('%Y%m%d_%H%M%S')
+    names = (stamp, *(f'{stamp}_{number}' for number in range(1, 1000)))
+    return next(work_dir / name for name in names if not (work_dir / name).exists())
+
+
+def import_predictions(folder: Path, work_dir: Path) -> Imported:
+    """Makes a run of published predictions: ``predictions/MODEL/DATASET.json``, as inference writes them.
+
+    Memory holds one data set at a time. The run is there whole or not at all.
+
+    Args:
+        folder: Where ``predictions.jsonl`` or ``.parquet`` is. The rows of a data set stand together, in its order.
+        work_dir: Where runs are: ``-w`` of ``opencompass``.
+
+    Raises:
+        DataError: A row cannot be used; the message names file and line.
+        OSError: The run cannot be written.
+    """
+    file = _find(folder)
+    work_dir.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(work_dir)
+    temporary = work_dir / f'.import-{host_mark()}-{secrets.token_hex(4)}'
+    with exclusive(_lock(temporary)):
+        temporary.mkdir()
+        try:
+            counts = _write_predictions(file, temporary / 'predictions')
+            (temporary / 'configs').mkdir()
+            run = temporary.rename(_new_run(work_dir))
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+    return Imported(
+        WorkDir(run), len({model for model, _ in counts}), len({dataset for _, dataset in counts}), sum(counts.values())
+    )
+
+
+def _lock(temporary: Path) -> Path:
+    return temporary.with_name(f'{temporary.name}.lock')
+
+
+def _remove_leftovers(work_dir: Path) -> None:
+    """Removes what imports that were killed have left."""
+    for lock in work_dir.glob('.import-*-*.lock'):
+        if is_stale(lock, lock.name.split('-')[1], lock):
+            shutil.rmtree(lock.with_suffix(''), ignore_errors=True)
+            lock.unlink(missing_ok=True)
+
+
+def _write_predictions(file: Path, folder: Path) -> dict[tuple[str, str], int]:
+    """Writes ``MODEL/DATASET.json`` below a folder; returns the number of predictions of each."""
+    counts: dict[tuple[str, str], int] = {}
+    for key, group in groupby(_predictions(file), key=lambda prediction: prediction.key):
+        predictions = list(group)
+        if key in counts:
+            where = predictions[0].where
+            raise DataError(file, f'{where}: {key[0]} x {key[1]} goes on after others; its rows must stand together')
+        counts[key] = len(predictions)
+        target = folder / key[0] / f'{key[1]}.json'
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_json(target, ((str(i), _answer(prediction.row)) for i, prediction in enumerate(predictions)))
+    if not counts:
+        raise DataError(file, 'it holds no predictions')
+    return counts

@@ -1,0 +1,177 @@
+"""Answers on disk as they come, so that a killed run asks nothing twice."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.errors import shorten
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.work_dir.whole_file import naming, whole_file
+
+logger = logging.getLogger(__name__)
+
+Row = dict[str, Any]
+
+_MOST_OF_FAULT = 200
+_BLOCK = 1 << 16
+
+MODEL, REASON, FAILED = 'model', 'reason', 'infra'
+"""Of a row of a dialogue: who gave the answer, if it is not the model under test; why it is none, where the dialogue
+goes on without; and why a request failed, of which the row says what it cost."""
+
+
+class Journal:
+    """One ASCII JSON line per answer: ``{"idx": 3, "time": 1763726400.5, "record_id": ..., "prediction": ...}``.
+
+    OpenCompass's own cannot be read back once a line is cut, or holds U+2028, and cannot hold a lone surrogate.
+
+    Args:
+        path: The file; made on the first :meth:`append`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def restore(self) -> dict[int, Row]:
+        """Returns the rows by index, and cuts a half-written last line off the file."""
+        self.repair()
+        return {row['idx']: _without_stamp(row) for _, row in self.lines()}
+
+    def repair(self) -> None:
+        """Cuts a half-written last line off the file.
+
+        Otherwise the next row would be written behind the half one, on its line, and both would be lost.
+        """
+        if not self.path.exists():
+            return
+        with self.path.open('rb+') as stream:
+            end = size = stream.seek(0, os.SEEK_END)
+            while end and (position := max(0, end - _BLOCK)) >= 0:
+                stream.seek(position)
+                found = stream.read(end - position).rfind(b'\n')
+                if found >= 0:
+                    end = position + found + 1
+                    break
+                end = position
+            if end < size:
+                logger.warning('%s: dropping a half-written last line', self.path)
+                stream.truncate(end)
+
+    def rows(self) -> Iterator[Row]:
+        """Yields the whole rows, ``idx`` included, and leaves the file alone: another process may be writing it."""
+        return (row for _, row in self.lines())
+
+    def lines(self) -> Iterator[tuple[int, Row]]:
+        """As :meth:`rows`, each row behind where its line begins in the file."""
+        position = 0
+        with suppress(FileNotFoundError), self.path.open('rb') as stream:
+            for number, line in enumerate(stream, start=1):
+                if line.strip() and line.endswith(b'\n'):
+                    try:
+                        row = _checked(load_json(line, bounded=True))
+                    except ValueError as error:
+                        why = shorten(str(error), _MOST_OF_FAULT)
+                        logger.warning(
+                            '%s: line %d cannot be read (%s); its sample is asked again', self.path, number, why
+                        )
+                    else:
+                        yield position, row
+                position += len(line)
+
+    def row_at(self, position: int) -> Row:
+        """The row whose line begins there, without index and time."""
+        with self.path.open('rb') as stream:
+            stream.seek(position)
+            return _without_stamp(_checked(load_json(stream.readline(), bounded=True)))
+
+    def append(self, rows: Mapping[int, Row]) -> dict[int, int]:
+        """Writes ``rows`` and returns once they are on disk.
+
+        Returns:
+            Index -> where its line begins in the file.
+        """
+        now = round(time.time(), 3)
+        lines = {
+            index: json.dumps({'idx': index, 'time': now, **row}).encode('ascii') + b'\n' for index, row in rows.items()
+        }
+        with naming(self.path), self.path.open('ab') as stream:
+            end = stream.tell()
+            stream.write(b''.join(lines.values()))
+            stream.flush()
+            os.fsync(stream.fileno())
+        ends = accumulate(map(len, lines.values()), initial=end)
+        return dict(zip(lines, ends, strict=False))
+
+    def remove(self) -> None:
+        """Deletes the file."""
+        self.path.unlink(missing_ok=True)
+
+
+def _checked(row: Any) -> Row:
+    """The row, if it says which sample it is of: hosts that died leave anything behind."""
+    index = row.get('idx') if isinstance(row, dict) else None
+    # true is an int, and in a dict the same key as 1.
+    if not isinstance(index, int) or isinstance(index, bool) or index < 0:
+        raise ValueError("its 'idx' is no position of a sample")
+    return dict(row)
+
+
+class JournalRows(Mapping[int, Row]):
+    """Rows by index that stay on disk: adding one writes it into the journal, getting one reads it from there.
+
+    Args:
+        journal: Rows that it has already are not among these until :meth:`restore` finds them.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._positions: dict[int, int] = {}
+
+    def restore(self, is_wanted: Callable[[int, Row], bool]) -> None:
+        """Takes in the rows of an earlier run, of each index the last one, if that is wanted."""
+        self._journal.repair()
+        for position, row in self._journal.lines():
+            index = row['idx']
+            self._positions.pop(index, None)
+            if is_wanted(index, row):
+                self._positions[index] = position
+
+    def update(self, rows: Mapping[int, Row]) -> None:
+        """Adds rows, and returns once they are on disk."""
+        self._positions.update(self._journal.append(rows))
+
+    def __getitem__(self, index: int) -> Row:
+        return self._journal.row_at(self._positions[index])
+
+    def __contains__(self, index: object) -> bool:
+        return index in self._positions  # without reading the row, as Mapping would
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._positions)
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+
+def _without_stamp(row: Row) -> Row:
+    """The row as it was added."""
+    return {name: value for name, value in row.items() if name not in ('idx', 'time')}
+
+
+def write_json(path: Path, rows: Iterable[tuple[str, Any]]) -> None:
+    """Writes a JSON object in ASCII, row by row; a reader finds the whole file or none."""
+    with whole_file(path) as temporary, temporary.open('w', encoding='ascii') as stream:
+        separator = '{'
+        for name, row in rows:
+            text = json.dumps(row, indent=4).replace('\n', '\n    ')  # in JSON a line ends only between two values
+            stream.write(f'{separator}\n    {json.dumps(name)}: {text}')
+            separator = ','
+        stream.write('\n}' if separator == ',' else '{}')

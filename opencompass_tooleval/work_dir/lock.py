@@ -1,0 +1,248 @@
+"""One process at a time, on one machine or on a shared file system."""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import fcntl
+import json
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import IO, Protocol
+
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.usage import Usage
+
+logger = logging.getLogger(__name__)
+
+
+_SECONDS_BETWEEN_REPORTS = 1.0
+
+_at_exit = ExitStack()
+atexit.register(_at_exit.close)
+_held: set[Path] = set()
+_one_thread = threading.RLock()
+
+
+def sweep_lock(work_dir: Path) -> Path:
+    """The lock of a working directory: whoever starts tasks there holds it."""
+    return work_dir / '.sweep.lock'
+
+
+def lock_path(predictions: Path) -> Path:
+    """The lock beside a predictions file."""
+    return predictions.with_name(f'.{predictions.stem}.lock')
+
+
+class InUseError(OSError):
+    """Another process works on the same files."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """What a lock file says.
+
+    Attributes:
+        process: Its id on ``host``.
+        host: The machine.
+        since: When it took the lock.
+        samples: How many samples it has to do; 0 if it does not say.
+        waiting: What it waits for, such as a server; '' if for nothing.
+        answered: Samples that have an answer.
+        earlier: Those of them that an earlier run had answered.
+        prompt: Tokens of prompts in this run, as far as servers say them.
+        completion: Tokens of answers in this run.
+        cached: Tokens of prompts that a server had already.
+    """
+
+    process: int
+    host: str
+    since: str
+    samples: int = 0
+    waiting: str = ''
+    answered: int = 0
+    earlier: int = 0
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+
+
+class Report(Protocol):
+    """Takes how many samples have an answer, how many of these an earlier run had, and what the latest answers cost."""
+
+    def __call__(self, answered: int, earlier: int, usages: Iterable[Usage | None]) -> None: ...
+
+
+def report_nothing(answered: int, earlier: int, usages: Iterable[Usage | None]) -> None:
+    """A :class:`Report` where nobody looks."""
+
+
+class Reporter:
+    """Writes into a lock file how far its holder is, for those who look. Any thread may.
+
+    Args:
+        stream: The lock file, open.
+        holder: What it says first.
+    """
+
+    def __init__(self, stream: IO[str], holder: Holder) -> None:
+        self._stream = stream
+        self._holder = holder
+        self._lock = threading.Lock()
+        self._written = 0.0
+        self._write()
+
+    def waits_for(self, text: str) -> None:
+        """Says what the holder waits for; '' if for nothing."""
+        with self._lock:
+            self._holder = replace(self._holder, waiting=text)
+            self._write()
+
+    def has_answered(self, answered: int, earlier: int, usages: Iterable[Usage | None]) -> None:
+        """Says how many samples have an answer, and adds what the latest cost. It is on disk a second later at most."""
+        with self._lock:
+            counts = {'prompt': 0, 'completion': 0, 'cached': 0}
+            for usage in filter(None, usages):
+                counts = {name: count + (getattr(usage, name) or 0) for name, count in counts.items()}
+            spent = {name: getattr(self._holder, name) + count for name, count in counts.items()}
+            self._holder = replace(self._holder, answered=answered, earlier=earlier, **spent)
+            if time.monotonic() - self._written >= _SECONDS_BETWEEN_REPORTS:
+                self._write()
+
+    def _write(self) -> None:
+        self._written = time.monotonic()
+        if self._stream.closed:
+            return
+        self._stream.truncate(0)
+        self._stream.write(json.dumps(asdict(self._holder)))
+        self._stream.flush()
+
+
+def _acquire(path: Path) -> IO[str]:
+    """Opens and locks the file that stands under ``path`` once the lock is held."""
+    while True:
+        # Not 'w', which would empty the file of the process that holds the lock.
+        stream = path.open('a+', encoding='utf-8')
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if path.exists() and os.path.samestat(os.fstat(stream.fileno()), path.stat()):
+                return stream
+        except BlockingIOError:
+            stream.close()
+            if probe(path) is False:  # a process that looked at the lock just then, such as tooleval status, held it
+                continue
+            holder = holder_of(path)
+            who = f'process {holder.process} on {holder.host} since {holder.since}' if holder else 'another process'
+            raise InUseError(f'{path} is locked by {who}; wait for it, or stop it first') from None
+        except OSError as error:
+            if error.errno not in {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}:
+                stream.close()
+                raise
+            logger.warning('%s: no locks on this file system (%s); run one sweep at a time', path, error)
+            return stream
+        stream.close()  # the holder before removed the file between our two looks
+
+
+def holder_of(path: Path) -> Holder | None:
+    """Who says that it holds the lock; None if nobody does. A killed process still says so: see :func:`is_held`."""
+    try:
+        holder = Holder(**load_json(path.read_text(encoding='utf-8')))
+    except (OSError, ValueError, TypeError):
+        return None
+    texts = (holder.host, holder.since, holder.waiting)
+    counts = [value for name, value in asdict(holder).items() if name not in ('host', 'since', 'waiting')]
+    # isinstance would take true for process 1.
+    whole = all(type(count) is int for count in counts) and all(isinstance(text, str) for text in texts)
+    return holder if whole else None
+
+
+def probe(path: Path) -> bool | None:
+    """Whether a process holds the lock now; None if the file system does not tell."""
+    try:
+        with path.open('r', encoding='utf-8') as stream:
+            # Shared: of two that look at the same moment with LOCK_EX, one would take the other for a holder.
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        return True if error.errno in {errno.EWOULDBLOCK, errno.EACCES} else None
+    return False
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process is known to hold the lock now."""
+    return probe(path) is True
+
+
+@contextmanager
+def exclusive(path: Path, samples: int = 0) -> Iterator[Reporter]:
+    """Holds a lock while the block runs. It ends with the process, also with one that is killed.
+
+    Args:
+        path: A file for the lock alone, removed in the end; its folder is made.
+        samples: What the holder has to do, for those who look.
+
+    Yields:
+        What tells those who look how far the holder is.
+
+    Raises:
+        InUseError: Another process holds it; the message names host, process and since when.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _acquire(path) as stream:
+        holder = Holder(os.getpid(), socket.gethostname(), f'{datetime.now(timezone.utc):%F %T} UTC', samples)
+        try:
+            yield Reporter(stream, holder)
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def remove_stale_locks(work_dir: Path) -> None:
+    """Removes the lock files that killed processes of this machine have left in a working directory, and logs which.
+
+    Those of other machines stay: not all file systems say here whether they are held there.
+    """
+    removed = []
+    for path in (sweep_lock(work_dir), *sorted(work_dir.glob('predictions/*/.*.lock'))):
+        holder = holder_of(path)
+        if path.is_file() and (holder is None or holder.host == socket.gethostname()):
+            with suppress(OSError), exclusive(path):  # taken first: nobody can take it between a look and the removal
+                removed.append(str(path))
+    if removed:
+        logger.warning('removed the lock files of a run that was killed: %s', ', '.join(removed))
+
+
+def hold_sweep(work_dir: Path) -> None:
+    """Takes the lock of a sweep for the rest of this process's life; those of a sweep that was killed are removed.
+
+    Raises:
+        SystemExit: Another sweep is at work there. An error would be a traceback of OpenCompass around one line.
+    """
+    lock = sweep_lock(work_dir)
+    with _one_thread:  # OpenCompass's runners start their tasks from several threads
+        if lock not in _held:
+            remove_stale_locks(work_dir)
+        try:
+            hold(lock)
+        except InUseError as error:
+            raise SystemExit(f'tooleval: {error}') from None
+
+
+def hold(path: Path) -> None:
+    """Takes a lock for the rest of this process's life; once is enough.
+
+    Raises:
+        InUseError: As :func:`exclusive`.
+    """
+    with _one_thread:
+        if path not in _held:
+            _at_exit.enter_context(exclusive(path))
+            _held.add(path)

@@ -1,0 +1,266 @@
+"""How far a sweep is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import reduce
+from math import isfinite
+from pathlib import Path
+from typing import Any, cast
+
+from opencompass_tooleval.core.errors import DataError, shorten
+from opencompass_tooleval.core.prices import Prices, read_prices
+from opencompass_tooleval.core.usage_summary import (
+    OTHERS,
+    Spending,
+    add_spendings,
+    other_rows,
+    others_by_name,
+    spending_of,
+    spending_so_far,
+)
+from opencompass_tooleval.work_dir.dumped_config import read_dumped
+from opencompass_tooleval.work_dir.journal import MODEL, REASON, Journal
+from opencompass_tooleval.work_dir.lock import holder_of, is_held, lock_path, sweep_lock
+from opencompass_tooleval.work_dir.prompt_tokens import Counter, counter_of
+from opencompass_tooleval.work_dir.shards import numbered_shards, read_predictions, whole_of
+from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
+
+_RATE_OVER = 500
+"""Answers over which the speed is taken: the latest ones, since a resumed run has a pause before them."""
+
+
+class State(str, Enum):
+    """Where a model x data set stands."""
+
+    DONE = 'done'
+    ANSWERED = 'answered'
+    RUNNING = 'running'
+    FAILED = 'failed'
+    WAITING = 'waiting'
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One model x data set.
+
+    Attributes:
+        model: Its abbr.
+        dataset: Its abbr.
+        state: ``done`` has a result, ``answered`` has all predictions and no result yet.
+        answered: Samples with an answer so far; of dialogues of several rounds, those that have begun.
+        samples: Samples in all; None where nothing on disk says.
+        rate: Samples per second of all jobs that are at it now; None where there are none, or where dialogues of
+            several rounds are held, of which it is not known how many rounds are left.
+        error: The last line of the log that speaks of an error, for ``failed``.
+        log: That log.
+        waiting: What a job waits for that is at it now, such as a server; '' if for nothing.
+        spent: What its answers cost so far, every round of a dialogue for itself while it is asked; None where nothing
+            says it.
+        others: ``judge gpt-4`` or ``simulator gpt-4`` -> what that model cost so far.
+    """
+
+    model: str
+    dataset: str
+    state: State
+    answered: int = 0
+    samples: int | None = None
+    rate: float | None = None
+    error: str = ''
+    log: Path | None = None
+    waiting: str = ''
+    spent: Spending | None = None
+    others: Mapping[str, Spending] = field(default_factory=dict)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the present rate; None if it cannot be told."""
+        if not self.rate or self.samples is None:
+            return None
+        return max(0, self.samples - self.answered) / self.rate
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A predictions file that is being made.
+
+    Attributes:
+        answered: Samples in its journal, but for those that will be asked again.
+        samples: What its holder has to do; None if nobody says.
+        running: Whether its lock is held.
+        rate: Samples per second.
+        waiting: What its holder waits for.
+        spent: What the model's answers cost.
+        others: What those of others cost that its dialogues ask.
+    """
+
+    answered: int
+    samples: int | None
+    running: bool
+    rate: float | None
+    waiting: str = ''
+    spent: Spending | None = None
+    others: Mapping[str, Spending] = field(default_factory=dict)
+
+
+def _work(predictions: Path, prices: Prices | None) -> _Work:
+    journal = Journal(predictions.with_name(f'tmp_{predictions.stem}.jsonl'))
+    rows = list(journal.rows()) if journal.path.exists() else []
+    last = list({row['idx']: row for row in rows}.values())  # what is asked again has a later row
+    good = [row for row in last if not row.get('infra')]
+    dialogues = {str(row['key']) for row in good if 'key' in row}  # a row per round
+    whole = [row for row in good if 'key' not in row]
+    times = sorted(time for row in whole if isinstance(time := row.get('time'), float) and isfinite(time))[-_RATE_OVER:]
+    lock = lock_path(predictions)
+    holder, running = holder_of(lock), is_held(lock)
+    later = sum(time > times[0] for time in times) if times else 0
+    rate = later / (times[-1] - times[0]) if running and later and not dialogues else None
+    samples = holder.samples if holder else None
+    answered = len(whole) + len(dialogues)
+    waiting = holder.waiting if holder and running else ''
+    spent = spending_so_far([row for row in last if not row.get(MODEL) and not row.get(REASON)], prices)
+    answered = min(answered, samples) if samples else answered
+    return _Work(answered, samples, running, rate, waiting, spent, _others(last))
+
+
+def _others(rows: Iterable[Mapping[str, Any]]) -> dict[str, Spending]:
+    """What other models cost, from rows of predictions or of their journal."""
+    return others_by_name({OTHERS: other_rows(rows)})
+
+
+def _failure(work: WorkDir, model: str, dataset: str, stage: str) -> tuple[str, Path]:
+    """The error of a data set, '' if there is none, and the log. In a sweep that goes on, older errors are past."""
+    log = work.log(model, dataset, stage)
+    old = log.is_file() and log.stat().st_mtime < work.config().stat().st_mtime
+    if old and is_held(sweep_lock(work.path)):
+        return '', log
+    busy = any(map(is_held, work.predictions(model, dataset).parent.glob('.*.lock')))
+    return last_error(log, dataset, ended=not busy), log
+
+
+def _unfinished(whole: Path) -> Iterator[Path]:
+    """The predictions files, whole or shards, that have a journal or a lock."""
+    for pattern, prefix in ((f'tmp_{whole.stem}*.jsonl', 'tmp_'), (f'.{whole.stem}*.lock', '.')):
+        for file in whole.parent.glob(pattern):
+            stem = file.stem.removeprefix(prefix)
+            if whole.stem in (stem, whole_of(stem)):
+                yield whole.with_name(f'{stem}{whole.suffix}')
+
+
+def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) -> Cell:
+    """Looks at one model x data set.
+
+    Args:
+        work: The run.
+        model: Its abbr.
+        dataset: Its abbr.
+        prices: What the model's tokens cost, as far as no result says it.
+
+    Raises:
+        DataError: A file is damaged.
+    """
+    result = work.result(model, dataset)
+    if result is not None and 'error' not in result:
+        counts = result.get('samples')
+        samples = counts.get('all') if isinstance(counts, dict) else 0
+        samples = samples if type(samples) is int else 0
+        usage = result.get('usage')
+        spent, others = spending_of(usage, prices), others_by_name(usage)
+        return Cell(model, dataset, State.DONE, samples, samples, spent=spent, others=others)
+    whole = work.predictions(model, dataset)
+    if whole.is_file():
+        error, log = _failure(work, model, dataset, 'eval')
+        rows = read_predictions(whole)
+        state, spent = State.FAILED if error else State.ANSWERED, spending_so_far(rows, prices)
+        others = _others(rows)
+        return Cell(model, dataset, state, len(rows), len(rows), None, error, log, spent=spent, others=others)
+    shards = [row for file in numbered_shards(whole).values() for row in read_predictions(file)]
+    finished = len(shards)
+    works = [_work(file, prices) for file in sorted(set(_unfinished(whole)))]
+    parts = [part for part in (spending_so_far(shards, prices), *(file.spent for file in works)) if part]
+    spent = reduce(Spending.__add__, parts) if parts else None
+    others = add_spendings(_others(shards), *(file.others for file in works))
+    answered = finished + sum(file.answered for file in works)
+    sample_counts = [file.samples for file in works]
+    samples_all = finished + sum(filter(None, sample_counts)) if works and all(sample_counts) else None
+    if any(file.running for file in works):
+        rates = [file.rate for file in works if file.rate]
+        waiting = next((shorten(file.waiting) for file in works if file.waiting), '')
+        rate = sum(rates) or None
+        return Cell(
+            model, dataset, State.RUNNING, answered, samples_all, rate, waiting=waiting, spent=spent, others=others
+        )
+    error, log = _failure(work, model, dataset, 'eval' if finished and not works else 'infer')
+    if error:
+        return Cell(model, dataset, State.FAILED, answered, samples_all, None, error, log, spent=spent, others=others)
+    state = State.ANSWERED if finished and not works else State.WAITING
+    return Cell(model, dataset, state, answered, samples_all, spent=spent, others=others)
+
+
+def model_abbr(model: Mapping[str, Any] | list[Any] | tuple[Any, ...]) -> str:
+    """The name of a model in a config, as OpenCompass's ``model_abbr_from_cfg`` makes it."""
+    if isinstance(model, (list, tuple)):
+        return '_'.join(map(model_abbr, model))
+    if 'abbr' in model:
+        return cast(str, model['abbr'])
+    return f'{model["type"]}_{"_".join(os.path.realpath(model["path"]).split("/")[-2:])}'.replace('/', '_')
+
+
+def dataset_abbr(dataset: Mapping[str, Any]) -> str:
+    """The name of a data set in a config, as OpenCompass's ``dataset_abbr_from_cfg`` makes it."""
+    if 'abbr' in dataset:
+        return cast(str, dataset['abbr'])
+    name = f'_{dataset["name"]}' if 'name' in dataset else ''
+    return f'{dataset["path"]}{name}'.replace('/', '_')
+
+
+def prices_of(content: Mapping[str, Any]) -> dict[str, Prices]:
+    """Abbr of a model -> what its tokens cost, for those models of a config's values that say it."""
+    prices = {}
+    for model in content.get('models') or ():
+        try:
+            own = read_prices(model.get('prices'))
+            if own:
+                prices[model_abbr(model)] = own
+        except (LookupError, TypeError, ValueError, AttributeError):
+            continue  # a run may be anybody's; what it costs is then not known
+    return prices
+
+
+def run_counter(work: WorkDir, model: str) -> Counter:
+    """What counts a model's prompts by the config of a run; the estimate where that cannot be read."""
+    try:
+        content = read_dumped(work.config())
+        summarizer = content.get('summarizer')
+        tokenizer = summarizer.get('tokenizer') if isinstance(summarizer, dict) else None
+        cfg: Mapping[str, Any] = next((cfg for cfg in content.get('models') or () if model_abbr(cfg) == model), {})
+        return counter_of(cfg, tokenizer)
+    except (DataError, OSError, LookupError, TypeError, ValueError, AttributeError):
+        return counter_of({})
+
+
+def cut_datasets(content: Mapping[str, Any]) -> list[str]:
+    """Abbrs of the data sets of a config's values of which ``test_range`` leaves a part."""
+    datasets = content.get('datasets')
+    rows = [row for row in datasets if isinstance(row, Mapping)] if isinstance(datasets, (list, tuple)) else []
+    readers = ((row, row.get('reader_cfg')) for row in rows)
+    return [dataset_abbr(row) for row, reader in readers if isinstance(reader, Mapping) and reader.get('test_range')]
+
+
+def abbrs_of(content: Mapping[str, Any], config: Path) -> tuple[list[str], list[str]]:
+    """Abbrs of the models and of the data sets of a config's values.
+
+    Raises:
+        DataError: It has none.
+    """
+    try:
+        models = [model_abbr(model) for model in content['models']]
+        datasets = [dataset_abbr(dataset) for dataset in content['datasets']]
+        if not all(isinstance(abbr, str) for abbr in (*models, *datasets)):
+            raise TypeError('an abbr is no text')
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(config, f'its models and datasets cannot be read ({type(error).__name__}: {error})') from error
+    return models, datasets

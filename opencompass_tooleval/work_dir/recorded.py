@@ -1,0 +1,207 @@
+"""Answers that already exist on disk, in the shapes that people have them. Imports no OpenCompass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.answer import Answer, with_extras
+from opencompass_tooleval.core.content import joined_text
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_object
+from opencompass_tooleval.core.recorded_row import read_recorded_row
+from opencompass_tooleval.work_dir.recorded_question import RecordedQuestion, question_of
+
+RECORDED_SHAPE = 'recorded_shape'
+"""The column of a predictions file that says in which published shape a replayed answer was recorded."""
+
+_TEXT_KEYS = ('prediction', 'answer', 'output', 'response')
+_ID_KEYS = ('record_id', 'id')
+
+
+@dataclass
+class RecordedAnswers:
+    """Recorded answers, by record id where the file has ids and by position where it has not.
+
+    Attributes:
+        path: Where they come from, for messages.
+        by_id: Record id -> answer.
+        by_position: Position in the data set -> answer (OpenCompass's own prediction files).
+        questions: Record id or position -> what the answer says of its question.
+    """
+
+    path: Path
+    by_id: dict[str, Answer] = field(default_factory=dict)
+    by_position: dict[int, Answer] = field(default_factory=dict)
+    questions: dict[str | int, RecordedQuestion] = field(default_factory=dict)
+
+    def question(self, record_id: str, position: int) -> RecordedQuestion:
+        """What the answer to one record says of its question."""
+        return self.questions.get(record_id if self.by_id else position, RecordedQuestion())
+
+    def answer(self, record_id: str, position: int) -> Answer:
+        """Returns the answer to one record.
+
+        Raises:
+            DataError: There is none; it is never taken for an empty answer.
+        """
+        if record_id in self.by_id:
+            return self.by_id[record_id]
+        if not self.by_id and position in self.by_position:
+            return self.by_position[position]
+        raise DataError(self.path, 'no answer is recorded for it', record=record_id)
+
+    def check_complete(self, record_ids: Sequence[str]) -> None:
+        """Checks that exactly these records are answered.
+
+        Raises:
+            DataError: Some are not, or the file answers others.
+        """
+        if not self.by_id and not self.by_position:
+            raise DataError(self.path, 'it holds no answers')
+        if not self.by_id:
+            if len(self.by_position) != len(record_ids):
+                what = f'it holds {len(self.by_position)} answers by position for {len(record_ids)} records'
+                raise DataError(self.path, what)
+            return
+        unknown = sorted(set(self.by_id) - set(record_ids))
+        if unknown:
+            raise DataError(self.path, f'{len(unknown)} answers belong to no record of the data', record=unknown[0])
+        missing = [record_id for record_id in record_ids if record_id not in self.by_id]
+        if missing:
+            raise DataError(self.path, f'no answer is recorded for it and {len(missing) - 1} more', record=missing[0])
+
+
+def _answer(path: Path, name: str, item: Any) -> Answer:
+    """A recorded answer; one that is parsed already becomes Python text, as the authors' script has it."""
+    infra = finish = shape = None
+    row = item if isinstance(item, dict) else {}
+    if isinstance(item, dict):
+        key = next((key for key in _TEXT_KEYS if key in item), None)
+        published = read_recorded_row(item) if key is None else None
+        if key is None and published is None:
+            raise DataError(path, f'it has none of {", ".join(_TEXT_KEYS)}, init output', record=name)
+        infra, finish = item.get('infra'), item.get('finish')
+        shape = published.shape if published else item.get(RECORDED_SHAPE)
+        item = published.answer if published else item[str(key)]
+    if item is None:
+        raise DataError(path, 'its answer is null, which is no answer', record=name)
+    if infra is not None and not isinstance(infra, str):
+        raise DataError(path, "its 'infra' is neither text nor null", record=name)
+    try:
+        item = joined_text(item)
+    except ValueError as error:
+        raise DataError(path, str(error), record=name) from error
+    finish, shape = (text if isinstance(text, str) else None for text in (finish, shape))
+    try:
+        return with_extras(Answer(str(item), infra, finish, shape), row)
+    except ValueError as error:
+        raise DataError(path, str(error), record=name) from error
+
+
+def _record_id(item: Any) -> str | None:
+    if not isinstance(item, dict):
+        return None
+    return next((str(item[key]) for key in _ID_KEYS if key in item), None)
+
+
+_MORE_THAN_ONCE = (
+    'it is answered more than once. Several trials (n in a config) are scored, and judged, in their run: '
+    'opencompass CONFIG -w WORK_DIR -r TIME -m eval'
+)
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding='utf-8')
+    except (OSError, ValueError) as error:
+        raise DataError(path, f'cannot be read as UTF-8 ({error})') from error
+
+
+def _parse(path: Path, text: str, where: str = '') -> Any:
+    try:
+        value, repeated = load_object(text)
+    except ValueError as error:
+        raise DataError(path, f'{where}cannot be read as JSON ({error})') from error
+    if repeated:
+        raise DataError(path, 'it is answered more than once', record=repeated[0])
+    return value
+
+
+def _is_json_lines(text: str) -> bool:
+    """Whether each line is an object of its own, whatever the file is called, as UltraTool's are."""
+    # One object over several lines has a '{' alone on its first.
+    first, newline, rest = text.partition('\n')
+    return bool(newline and rest.strip()) and first.startswith('{') and first.rstrip().endswith('}')
+
+
+def _by_position(recorded: RecordedAnswers, items: Sequence[Any]) -> RecordedAnswers:
+    recorded.by_position = {i: _answer(recorded.path, str(i), item) for i, item in enumerate(items)}
+    recorded.questions = {i: question_of(item) for i, item in enumerate(items)}
+    return recorded
+
+
+def _by_id(recorded: RecordedAnswers, items: Iterable[tuple[str | None, Any]]) -> RecordedAnswers:
+    for record_id, item in items:
+        if record_id is None:
+            raise DataError(recorded.path, 'some answers name their record and some do not')
+        if record_id in recorded.by_id:
+            raise DataError(recorded.path, _MORE_THAN_ONCE, record=record_id)
+        recorded.by_id[record_id] = _answer(recorded.path, record_id, item)
+        recorded.questions[record_id] = question_of(item)
+    return recorded
+
+
+def _of_list(recorded: RecordedAnswers, items: Sequence[Any]) -> RecordedAnswers:
+    ids = [_record_id(item) for item in items]
+    return _by_id(recorded, zip(ids, items, strict=True)) if any(ids) else _by_position(recorded, items)
+
+
+def _is_numbered(content: dict[str, Any]) -> bool:
+    """Whether the keys are positions, as OpenCompass writes them: 0, 1, 2, ... in this order.
+
+    T-Eval's ids may be numbers too (``126``); its result files hold the record beside the answer.
+    """
+    in_order = all(key == str(position) for position, key in enumerate(content))
+    return in_order and not any(isinstance(item, dict) and 'ground_truth' in item for item in content.values())
+
+
+def _of_object(recorded: RecordedAnswers, content: dict[str, Any]) -> RecordedAnswers:
+    if _is_numbered(content):
+        return _of_list(recorded, list(content.values()))
+    return _by_id(recorded, ((_record_id(item) or key, item) for key, item in content.items()))
+
+
+def load_recorded(path: Path) -> RecordedAnswers:
+    """Reads recorded answers.
+
+    Args:
+        path: T-Eval's result file (JSON, id -> record with ``prediction``) or its folder of one file per id; a
+            predictions file of OpenCompass (JSON, ``"0"``, ``"1"``, ... -> row; by ``record_id`` if it was written by
+            this package); JSON lines with ``id`` or ``record_id`` and ``prediction``; or UltraTool's files of answers
+            (JSON lines, :mod:`~opencompass_tooleval.core.recorded_row`).
+
+    Raises:
+        DataError: It is missing or cannot be read.
+    """
+    recorded = RecordedAnswers(path)
+    if path.is_dir():
+        files = sorted(path.glob('*.json'))
+        if not files:
+            raise DataError(path, 'the folder holds no .json files')
+        return _by_id(recorded, ((file.stem, _parse(file, _read_text(file))) for file in files))
+    if not path.is_file():
+        raise DataError(path, 'the file is missing')
+    text = _read_text(path)
+    if path.suffix == '.jsonl' or _is_json_lines(text):
+        # Not splitlines, which cuts a line at U+2028, a character like any other within JSON.
+        lines = enumerate(text.split('\n'), start=1)
+        return _of_list(recorded, [_parse(path, line, f'line {i}: ') for i, line in lines if line.strip()])
+    content = _parse(path, text)
+    if isinstance(content, list):
+        return _of_list(recorded, content)
+    if not isinstance(content, dict):
+        raise DataError(path, 'the file is neither an object nor a list')
+    return _of_object(recorded, content)

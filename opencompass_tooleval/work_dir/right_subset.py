@@ -1,0 +1,124 @@
+"""Whether recorded answers are answers to the subset that they are scored as."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.benchmark import BENCHMARKS
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorded
+
+logger = logging.getLogger(__name__)
+
+_NO_RUNG = 'none'
+_SUFFIX = r'(?:_(?:v\d\w*|zh|en))*(?:-\w+)*'
+
+
+def named_subsets(name: str, subsets: Collection[str]) -> set[str]:
+    """The subsets that a name holds; of names within names only the longest.
+
+    Args:
+        name: Name of a file without its ending, or of a data set, such as ``tooleval-teval-plan_str_v2``.
+        subsets: All there are. One that is a single word, such as ``instruct``, counts only if nothing stands beside it
+            but version, language and the like: ``qwen2.5-7b-instruct`` is a model.
+    """
+    lowered = name.lower()
+    prefix = rf'(?:.*\btooleval-[a-z]+-|(?:{"|".join(map(re.escape, BENCHMARKS))})_)?'
+    held = set()
+    for subset in subsets:
+        word = re.escape(subset)
+        whole = re.fullmatch(f'{prefix}{word}{_SUFFIX}', lowered)
+        # Not \b, which takes '_' for a letter: it would miss plan_json in 'my_plan_json_v2'.
+        within = '_' in subset and re.search(f'(?<![a-z0-9]){word}(?![a-z0-9])', lowered)
+        carried_out = re.search(rf'(?<![a-z0-9])tooleval-{word}-agent(?![a-z0-9])', lowered)
+        if whole or within or carried_out:
+            held.add(subset)
+    return {subset for subset in held if not any(subset != other and subset in other for other in held)}
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix('.gz').removesuffix('.json').removesuffix('.jsonl')
+
+
+def check_name(
+    path: Path, subset: str, subsets: Collection[str], also: str = '', recorded: RecordedAnswers | None = None
+) -> bool:
+    """Whether answers are named after a subset: their file, or the data set that they name themselves.
+
+    Args:
+        path: Their file.
+        subset: What they are to be scored as.
+        subsets: All subsets of the benchmark.
+        also: Another name that fits, such as the task that a subset is a variant of.
+        recorded: The answers.
+
+    Raises:
+        DataError: They are named after another subset.
+    """
+    questions = recorded.questions.values() if recorded else ()
+    datasets = {question.source or question.dataset: 'by their data set' for question in questions}
+    is_named = False
+    for name, what in {**datasets, _stem(path): 'by the name of the file'}.items():
+        held = named_subsets(name, subsets)
+        if held and not held & {subset, also}:
+            raise DataError(path, f'{what} these are answers to {", ".join(sorted(held))}, not to {subset}')
+        is_named = is_named or bool(held)
+    return is_named
+
+
+def load_answers(predictions: Path, subset: str, subsets: Collection[str], ids: Sequence[str]) -> list[Answer]:
+    """Reads recorded answers to a subset, one per record.
+
+    Args:
+        predictions: Their file.
+        subset: What they are to be scored as.
+        subsets: All subsets of the benchmark.
+        ids: The records, in the data's order.
+
+    Raises:
+        DataError: A record has no answer, an answer belongs to none, or they are named after another subset.
+    """
+    recorded = load_recorded(predictions)
+    recorded.check_complete(ids)
+    check_name(predictions, subset, subsets, recorded=recorded)
+    return [recorded.answer(record_id, position) for position, record_id in enumerate(ids)]
+
+
+def check_prompts(
+    recorded: RecordedAnswers, subset: str, messages: Mapping[str, Sequence[Message]], is_named: bool
+) -> None:
+    """Checks that answers which say what was asked were asked for these messages.
+
+    Args:
+        recorded: The answers.
+        subset: What they are to be scored as.
+        messages: Record id -> what is asked, in the data's order.
+        is_named: Whether something else says that they belong to the subset; then a difference is only told.
+
+    Raises:
+        DataError: They answer other prompts.
+    """
+    other = [
+        record_id
+        for position, (record_id, prompt) in enumerate(messages.items())
+        if not recorded.question(record_id, position).fits(prompt)
+    ]
+    if not other:
+        return
+    summary = f'{len(other)} of {len(messages)} answers say that they were asked something else than the data has'
+    if not is_named:
+        mend = f'If only instructions or roles differ, name the file {subset}.json'
+        raise DataError(recorded.path, f'{summary}: these are no answers to {subset}. {mend}', other[0])
+    logger.warning('%s: %s (the first: %s): other instructions, or another version?', recorded.path, summary, other[0])
+
+
+def warn_if_unread(scores: Sequence[SampleScore], path: Path, subset: str) -> None:
+    """Warns where not one answer could be read: then it may be another subset's file."""
+    if scores and all(score.rung == _NO_RUNG for score in scores):
+        logger.warning('%s: not one answer could be read: is this the right subset? It was scored as %s', path, subset)

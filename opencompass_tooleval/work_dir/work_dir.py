@@ -1,0 +1,186 @@
+"""What lies in a working directory of OpenCompass, read without importing OpenCompass."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.work_dir.shards import read_predictions, shard_files, shard_pattern
+
+_ERROR = re.compile(r'(?:Error|Exception|FAILED|Killed|CANCELLED|DUE TO TIME LIMIT)\b')
+_LOGGED = ' - OpenCompass - '
+"""In every line of the logger, such as one about a request that is tried again."""
+_TASK = ' - Task ['
+"""A task's first line, with all of its data sets."""
+_ENDED = 'time elapsed: '
+"""The logger's last words in a task, whether it failed or not."""
+_RAISED = re.compile(r'(?:\[rank\d+\]:\s*)?[\w.]*(?:Error|Exception|Interrupt)\b')
+_STOPPED = re.compile(r'\bKilled\b|\boom_kill\b|\bCANCELLED\b(?!.*PREEMPT)')
+"""Slurm's words and the shell's. What is preempted is queued again."""
+_OF_NAMES = re.compile(r'[\w.-]')
+_TAIL = 1 << 20
+_MOST_OF_LINE = 4_096
+"""Characters of a line that are looked at: what failed stands at its beginning."""
+
+
+@dataclass(frozen=True)
+class WorkDir:
+    """One run: ``outputs/NAME/20260101_120000``.
+
+    Attributes:
+        path: The folder with ``predictions``, ``results``, ``logs`` and ``configs``.
+    """
+
+    path: Path
+
+    @classmethod
+    def find(cls, path: Path) -> WorkDir:
+        """Takes a run, or a folder of runs, of which it takes the latest.
+
+        Raises:
+            DataError: There is no run.
+        """
+        runs = [folder for folder in [path, *sorted(path.glob('*/'), reverse=True)] if (folder / 'configs').is_dir()]
+        if not runs:
+            raise DataError(path, 'there is no run of OpenCompass here', mend='opencompass CONFIG -w DIR')
+        return cls(runs[0])
+
+    def absolute(self) -> WorkDir:
+        """The same, wherever a process is started."""
+        return WorkDir(self.path.resolve())
+
+    def config(self) -> Path:
+        """The config that the run was last started with.
+
+        Raises:
+            DataError: There is none.
+        """
+        files = sorted((self.path / 'configs').glob('*.py'), key=lambda file: file.stat().st_mtime)
+        if not files:
+            raise DataError(self.path / 'configs', 'no config is kept here')
+        return files[-1]
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Model and data set of every result, sorted."""
+        for file in sorted(self.path.glob('results/*/*.json')):
+            if not file.name.startswith('.'):
+                yield file.parent.name, file.stem
+
+    def predictions(self, model: str, dataset: str) -> Path:
+        """Where the predictions are, or will be."""
+        return self.path / 'predictions' / model / f'{dataset}.json'
+
+    def prediction_files(self, model: str, dataset: str) -> list[Path]:
+        """The predictions that are there: one file, or its shards in order."""
+        whole = self.predictions(model, dataset)
+        return [whole] if whole.is_file() else shard_files(whole)
+
+    def prediction_rows(self, model: str, dataset: str) -> list[dict[str, Any]]:
+        """All rows in the data's order; empty if there are none yet."""
+        return [row for file in self.prediction_files(model, dataset) for row in read_predictions(file)]
+
+    def result(self, model: str, dataset: str) -> dict[str, Any] | None:
+        """The result with its details; None if there is none.
+
+        Raises:
+            DataError: It is damaged.
+        """
+        file = self.path / 'results' / model / f'{dataset}.json'
+        if not file.is_file():
+            return None
+        try:
+            result = load_json(file.read_bytes())
+        except ValueError as error:
+            mend = 'delete it and run again with -r'
+            raise DataError(file, f'the result cannot be read ({error})', mend=mend) from error
+        return result if isinstance(result, dict) else None
+
+    def log(self, model: str, dataset: str, stage: str) -> Path:
+        """The log that tells most of a data set.
+
+        A task is logged under the first of its data sets. The latest log of a data set counts, of each of its shards;
+        among those, one with an error.
+
+        Args:
+            model: Its abbr.
+            dataset: Its abbr.
+            stage: ``infer`` or ``eval``.
+
+        Returns:
+            A file; the folder of the logs where no file speaks of the data set.
+        """
+        folder = self.path / 'logs' / stage / model
+        name = re.compile(shard_pattern(dataset) + r'(?![\w-])')
+        latest: dict[str, Path] = {}
+        for log in sorted(folder.glob('*.out'), key=lambda file: file.stat().st_mtime):
+            for part in name.finditer(text := f' {log.stem} {tail(log)}'):
+                # 'tooleval-teval-plan' does not speak of 'teval-plan'; the blank in front of text is for this look.
+                if not _OF_NAMES.match(text[part.start() - 1]):
+                    latest[part.group()] = log
+        logs = list(dict.fromkeys(reversed(latest.values())))
+        if not logs:  # a task that died before it said which data sets it has is logged under the first of them alone
+            newest = sorted(folder.glob('*.out'), key=lambda file: file.stat().st_mtime, reverse=True)
+            logs = [log for log in newest if _TASK not in tail(log) and last_error(log, dataset)]
+        return next((log for log in logs if last_error(log, dataset)), logs[0] if logs else folder)
+
+
+def tail(log: Path) -> str:
+    """The last megabyte of a log; kept until it changes, since many data sets are looked for in the same logs."""
+    stat = log.stat()
+    return _read_tail(log, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=256)
+def _read_tail(log: Path, _changed: int, size: int) -> str:
+    with log.open('rb') as stream:
+        stream.seek(max(0, size - _TAIL))
+        return stream.read().decode('utf-8', 'replace')
+
+
+@lru_cache(maxsize=8)  # a model's data sets are looked for in the same logs, one after the other
+def _latest_run(text: str) -> Sequence[str]:
+    """What the last of several runs of a task wrote: Slurm appends to a log when it runs one again."""
+    lines = [line[:_MOST_OF_LINE] for line in text.splitlines()]
+    start, ended = 0, False
+    for number, line in enumerate(lines):
+        if ended and _LOGGED in line:
+            start, ended = number, False
+        ended = ended or _ENDED in line or (_LOGGED not in line and bool(_STOPPED.search(line)))
+    return lines[start:]
+
+
+def _last_words(lines: Sequence[str]) -> str:
+    """The line with which a task ended: Slurm's, or that of an exception which nothing caught; '' if there is none."""
+    logged = max((number for number, line in enumerate(lines) if _LOGGED in line), default=-1)
+    after = lines[logged + 1 :]
+    caught = logged >= 0 and 'FAILED ' in lines[logged]
+    raised = not caught and any('Traceback (most recent call last)' in line for line in after)
+    reasons = (line for line in reversed(after) if _STOPPED.search(line) or (raised and _RAISED.match(line)))
+    return next(reasons, '').strip()
+
+
+def last_error(log: Path, dataset: str = '', ended: bool = True) -> str:
+    """The last line of a log that speaks of an error; '' if none does.
+
+    Args:
+        log: The log of a task.
+        dataset: The data set whose error is meant: one that failed by name, or what ended the task. Without it, any
+            line with an error counts.
+        ended: Whether the task has ended, as far as can be told; if not, only an error by name counts.
+    """
+    if not log.is_file():
+        return ''
+    if not dataset:
+        heads = [line[:_MOST_OF_LINE] for line in tail(log).splitlines()]
+        return next((head.strip() for head in reversed(heads) if _ERROR.search(head)), '')
+    lines = _latest_run(tail(log))
+    name = re.compile(r'(?:^|\bFAILED )' + shard_pattern(dataset) + ': ')
+    about = (line for line in reversed(lines) if dataset in line)
+    named = (line.strip() for line in about if name.search(line) and _ERROR.search(line))
+    return next(named, '') or (_last_words(lines) if ended else '')

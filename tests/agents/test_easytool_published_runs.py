@@ -1,0 +1,102 @@
+"""EasyTool's published method on ToolBench's tools with scripted replies: ours asks the same, and ends the same."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.agents.easytool import EasyTool
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.trajectory import Trajectory
+from opencompass_tooleval.core.dialogue import Turn
+from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.environments.environment import Environment, Session
+from opencompass_tooleval.environments.functions import FunctionAnswer
+from tests.agents.support import talk
+from tests.agents.test_easytool import purpose_of, purposes
+from tests.instructions.shared_data import DATA
+
+FILE = DATA.parent / 'expected' / 'easytool' / 'toolbench_published_runs.json.gz'
+RUNS = 136
+STOPPED = {'KeyError': 'plan:unknown_dependency', None: ''}
+"""What the published code raised -> why ours ends."""
+
+pytestmark = pytest.mark.skipif(not FILE.is_file(), reason='no published runs of the method at hand')
+
+
+@cache
+def published() -> dict[str, Any]:
+    return json.loads(gzip.decompress(FILE.read_bytes()))
+
+
+class World:
+    """What answered the calls of the published runs."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
+        return FunctionAnswer(f'{name} says {json.dumps(arguments, sort_keys=True)}')
+
+    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
+        pass
+
+
+def task() -> Task:
+    guidelines = {
+        name: {'tool_name': tool['standardized_name'], 'tool_description': tool['tool_description'], **guideline}
+        for tool in published()['dataset'].values()
+        for name, guideline in tool['tool_guidelines'].items()
+    }
+    tools = tuple(ToolSchema(name, '', {}) for name in guidelines)
+    return Task('1', 'toolbench_g2', published()['query'], tools, instructions=guidelines)
+
+
+def session(offered: Task) -> Session:
+    names = tuple(tool.name for tool in offered.tools)
+    return Environment(functions=lambda: (World(names),)).begin(offered.id, offered.schemas)
+
+
+class Scripted:
+    """The replies of a run, by what is asked for, around and around; ``#`` stands for a reply's number, from 0."""
+
+    def __init__(self, replies: Mapping[str, list[str]]) -> None:
+        self.replies = replies
+        self.asked: Counter[str] = Counter()
+
+    def __call__(self, turn: Turn, number: int) -> str:
+        kind = purpose_of(turn)
+        replies = self.replies[kind]
+        place = self.asked[kind]
+        self.asked[kind] += 1
+        return replies[place % len(replies)].replace('#', str(place))
+
+
+def digest(turn: Turn) -> str:
+    return hashlib.sha256(turn.messages[-1].content.encode()).hexdigest()[:16]
+
+
+def run_again(run: Mapping[str, Any]) -> tuple[Trajectory, list[Turn]]:
+    offered = task()
+    return talk(EasyTool(), Scripted(run['replies']), offered, session(offered))
+
+
+@pytest.mark.parametrize('place', range(RUNS))
+def test_a_run_asks_the_same_and_ends_the_same(place: int) -> None:
+    assert len(published()['runs']) == RUNS
+    run = published()['runs'][place]
+    trajectory, turns = run_again(run)
+    assert purposes(trajectory) == run['kinds'], run['profile']
+    for kind, prompt in (run.get('example_prompts') or {}).items():
+        assert prompt in [turn.messages[-1].content for turn in turns if purpose_of(turn) == kind]
+    assert [digest(turn) for turn in turns] == run['prompt_digests'], run['profile']
+    assert [[call.name, call.arguments] for call in trajectory.calls] == run['calls']
+    assert trajectory.final_answer == (run['final_answer'] or '')
+    assert trajectory.stopped == STOPPED[run['raised']]

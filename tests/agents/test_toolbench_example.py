@@ -1,0 +1,141 @@
+"""The published example of ToolBench's evaluator: its questions, judgements, and the results that come out again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.agents.judged_answer import JudgedAnswer, load_judged_answers, of_trajectory, steps_text
+from opencompass_tooleval.agents.judged_scores import Judged, breakdown, judge_answers
+from opencompass_tooleval.agents.judgements import joined, load_judgements, to_row
+from opencompass_tooleval.agents.judgings import JudgeSettings, collected, judgings
+from opencompass_tooleval.agents.solved import unasked
+from opencompass_tooleval.agents.toolbench_answers import load_answers
+from opencompass_tooleval.judging.judge_item import JudgeItem
+from opencompass_tooleval.judging.judgement import Judgement, UnjudgedError
+from tests.agents.judged_support import run, status
+from tests.instructions.shared_data import expected
+
+MODELS = ('virtual_chatgpt_cot', 'virtual_chatgpt_dfs')
+REFERENCE, OWN = MODELS
+
+
+def file(name: str) -> Path:
+    return expected('toolbench/example') / name
+
+
+def answers_file(model: str) -> Path:
+    return file(f'model_predictions_converted__{model}__G1_instruction.json')
+
+
+def answers(model: str) -> dict[str, JudgedAnswer]:
+    return load_judged_answers(answers_file(model))
+
+
+def published(model: str) -> list[Judgement[Any]]:
+    return load_judgements(file(f'pass_rate_results__{model}__G1_instruction_{model}.json'))
+
+
+def preferences(own: str | None = None) -> list[Judgement[Any]]:
+    return load_judgements(file(f'preference_results__G1_instruction_{REFERENCE}_{OWN}.json'), own)
+
+
+def mean(judged: list[Judged], metric: str) -> float:
+    values = [value for one in judged if (value := one.values[metric]) is not None]
+    return 100 * sum(values) / len(judged)
+
+
+@pytest.mark.parametrize('model', MODELS)
+def test_the_judge_is_shown_what_it_was_shown(model: str) -> None:
+    raw = json.loads(answers_file(model).read_text(encoding='utf-8'))
+    results = json.loads(file(f'pass_rate_results__{model}__G1_instruction_{model}.json').read_text(encoding='utf-8'))
+    for query_id, answer in answers(model).items():
+        assert answer.content == json.dumps(raw[query_id]['answer'])
+        assert json.loads(answer.task) == {name: raw[query_id][name] for name in ('query', 'available_tools')}
+        assert steps_text(answer) == (results[query_id]['answer_steps'], results[query_id]['final_step'])
+
+
+@pytest.mark.parametrize('model', MODELS)
+def test_runs_that_went_through_our_trajectories_are_shown_alike(model: str) -> None:
+    direct = answers(model)
+    for stored in load_answers(answers_file(model)):
+        ours, theirs = of_trajectory(stored.task, stored.trajectory), direct[stored.task.id]
+        assert (ours.told, ours.is_finished, unasked(ours)) == (theirs.told, theirs.is_finished, unasked(theirs))
+        assert len(ours.nodes) == len(theirs.nodes)
+        for left, right in zip(ours.nodes, theirs.nodes, strict=True):
+            assert left['role'] == right['role']
+            if left['role'] == 'tool':
+                assert left['message']['response'] == right['message']['response']
+
+
+def test_the_published_solved_rates_come_out() -> None:
+    found = {}
+    for model in MODELS:
+        judged = judge_answers(list(answers(model).values()), published(model), ('solved',))
+        solved = breakdown(judged)['solved']
+        found[model] = (f'{mean(judged, "solved_rate"):.1f} {solved["standard_deviation"]:.1f}', solved['judgements'])
+    assert found == {REFERENCE: ('66.7 0.0', 3), OWN: ('100.0 0.0', 3)}
+
+
+def test_the_published_preference_comes_out() -> None:
+    judged = judge_answers(list(answers(OWN).values()), preferences(), ('win',))
+    assert (mean(judged, 'win_rate'), breakdown(judged)['win']) == (
+        100.0,
+        {'win': 3, 'tie': 0, 'loss': 0, 'no_reference': 0, 'rounds': 9, 'drawn_rounds': 0, 'by': {'published': 9}},
+    )
+    turned = judge_answers(list(answers(REFERENCE).values()), preferences(REFERENCE), ('win',))
+    assert [breakdown(turned)['win'][name] for name in ('win', 'tie', 'loss')] == [0, 0, 3]
+    counts = {one.id: [opinion.value for opinion in one.opinions['win']].count('own') for one in judged}
+    assert counts == {'588': 3, '608': 3, '1073': 2}
+
+
+def test_both_files_together() -> None:
+    both = joined(published(OWN), preferences())
+    judged = judge_answers(list(answers(OWN).values()), both, ('solved', 'win'))
+    assert (mean(judged, 'solved_rate'), mean(judged, 'win_rate')) == (100.0, 100.0)
+
+
+def test_a_judge_that_says_the_same_gives_the_same() -> None:
+    """Asked through our questions: one query is unsolved unasked, two of nine comparisons need no judge."""
+    statuses = {model: {one.id: one.found['solved'] for one in published(model)} for model in MODELS}
+    wins = {one.id: [opinion.value for opinion in one.found['win']] for one in preferences()}
+    own, reference = answers(OWN), answers(REFERENCE)
+    asked: list[JudgeItem] = []
+
+    def says(item: JudgeItem) -> str:
+        query_id, *_, number = item.id.split('/')
+        if 'select_better_answer' in item.id:
+            first = 'reference' if item.prompt.index('Answer_0') < item.prompt.index('Answer_1') else ''
+            own_first = f'Answer_0:\n{own[query_id].compared.content}' in item.prompt
+            assert first and own_first != (f'Answer_0:\n{reference[query_id].compared.content}' in item.prompt)
+            return json.dumps({'index': int((wins[query_id][int(number)] == 'own') != own_first)})
+        model = REFERENCE if '/reference/' in item.id else OWN
+        return status(statuses[model][query_id][int(number)].value)
+
+    settings = JudgeSettings(('solved', 'win'), times=3, rounds=3)
+    found: dict[Any, Any] = {}
+    for place, judging in judgings(list(own.values()), reference, settings).items():
+        found[place], questions = run(judging, says)
+        asked += questions
+    judgements = collected(list(own.values()), reference, found)
+    judged = judge_answers(list(own.values()), judgements, ('solved', 'win'))
+    assert (mean(judged, 'solved_rate'), mean(judged, 'win_rate')) == (100.0, 100.0)
+    by = breakdown(judged)['win']['by']
+    assert by == {'select_better_answer': 6, 'only_solved': 3}
+    assert not any('588/reference' in item.id for item in asked)  # it has no Finish
+    assert [judgement.id for judgement in judgements] == ['588', '608', '1073']
+
+
+def test_judgements_of_other_answers_are_no_judgements() -> None:
+    with pytest.raises(UnjudgedError, match='other answer'):
+        judge_answers(list(answers(OWN).values()), published(REFERENCE), ('solved',))
+
+
+def test_rows_come_back_from_their_file(tmp_path: Path) -> None:
+    judgements = joined(published(OWN), preferences())
+    out = tmp_path / 'judgements.jsonl'
+    out.write_text(''.join(json.dumps(to_row(row)) + '\n' for row in judgements), encoding='utf-8')
+    assert load_judgements(out) == judgements

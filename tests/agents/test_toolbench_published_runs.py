@@ -1,0 +1,134 @@
+"""ToolBench's published loops on scripted answers, well-formed and malformed: ours ask the same, and end the same."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.agents.dfsdt import DepthFirstSearch, ToolBenchReAct
+from opencompass_tooleval.agents.finish import FINISH, read_finish
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.toolbench_answers import to_toolbench
+from opencompass_tooleval.agents.trajectory import GAVE_UP, Trajectory, parse_trajectory
+from opencompass_tooleval.core.answer import Answer, extras, with_extras
+from opencompass_tooleval.core.dialogue import Turn
+from opencompass_tooleval.core.tool_calls import make_call
+from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.environments.environment import Environment, Session
+from opencompass_tooleval.environments.functions import FunctionAnswer
+from tests.agents.support import talk
+from tests.instructions.shared_data import DATA
+
+FILE = DATA.parent / 'expected' / 'toolbench' / 'published_runs.json.gz'
+LOOPS = {'dfs': DepthFirstSearch, 'cot': ToolBenchReAct}
+PARSE_ERROR = json.dumps({'error': 'Tool input parse error...\n', 'response': ''})
+RUNS = 208
+
+pytestmark = pytest.mark.skipif(not FILE.is_file(), reason='no published runs of the loops at hand')
+
+
+@cache
+def published() -> dict[str, Any]:
+    return json.loads(gzip.decompress(FILE.read_bytes()))
+
+
+class World:
+    """What answered the calls of the published runs."""
+
+    def __init__(self, apis: Mapping[str, str]) -> None:
+        self._apis = apis
+        self.names = tuple(apis)
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
+        if not arguments:
+            return FunctionAnswer(PARSE_ERROR)  # an empty text: no run passes an object without values
+        summed = sum(map(ord, self._apis[name] + json.dumps(arguments, sort_keys=True)))
+        error = '' if summed % 3 else 'Message error...'
+        response = f'x{summed} é ' * (1 if summed % 4 else 400)
+        return FunctionAnswer(json.dumps({'error': error, 'response': response}))
+
+    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
+        pass
+
+
+def task() -> Task:
+    world = published()['world']
+    functions = [ToolSchema(**function) for function in world['functions']]
+    assert functions.pop() == FINISH
+    documents = {
+        function.name: {'tool_name': tool, 'tool_description': description}
+        for function, (tool, description) in zip(functions, world['tool_descriptions'], strict=True)
+    }
+    return Task('1', 'toolbench', world['query'], tuple(functions), documents=documents)
+
+
+def session(offered: Task) -> Session:
+    apis = zip((tool.name for tool in offered.tools), published()['world']['apis'], strict=True)
+    world = World({name: api['api_name'] for name, api in apis})
+    return Environment(functions=lambda: (world,)).begin(offered.id, offered.schemas)
+
+
+def answer_of(reply: Mapping[str, Any]) -> Answer:
+    """A reply as it comes from a server, and out of the journal of a run that was killed."""
+    calls = (make_call(reply['name'], reply['arguments']),) if reply['name'] else ()
+    content = reply['content']
+    answer = Answer(content or '', calls=calls, has_content=content is not None)
+    return with_extras(Answer(str(answer)), json.loads(json.dumps(extras(answer))))
+
+
+def noted(turn: Turn) -> list[dict[str, Any]]:
+    """A request as the published runs are noted."""
+    rows: list[dict[str, Any]] = []
+    names: dict[str, str] = {}
+    for message in turn.messages:
+        row: dict[str, Any] = {'role': message.role, 'content': message.content}
+        if message.calls:
+            (call,) = message.calls
+            names[call.id] = call.name
+            row['function_call'] = {'name': call.name, 'arguments': call.arguments}
+        elif message.call_id:
+            row |= {'role': 'function', 'name': names[message.call_id]}
+        rows.append(row)
+    return rows
+
+
+def digest(turn: Turn) -> str:
+    text = json.dumps(noted(turn), ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def run_again(run: Mapping[str, Any]) -> tuple[Trajectory, list[Turn]]:
+    offered = task()
+    loop = LOOPS[run['method']]()
+    return talk(loop, lambda _, number: answer_of(run['replies'][number]), offered, session(offered))
+
+
+@pytest.mark.parametrize('place', range(RUNS))
+def test_a_run_asks_the_same_and_ends_the_same(place: int) -> None:
+    assert len(published()['runs']) == RUNS
+    run = published()['runs'][place]
+    trajectory, turns = run_again(run)
+    if run['last_request']:
+        assert noted(turns[-1]) == run['last_request']
+    assert [digest(turn) for turn in turns] == run['request_digests']
+    assert len(turns) == len(trajectory.steps) == run['requests'] == len(run['replies'])
+    assert run['solved'] == (not trajectory.stopped)
+    assert parse_trajectory(trajectory.to_json()) == trajectory
+
+    written = to_toolbench(task(), trajectory)['answer']['final_answer']
+    generation = run['answer_generation']
+    given_up = [
+        reply['arguments']
+        for reply in run['replies']
+        if reply['name'] == FINISH.name and read_finish(reply['arguments']).stopped == GAVE_UP
+    ]
+    if generation.get('finish_type') == 'give_up':  # of several, the published code draws one
+        assert written in given_up and generation['final_answer'] in given_up
+    else:
+        assert written == generation['final_answer']

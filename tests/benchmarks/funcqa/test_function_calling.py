@@ -1,0 +1,89 @@
+"""FuncQA with native calls: what is asked, what is answered to a call, and where it ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opencompass_tooleval.agents.funcqa import TOOLS
+from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
+from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.dialogue import Turn
+from opencompass_tooleval.core.tool_calls import ToolCall
+from opencompass_tooleval.core.tool_set import ToolSet
+from tests.benchmarks.funcqa.support import RECORD, begin
+
+
+def calling(*calls: tuple[str, Any], text: str = '') -> Answer:
+    """An answer that calls tools."""
+    return Answer(text, calls=tuple(ToolCall(name, arguments, f'id{n}') for n, (name, arguments) in enumerate(calls)))
+
+
+def drive(*answers: Answer, **options: int) -> tuple[Trajectory, list[Turn]]:
+    """What comes of answers, and what was asked; the last is repeated as long as anything is asked."""
+    dialogue = begin('function_calling', **options)
+    turns = [next(dialogue)]
+    while True:
+        try:
+            turns.append(dialogue.send(answers[min(len(turns), len(answers)) - 1]))
+        except StopIteration as end:
+            return end.value, turns
+
+
+PRODUCT = ('multiply_', {'input': [12, 25]})
+REST = ('subtract_', {'input': [300, 42]})
+
+
+def test_calls_are_carried_out_and_answered() -> None:
+    last = Answer('<think>258</think>Answer: 258')
+    trajectory, turns = drive(calling(PRODUCT, text='<think>first</think>Well,'), calling(REST), last)
+    assert all(turn.tools and turn.tools.tools == TOOLS and not turn.may_be_too_long for turn in turns)
+    assert [(message.role, message.content) for message in turns[2].messages[1:]] == [
+        ('user', RECORD.question),
+        ('assistant', 'Well,'),
+        ('tool', '300'),
+        ('assistant', ''),
+        ('tool', '258'),
+    ]
+    assert [call.result for call in trajectory.calls] == ['300', '258']
+    assert (trajectory.answer, trajectory.stopped) == ('Answer: 258', '')
+    assert [entry['asked'] for entry in trajectory.rounds] == [RECORD.question, '300', '258']
+    assert trajectory.rounds[0]['answer'].splitlines()[0] == '<think>first</think>Well,'
+    assert trajectory.settings == {'max_steps': 20, 'max_calls': 100, 'rounded': True}
+    assert parse_trajectory(trajectory.to_json()) == trajectory
+    assert score_trajectory(RECORD, trajectory).reason == 'ok'
+
+
+def test_all_calls_of_an_answer_are_answered() -> None:
+    trajectory, turns = drive(calling(PRODUCT, ('sqrt_', '{"in'), ('root', {}), REST), Answer('Answer: 258'))
+    told = {message.call_id: message.content for message in turns[1].messages if message.role == 'tool'}
+    assert list(told) == ['id0', 'id1', 'id2', 'id3'] and (told['id0'], told['id3']) == ('300', '258')
+    assert told['id1'].startswith('Error: sqrt_: parameters are an object') and 'no such tool' in told['id2']
+    assert [call.error for call in trajectory.calls] == ['', 'args:not_an_object', 'tool:unknown_name', '']
+    score = score_trajectory(RECORD, trajectory)
+    assert (score.values['accuracy'], score.values['tool_error_rate'], score.reason) == (1, 1, 'args:not_an_object')
+
+
+def test_an_answer_that_calls_nothing_is_the_end() -> None:
+    trajectory, turns = drive(Answer('It is 12 * 25 - 42 = 258.'))
+    assert (len(turns), trajectory.calls, trajectory.stopped) == (1, (), '')
+    assert score_trajectory(RECORD, trajectory).reason == 'ok'
+    assert score_trajectory(RECORD, drive(Answer('<think>258'))[0]).reason == 'answer:truncated_reasoning'
+    assert score_trajectory(RECORD, drive(calling(PRODUCT), Answer(''))[0]).reason == 'answer:empty'
+
+
+def test_steps_and_calls_are_bounded() -> None:
+    trajectory, turns = drive(calling(PRODUCT), max_steps=3)
+    assert (len(turns), len(trajectory.calls), trajectory.stopped) == (3, 3, 'step:too_many')
+    trajectory, turns = drive(calling(PRODUCT, REST), max_calls=5)
+    assert (len(turns), len(trajectory.calls), trajectory.stopped) == (3, 4, 'step:too_many')
+    assert score_trajectory(RECORD, trajectory).reason == 'step:too_many'
+
+
+def test_nothing_says_how_calls_are_written() -> None:
+    _, (turn,) = drive(Answer('Answer: 258'))
+    assert [message.role for message in turn.messages] == ['system', 'user']
+    assert 'JSON' not in turn.messages[0].content and '{' not in turn.messages[0].content
+    sent = [tool['function'] for tool in ToolSet(TOOLS).as_request()]
+    assert len(sent) == 13 and sent[0]['name'] == 'add_'
+    assert sent[0]['parameters']['properties'] == {'input': {'type': 'array', 'items': {'type': 'number'}}}

@@ -1,0 +1,382 @@
+"""Zero-shot, CoT and EasyTool as dialogues: what is asked, what is done, and what a model may get wrong."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.agents import easytool_prompts
+from opencompass_tooleval.agents.easytool import MAX_FIELD
+from opencompass_tooleval.agents.funcqa import METHODS, FuncQADialogues
+from opencompass_tooleval.benchmarks.funcqa import easytool_prompts as prompts
+from opencompass_tooleval.benchmarks.funcqa.records import TABLE, Record, load_records
+from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
+from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.dialogue import Turn
+from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.tool_calls import read_answer
+from tests.benchmarks.funcqa.funcqa_script import stage_of
+from tests.benchmarks.funcqa.support import INSTRUCTIONS, INSTRUCTIONS_FILE, RECORD, begin, by_stage, drive
+from tests.growth import in_linear_time
+from tests.instructions.shared_data import DEMO, expected, real
+from tests.rounds import run_alone
+
+ONE_HOP = replace(RECORD, subset='one_hop', steps=RECORD.steps[:1], answer=300)
+
+WITHOUT_LAGENT = [method for method in METHODS if method != 'react']
+
+TASKS = json.dumps({'Tasks': ['multiply', 'subtract']})
+ORDER = json.dumps([{'task': 'multiply', 'id': 1, 'dep': -1}, {'task': 'subtract', 'id': 2, 'dep': [1]}])
+PARAMETERS = ('{"Parameters": {"input": [12, 25]}}', '{"Parameters": {"input": [300, 42]}}')
+
+
+def run(reply: Callable[[Turn], str], record: Record = RECORD, **options: Any) -> Trajectory:
+    return drive(begin('easytool', record, **options), reply)
+
+
+def gold(turn: Turn) -> str:
+    """What the oracle model says."""
+    if turn.tools is None:
+        return turn.gold
+    content, calls = read_answer(turn.gold)
+    return Answer(content, calls=calls)
+
+
+def stages(trajectory: Trajectory) -> list[str]:
+    return [stage_of(entry['asked']) for entry in trajectory.rounds]
+
+
+def in_turn(stage: str, *answers: str) -> Callable[[Turn], str]:
+    """Gold answers, but for the first requests of one stage."""
+    rest: Iterator[str] = iter(answers)
+
+    def reply(turn: Turn) -> str:
+        return next(rest, turn.gold) if stage_of(turn.messages[-1].content) == stage else turn.gold
+
+    return reply
+
+
+@pytest.mark.parametrize('method', WITHOUT_LAGENT)
+@pytest.mark.parametrize('subset', TABLE, ids=lambda subset: subset.name)
+@pytest.mark.parametrize('answers', ['official', 'repaired'])
+@pytest.mark.parametrize('place', ['demo', 'shared'])
+def test_a_perfect_model_scores_100(method: str, subset: Any, answers: str, place: str) -> None:
+    if place == 'demo':
+        file, instructions = DEMO / 'funcqa' / subset.file, INSTRUCTIONS_FILE
+    else:
+        file, instructions = real(f'funcqa/{subset.file}'), str(real('easytool/functions_data.json'))
+    dialogues = FuncQADialogues(method, instructions)
+    for record in load_records(file, subset.name, answers):
+        trajectory = drive(dialogues.begin(record), gold)
+        score = score_trajectory(record, trajectory)
+        assert (score.values['accuracy'], score.values['strict_accuracy'], score.reason) == (1, 1, 'ok'), record
+        assert [call.name for call in trajectory.calls] == (
+            [step.tool for step in record.steps] if method in ('easytool', 'function_calling') else []
+        )
+
+
+NAMES = (
+    'task_decompose',
+    'task_topology',
+    'choose_tool',
+    'choose_parameter',
+    'choose_parameter_depend',
+    'answer_generation',
+    'answer_generation_depend',
+    'answer_summarize',
+    'answer_check',
+)
+
+
+def prompt_of(name: str) -> str:
+    """FuncQA's prompt, or the one that ToolBench's runs have too."""
+    return str(getattr(prompts, name.upper(), None) or getattr(easytool_prompts, name.upper()))
+
+
+def test_prompts_are_the_published_ones_byte_for_byte() -> None:
+    published = json.loads(expected('easytool/prompts.json').read_text('utf-8'))['funcQA']
+    assert set(published) == {*NAMES, 'answer_generation_direct'}  # which no FuncQA run asks
+    for name in NAMES:
+        assert [easytool_prompts.SYSTEM, prompt_of(name)] == published[name]
+
+
+def test_prompts_have_the_published_digest() -> None:
+    text = '\0'.join([easytool_prompts.SYSTEM, *map(prompt_of, NAMES)])
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == '14cdf054efd50314'
+
+
+def test_what_is_filled_in_is_pythons_text_of_lists_and_dicts() -> None:
+    def reply(turn: Turn) -> str:
+        stage = stage_of(turn.messages[-1].content)
+        return {'tasks': TASKS, 'order': ORDER, 'task_answer': 'It is 300.'}.get(stage, turn.gold)
+
+    asked = [entry['asked'] for entry in run(reply).rounds]
+    tools = [{'ID': tool.id, 'description': tool.description} for tool in INSTRUCTIONS.values()]
+    usage = "{'required_parameters': [{'name': 'input', 'type': 'List'}], 'Example': "
+    log = (
+        f"{{'Original Question': '{RECORD.question}', 1: {{'task': 'multiply', 'answer': 'It is 300.'}}, "
+        "2: {'task': 'subtract', 'answer': ''}}"
+    )
+    assert f'This is tool list:\n{[str(tool) for tool in tools]}\nPlease' in asked[0]
+    assert (
+        "These are subtasks of this question:\n[{'task': 'multiply', 'id': 1}, {'task': 'subtract', 'id': 2}]\n"
+        in asked[1]
+    )
+    assert "This is the user's question: multiply\n" in asked[2] and f'Tool List:\n{tools}\n\nPlease' in asked[2]
+    assert "'multiply', 'answer': ''" in asked[3] and f'This is API tool documentation: {usage}' in asked[3]
+    assert log in asked[6] and log in asked[7]
+    assert 'output by the API tool: \n300\nWe will' in asked[4]
+    summary = "[{'task': 'multiply', 'answer': 'It is 300.'}, {'task': 'subtract', 'answer': 'It is 300.'}]\n"
+    assert f'These are subtasks and their answers: {summary}Final answer:' in asked[8]
+    assert 'This is the response: Answer: 258\n' in asked[9]
+
+
+def test_the_system_prompt_stands_before_every_request() -> None:
+    turn = next(begin('easytool'))
+    assert turn.messages[0] == Message('system', 'You are a helpful assistant.') and turn.messages[1].role == 'user'
+
+
+def test_a_trajectory_keeps_everything_and_comes_back() -> None:
+    trajectory = run(gold)
+    assert [(call.name, call.parameters, call.result) for call in trajectory.calls] == [
+        ('multiply_', {'input': [12, 25]}, '300'),
+        ('subtract_', {'input': [300, 42]}, '258'),
+    ]
+    task = ['tool', 'parameters', 'task_answer']
+    assert stages(trajectory) == ['tasks', 'order', *task, *task, 'final', 'check']
+    assert (trajectory.answer, trajectory.check, trajectory.stopped) == ('Answer: 258', 'yes', '')
+    assert trajectory.tasks[0] == {
+        'task': 'Use multiply_.',
+        'answer': 'Answer: 258',
+        'done': True,
+        'tries': 1,
+    }
+    assert trajectory.settings == {
+        'max_tries': 5,
+        'max_requests': 12,
+        'max_calls': 100,
+        'reading': 'official',
+        'rounded': True,
+        'instructions': trajectory.settings['instructions'],
+    }
+    assert parse_trajectory(trajectory.to_json()) == trajectory
+
+
+def test_one_hop_is_not_decomposed_and_has_no_log() -> None:
+    trajectory = run(gold, record=ONE_HOP)
+    assert stages(trajectory) == ['tool', 'parameters', 'task_answer', 'final', 'check']
+    assert not any('Original Question' in entry['asked'] for entry in trajectory.rounds)
+    assert trajectory.rounds[1]['asked'].startswith('This is an API tool documentation.')
+    assert [task['task'] for task in trajectory.tasks] == [RECORD.question]
+
+
+def test_the_answer_of_one_round_methods_is_the_text() -> None:
+    for method in ('zero_shot', 'cot'):
+        trajectory = run_alone(begin(method), ['<think>258?</think>So 12 * 25 - 42 = 258.'])
+        assert (trajectory.answer, trajectory.calls) == ('So 12 * 25 - 42 = 258.', ())
+        assert trajectory.rounds[0]['answer'].startswith('<think>')
+    cot, zero_shot = (run_alone(begin(name), ['']).rounds[0] for name in ('cot', 'zero_shot'))
+    assert 'step by step' in cot['asked'] and 'step by step' not in zero_shot['asked']
+
+
+@pytest.mark.parametrize('stage', ['tasks', 'order', 'tool', 'parameters'])
+def test_a_reply_that_does_not_parse_is_asked_again(stage: str) -> None:
+    trajectory = run(in_turn(stage, *['I cannot.'] * 11))
+    assert (trajectory.answer, trajectory.stopped) == ('Answer: 258', '')
+    assert stages(trajectory).count(stage) == 11 + (1 if stage in ('tasks', 'order') else 2)
+    assert [call.error for call in trajectory.calls] == ['', '']
+
+
+STOPS = [
+    ({'tasks': 'no'}, 'plan:no_tasks', 12),
+    ({'tasks': '{"Tasks": 5}'}, 'plan:no_tasks', 1),
+    ({'tasks': '{"Tasks": {"a": 1}}'}, 'plan:no_tasks', 1),
+    ({'order': 'no'}, 'plan:no_order', 13),
+    ({'order': '[]'}, 'plan:no_order', 13),
+    ({'order': '[{"task": "a", "id": 1, "dep": []}]'}, 'plan:no_order', 13),
+    ({'order': '[{"task": "a", "dep": -1}]'}, 'plan:no_order', 2),
+    ({'order': '[{"id": 1, "dep": -1}]'}, 'plan:no_order', 2),
+    ({'order': '[{"task": "a", "id": [1], "dep": -1}]'}, 'plan:no_order', 2),
+    ({'tool': '5'}, 'parse:no_tool', 3),
+    ({'tool': '{"Tool": 5}'}, 'parse:no_tool', 3),
+    ({'tool': '{"ID": 13}'}, 'tool:unknown_name', 3),
+    ({'tool': '{"ID": "add_"}'}, 'tool:unknown_name', 3),
+    ({'parameters': '{"Parameters": [12, 25]}'}, 'args:not_an_object', 4),
+]
+
+
+@pytest.mark.parametrize(('answers', 'reason', 'rounds'), STOPS, ids=range(len(STOPS)))
+def test_what_stops_the_published_run_is_wrong_and_says_why(answers: dict[str, str], reason: str, rounds: int) -> None:
+    trajectory = run(by_stage(**answers))
+    assert (trajectory.stopped, trajectory.answer, trajectory.check) == (reason, '', '')
+    assert len(trajectory.rounds) == rounds
+    score = score_trajectory(RECORD, trajectory)
+    assert (score.values['accuracy'], score.reason) == (0, reason)
+    assert score.values['tool_error_rate'] == float(reason.startswith(('tool:', 'args:')))
+
+
+FAILING = [
+    ({'tool': 'add, I would say'}, None),
+    ({'tool': '-1'}, None),
+    ({'parameters': 'twelve, 25'}, 'args:unreadable'),
+    ({'parameters': '{"Parameters": -1}'}, 'args:not_an_object'),
+    ({'parameters': '{"Parameters": "12, 25"}'}, 'args:not_an_object'),
+    ({'parameters': '{"Parameters": {"input": ["12", "25"]}}'}, 'args:not_a_number'),
+    ({'parameters': '{"Parameters": {"numbers": [12, 25]}}'}, 'args:missing'),
+    ({'parameters': '{"Parameters": [{"input": ["12"]}]}'}, 'args:not_a_number'),
+    ({'parameters': '{"Parameters": [[]]}'}, 'args:not_an_object'),
+    ({'parameters': '{"Parameters": []}'}, None),
+    ({'parameters': '{"Parameters": {"input": [-1]}}'}, ''),
+]
+
+
+@pytest.mark.parametrize(('answers', 'error'), FAILING, ids=range(len(FAILING)))
+def test_a_failing_task_is_tried_five_times_and_the_method_goes_on(answers: dict[str, str], error: str | None) -> None:
+    trajectory = run(by_stage(**answers))
+    assert [call.error for call in trajectory.calls] == ([] if error is None else [error] * 10)
+    assert [(task['done'], task['tries']) for task in trajectory.tasks] == [(False, 5)] * 2
+    assert stages(trajectory).count('task_answer') == 10
+    assert 'These are subtasks and their answers: []\n' in trajectory.rounds[-2]['asked']
+    assert "'answer': 'Answer: 258" in trajectory.rounds[-3]['asked']  # the last of the failed tries is in the log
+    wrong = score_trajectory(replace(RECORD, answer=1), trajectory)
+    assert wrong.reason == (error or 'step:no_result') and wrong.values['tool_error_rate'] == bool(error)
+
+
+def test_a_list_of_parameters_is_several_calls() -> None:
+    listed = '{"Parameters": [{"input": [1, 2]}, {"input": ["x"]}, {"input": [3, 4]}]}'
+    trajectory = run(in_turn('parameters', listed))
+    assert [call.error for call in trajectory.calls] == ['', 'args:not_a_number', '', '']
+    assert 'output by the API tool: \n2\n\n12\nWe will' in trajectory.rounds[4]['asked']
+    assert trajectory.tasks[0]['done']
+
+
+def test_a_failed_try_leads_back_to_the_choice_of_a_tool() -> None:
+    trajectory = run(in_turn('parameters', '{"Parameters": {"input": ["12"]}}'))
+    assert stages(trajectory)[2:8] == ['tool', 'parameters', 'task_answer'] * 2
+    assert 'output by the API tool: \n\nWe will' in trajectory.rounds[4]['asked']
+    assert [call.error for call in trajectory.calls] == ['args:not_a_number', '', '']
+    assert trajectory.tasks[0]['tries'] == 2
+
+
+def test_the_tasks_are_those_of_the_topology_in_its_order() -> None:
+    order = [{'task': 'second', 'id': 'b', 'dep': '1, 2'}, {'task': 'first', 'id': 'a', 'dep': -1, 'more': 1}]
+    trajectory = run(by_stage(order=repr(order)))
+    assert [task['task'] for task in trajectory.tasks] == ['second', 'first']
+    shown = trajectory.rounds[3]['asked'].partition('answers: \n ')[2].partition('\n')[0]
+    assert list(ast.literal_eval(shown)) == ['Original Question', 'b', 'a']
+
+
+def test_a_result_is_cut_at_5000_characters() -> None:
+    many = json.dumps({'Parameters': [{'input': [10**300]}] * 90})
+    trajectory = run(in_turn('parameters', many), max_calls=1_000)
+    assert (
+        len(trajectory.rounds[4]['asked'].partition('output by the API tool: \n')[2].partition('\nWe will')[0]) == 5_000
+    )
+
+
+def test_results_are_rounded_unless_asked() -> None:
+    reply = by_stage(tool='{"ID": 3}', parameters='{"Parameters": {"input": [91, 20349]}}')
+    assert run(reply).calls[0].result == '0.0045'
+    assert run(reply, rounded=False).calls[0].result == str(91 / 20349)
+
+
+@pytest.mark.parametrize(
+    ('answer', 'check'), [('{"Choice": "No"}', 'no'), ('Yes', 'unreadable'), ('{"Choice": 1}', 'unreadable')]
+)
+def test_the_check_is_recorded_and_decides_nothing(answer: str, check: str) -> None:
+    trajectory = run(by_stage(check=answer))
+    assert trajectory.check == check
+    assert score_trajectory(RECORD, trajectory).reason == 'ok'
+
+
+def test_a_hundred_calls_at_most() -> None:
+    tasks = json.dumps([{'task': 'more', 'id': n, 'dep': -1} for n in range(101)])
+    assert run(by_stage(order=tasks)).stopped == 'step:too_many'
+    endless = run(by_stage(parameters=json.dumps({'Parameters': [{'input': [1]}] * 10_000})))
+    assert (len(endless.calls), endless.stopped) == (100, 'step:too_many')
+    tasks = json.dumps([{'task': 'more', 'id': n, 'dep': -1} for n in range(30)])
+    failing = run(by_stage(order=tasks, tool='-1'))
+    assert (failing.stopped, stages(failing).count('task_answer')) == ('step:too_many', 100)
+    assert len(run(by_stage(order=tasks), max_calls=5).calls) == 0
+
+
+def test_strict_reading_finds_the_object_among_words() -> None:
+    fenced = {
+        'tasks': f'Sure:\n\n```json\n{TASKS}\n```',
+        'order': f'```json\n{ORDER}\n```',
+        'tool': 'I choose (of course)\n```json\n{"ID": 2}\n```',
+        'parameters': 'Here: {"Parameters": {"input": [6, 7]}}',
+    }
+    trajectory = run(by_stage(**fenced), reading='strict')
+    assert [call.result for call in trajectory.calls] == ['42', '42'] and not trajectory.stopped
+    assert len(trajectory.rounds) == 10 and trajectory.settings['reading'] == 'strict'
+    assert run(by_stage(**fenced)).stopped == 'plan:no_tasks'
+    assert run(by_stage(tool='no'), reading='strict').tasks[0]['tries'] == 5
+
+
+HOSTILE = [
+    "__import__('os').system('touch pwned')",
+    '{"ID": "__import__(\'os\').system(\'touch pwned\')"}',
+    '{"Tasks": ["a"], "ID": 2, "Parameters": {"input": [__import__("os").system("touch pwned")]}}',
+    '{"Tasks": ["a"], "ID": 2, "Parameters": {"input": [9**9**9**9]}}',
+    '{"Tasks": ["a"], "ID": 4, "Parameters": {"input": [9, 9, 9, 9, 9, 9, 9, 9]}}',
+    '{"Tasks": ["a"], "ID": 4, "Parameters": {"input": [9, ' + '9' * 3000 + ']}}',
+    '{"ID": 2, "Parameters": {"input": ' + '[' * 100_000 + ']' * 100_000 + '}}',
+    '{"Parameters": ' * 20_000,
+    '{"ID": 0, "Parameters": {"input": [1e999, -1e999]}}',
+    '{"ID": 0, "Parameters": {"input": [0x' + 'f' * 150_000 + ']}}',
+    '{"ID": 0, "Parameters": {"input": [' + '1+' * 20_000 + '1]}}',
+    '{"Tasks": ["' + 'x' * 190_000 + '"]}',
+    '{"Tasks": [' + '"{0.__class__}", ' * 10_000 + '"a"]}',
+    '{"Tasks": ' + '"' + 'x' * 100_000 + '"}',
+    '{question} {0} {done.__class__} %s',
+    '\x00\ud83d\u2028',
+    '<think>' * 20_000,
+]
+
+
+@pytest.mark.parametrize('record', [RECORD, ONE_HOP], ids=lambda record: record.subset)
+@pytest.mark.parametrize('reading', ['official', 'strict'])
+@pytest.mark.parametrize('text', HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_answers_are_errors(text: str, reading: str, record: Record, tmp_path: Any, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def play(text: str) -> Trajectory:
+        trajectory = run(lambda turn: text, record, reading=reading)
+        assert parse_trajectory(trajectory.to_json()).calls == trajectory.calls
+        assert score_trajectory(record, trajectory).values['strict_accuracy'] == 0
+        return trajectory
+
+    trajectory = in_linear_time(play, text)
+    assert not list(tmp_path.iterdir())
+    assert all(call.error for call in trajectory.calls)
+    longest = max(len(entry['asked']) for entry in trajectory.rounds)
+    assert longest < 5_000 + 3 * MAX_FIELD
+
+
+def test_a_hostile_order_is_bounded() -> None:
+    task = {'task': 'x' * 150_000, 'id': 'y' * 20_000, 'dep': -1}
+    trajectory = run(by_stage(order=json.dumps([task])))
+    assert max(len(entry['asked']) for entry in trajectory.rounds) < 5_000 + 3 * MAX_FIELD
+
+
+@pytest.mark.parametrize('method', WITHOUT_LAGENT)
+@pytest.mark.parametrize('thoughts', ['<think>hm', '<|channel|>analysis<|message|>hm'])
+def test_unfinished_thoughts_have_one_reason(method: str, thoughts: str) -> None:
+    trajectory = drive(begin(method), lambda turn: thoughts)
+    assert score_trajectory(RECORD, parse_trajectory(trajectory.to_json())).reason == 'answer:truncated_reasoning'
+
+
+def test_thoughts_that_end_an_agent_have_that_reason_too() -> None:
+    rounds = ({'asked': 'q', 'answer': 'Action: add_'}, {'asked': 'go on', 'answer': '<think>hm'})
+    trajectory = Trajectory('react', rounds=rounds, stopped='step:too_many')
+    assert score_trajectory(RECORD, trajectory).reason == 'answer:truncated_reasoning'
+    finished = replace(trajectory, rounds=rounds[:1])
+    assert score_trajectory(RECORD, finished).reason == 'step:too_many'

@@ -1,0 +1,267 @@
+"""FuncQA by ReAct: the demonstrations, right and wrong trajectories, and the whole way through OpenCompass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.benchmarks.funcqa import react_prompts as prompts
+from opencompass_tooleval.benchmarks.funcqa.arithmetic import TOOL_NAMES, call_tool
+from opencompass_tooleval.benchmarks.funcqa.records import Record, Step, load_records
+from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
+from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS
+from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.core.dialogue import Rounds
+from tests.benchmarks.funcqa.support import begin, drive
+from tests.conftest import ModelServer, start_server
+from tests.forked import run_opencompass
+from tests.instructions.shared_data import DEMO, real
+from tests.rounds import run_alone
+
+pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
+from lagent.agents.react import ReActProtocol
+from opencompass.models import HuggingFacewithChatTemplate
+
+from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.fixed_models import OracleModel
+from tests.growth import in_linear_time
+
+RECORD = Record(
+    id='0',
+    subset='multi_hop',
+    question='A shelf holds 12 rows of 15 books. How many books are left once a quarter of them is lent out?',
+    answer=135,
+    published=135,
+    gold='official',
+    steps=(Step('multiply_', (12, 15), 180), Step('multiply_', (180, 0.75), 135)),
+)
+
+
+def dialogue(record: Record = RECORD, **options: Any) -> Rounds[Trajectory]:
+    return begin('react', record, **options)
+
+
+def call(name: str, parameters: str) -> str:
+    return f'Thought: so\nAction: {name}\nAction Input: {parameters}'
+
+
+def finish(answer: str) -> str:
+    return f'Thought: done\nFinal Answer: {answer}'
+
+
+def demonstrations() -> list[list[str]]:
+    """Of each example, what is said in turn: question, answer, response, answer, ..."""
+    said: list[list[str]] = []
+    for _, content in prompts.DEMONSTRATIONS:
+        said += [[]] if content.startswith('Question: ') else []
+        said[-1].append(content)
+    return said
+
+
+def test_four_demonstrations_show_five_calls_that_are_right() -> None:
+    assert [role for role, _ in prompts.DEMONSTRATIONS] == ['user', 'assistant'] * 9
+    calls = 0
+    for example in demonstrations():
+        trajectory = run_alone(dialogue(), example[1::2])
+        assert [said['asked'] for said in trajectory.rounds[1:]] == example[2::2]
+        assert not any(item.error for item in trajectory.calls)
+        assert trajectory.answer == f'Answer: {trajectory.calls[-1].result}'
+        calls += len(trajectory.calls)
+    assert (len(demonstrations()), calls) == (4, 5)
+
+
+def test_no_demonstration_is_a_question_of_the_benchmark() -> None:
+    asked = {example[0].removeprefix('Question: ') for example in demonstrations()}
+    for row in SUBSETS:
+        records = load_records(real(f'funcqa/{row["file"]}'), str(row['name']))
+        assert not asked & {record.question for record in records}
+
+
+def test_prompts_are_in_the_format_of_lagent() -> None:
+    protocol = ReActProtocol()
+    written = '\n'.join(content for role, content in prompts.DEMONSTRATIONS if role == 'assistant')
+    for part in (protocol.thought, protocol.action, protocol.action_input, protocol.finish):
+        assert f'{part["begin"]} ' in written
+    assert prompts.DEMONSTRATIONS[2][1] == f'{protocol.response["begin"]}43.2{protocol.response["end"]}'
+    assert tuple(prompts.CALLING_FORMS) == TOOL_NAMES
+    asked = next(dialogue()).messages
+    assert all(form in asked[0].content for form in prompts.CALLING_FORMS.values())
+    assert (asked[0].role, asked[-1].content) == ('system', f'Question: {RECORD.question}')
+    assert '{' not in asked[0].content.replace('{"input": [', '').replace("{'name': '", '')
+
+
+@pytest.mark.parametrize('gold', ['official', 'repaired'])
+@pytest.mark.parametrize('row', SUBSETS, ids=lambda row: row['name'])
+def test_the_oracle_is_right_everywhere(row: dict[str, object], gold: str) -> None:
+    records = load_records(real(f'funcqa/{row["file"]}'), str(row['name']), gold)
+    outcomes = RoundsRunner(OracleModel(), None, 512).run({record.id: dialogue(record) for record in records})
+    for record in records:
+        trajectory = outcomes[record.id].value
+        assert trajectory is not None
+        assert [item.name for item in trajectory.calls] == [step.tool for step in record.steps]
+        score = score_trajectory(record, trajectory)
+        assert (score.values['accuracy'], score.values['tool_error_rate'], score.reason) == (1.0, 0.0, 'ok'), record.id
+
+
+def test_a_trajectory_keeps_everything() -> None:
+    golds = [
+        'Action: multiply_\nAction Input: {"input": [12, 15]}',
+        'Action: multiply_\nAction Input: {"input": [180, 0.75]}',
+        'Final Answer: 135',
+    ]
+    assert drive(dialogue(), lambda turn: turn.gold).rounds[2]['answer'] == golds[-1]
+    trajectory = run_alone(dialogue(), golds)
+    assert [(item.name, item.parameters, item.result, item.error) for item in trajectory.calls] == [
+        ('multiply_', {'input': [12, 15]}, '180', ''),
+        ('multiply_', {'input': [180, 0.75]}, '135', ''),
+    ]
+    assert [said['answer'] for said in trajectory.rounds] == golds
+    assert [said['asked'] for said in trajectory.rounds[1:]] == ['Response:180\n', 'Response:135\n']
+    assert (trajectory.method, trajectory.answer, trajectory.stopped) == ('react', 'Answer: 135', '')
+    assert trajectory.settings == {'max_steps': 20, 'rounded': True}
+    assert parse_trajectory(trajectory.to_json()) == trajectory
+
+
+def test_results_are_normalised_or_not() -> None:
+    answers = [call('divide_', '{"input": [1, 3]}'), finish('0.33')]
+    results = [run_alone(dialogue(rounded=value), answers).calls[0].result for value in (True, False)]
+    assert results == ['0.33', str(1 / 3)]
+
+
+WRONG = {
+    'name': (call('product', '{"input": [12, 15]}'), 'tool:unknown_name', 'product', {'input': [12, 15]}),
+    'dotted name': (call('add_.__init__.x', '{}'), 'tool:unknown_name', 'add_.__init__.x', {}),
+    'published name': (call('multiply', '{"input": [1]}'), 'tool:unknown_name', 'multiply', {'input': [1]}),
+    'text': (call('add_', 'twelve'), 'args:not_an_object', 'add_', 'twelve'),
+    'no arguments': ('Action: add_', 'args:not_an_object', 'add_', ''),
+    'bare list': (call('add_', '[1, 2]'), 'args:not_an_object', 'add_', '[1, 2]'),
+    'parameter': (call('add_', '{"numbers": [1]}'), 'args:missing', 'add_', {'numbers': [1]}),
+    'number as text': (call('add_', '{"input": ["1"]}'), 'args:not_a_number', 'add_', {'input': ['1']}),
+    'expression': (call('add_', '{"input": [9**9**9**9]}'), 'args:not_an_object', 'add_', '{"input": [9**9**9**9]}'),
+    'domain': (call('divide_', '{"input": [1, 0]}'), 'args:domain', 'divide_', {'input': [1, 0]}),
+}
+
+
+@pytest.mark.parametrize('kind', WRONG)
+def test_a_failed_call_is_counted_and_told_and_the_question_goes_on(kind: str) -> None:
+    answer, error, name, parameters = WRONG[kind]
+    asked = dialogue()
+    next(asked)
+    told = asked.send(answer).messages[-1].content
+    assert told == f'Response:{call_tool(name, parameters).text}\n'
+    with pytest.raises(StopIteration) as end:
+        asked.send(finish('135'))
+    (made,) = end.value.value.calls
+    assert (made.name, made.parameters, made.result, made.error) == (name, parameters, None, error)
+    values = score_trajectory(RECORD, end.value.value).values
+    by_name = error.startswith('tool:')
+    assert (values['accuracy'], values['tool_error_rate']) == (1.0, 1.0)
+    assert (values['tool_name_error_rate'], values['parameter_error_rate']) == (float(by_name), float(not by_name))
+
+
+def test_a_question_that_never_ends() -> None:
+    trajectory = run_alone(dialogue(), [call('add_', '{"input": [1, 1]}')] * 20)
+    assert (len(trajectory.calls), len(trajectory.rounds)) == (20, 20)
+    assert (trajectory.stopped, trajectory.answer) == ('step:too_many', '')
+    score = score_trajectory(RECORD, trajectory)
+    assert (score.values['accuracy'], score.values['tool_error_rate'], score.reason) == (0.0, 0.0, 'step:too_many')
+
+
+def test_a_made_up_next_question_is_not_the_answer() -> None:
+    answer = finish('135') + '\nQuestion: What is 1 + 1?\nThought: easy\nFinal Answer: 2'
+    assert run_alone(dialogue(), [answer]).answer == 'Answer: 135'
+
+
+HOSTILE = {
+    'code': call('add_', "__import__('os').system('touch MARKER')"),
+    'code in a list': call('add_', '{"input": [__import__("os").system("touch MARKER")]}'),
+    'code as name': call("__import__('os').system('touch MARKER')", '{"input": [1]}'),
+    'deep': call('add_', '{"input": ' + '[' * 100_000 + ']' * 100_000 + '}'),
+    'long': call('add_', '{"input": [' + '1,' * 5_000_000 + '1]}'),
+    'many bits': call('power_', '{"input": [10, 1000000]}'),
+    'tower': call('power_', '{"input": [9, 9, 9, 9, 9]}'),
+    'huge': call('choose_', '{"input": [100000000, 50000000]}'),
+    'not a number': call('add_', '{"input": [NaN]}'),
+}
+
+
+@pytest.mark.parametrize('kind', HOSTILE)
+def test_hostile_calls_are_errors(kind: str, tmp_path: Path) -> None:
+    marker = tmp_path / 'executed'
+    answer = HOSTILE[kind].replace('MARKER', str(marker))
+    trajectory = in_linear_time(lambda text: run_alone(dialogue(), [text, finish('135')]), answer)
+    in_linear_time(lambda text: run_alone(dialogue(), [text, finish('135')]).to_json(), answer)
+    (made,) = trajectory.calls
+    assert made.error
+    assert not marker.exists()
+
+
+def test_a_tiny_model_is_asked_until_its_steps_are_used_up(tiny_model: Path) -> None:
+    """It knows nothing; its chat template takes what the agent makes of the dialogue."""
+    model = HuggingFacewithChatTemplate(path=str(tiny_model), max_seq_len=8192)
+    records = load_records(DEMO / 'funcqa' / 'funcqa_mh.json', 'multi_hop')
+    going = {record.id: dialogue(record, max_steps=3) for record in records}
+    outcomes = RoundsRunner(model, None, max_out_len=16, batch_size=8).run(going)
+    for outcome in outcomes.values():
+        assert outcome.value is not None and outcome.infra is None
+        assert outcome.value.rounds[1]['asked'] == 'Response:Please follow the format\n'
+        assert 'Give the final answer now.' in outcome.value.rounds[2]['asked']
+        assert (len(outcome.turns), outcome.value.stopped) == (3, 'step:too_many')
+
+
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+
+with read_base():
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
+    from opencompass_tooleval.configs.datasets.easytool.tooleval_funcqa_gen import tooleval_funcqa_react_datasets
+
+datasets = [*tooleval_funcqa_react_datasets]
+for row in datasets:
+    row['path'] = 'tooleval:demo/funcqa'
+models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='any', openai_api_base='URL', retry=0, max_workers=16,
+               batch_size=64, max_out_len=64, max_seq_len=32000, query_per_second=1000, run_cfg=dict(num_gpus=0))]
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    running = start_server('--script', f'{Path(__file__).with_name("react_script.py")}:answer')
+    yield running
+    running.stop()
+
+
+def test_end_to_end_over_a_server(server: ModelServer, tmp_path: Path) -> None:
+    (tmp_path / 'mine.py').write_text(CONFIG.replace('URL', server.url))
+    done = run_opencompass('mine.py', '-w', 'out', cwd=tmp_path)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+    assert {file.name for file in tmp_path.iterdir()} == {'mine.py', 'out'}  # nothing is left where it was started
+
+    def read(kind: str, subset: str) -> Any:
+        (file,) = tmp_path.glob(f'out/*/{kind}/api/tooleval-funcqa-{subset}-react.json')
+        return json.loads(file.read_text(encoding='utf-8'))
+
+    one, multi = read('results', 'one_hop'), read('results', 'multi_hop')
+    metrics = ('accuracy', 'tool_error_rate', 'tool_name_error_rate', 'parameter_error_rate')
+    assert [multi[metric] for metric in metrics] == [100.0, 0.0, 0.0, 0.0]
+    assert multi['breakdown']['tool_errors'] == {}
+    bad = len(one['details']) - 4
+    share = 100 * bad / len(one['details'])
+    assert [one[metric] for metric in metrics] == pytest.approx([100 - share, share, share, share])
+    assert one['breakdown']['tool_errors'] == {'args:not_a_number': 19 * bad, 'tool:unknown_name': bad}
+    assert one['breakdown']['stopped'] == {'step:too_many': bad}
+    assert one['reasons'] == {'ok': 4, 'tool:unknown_name': bad}
+
+    stats = server.stats()
+    assert stats['requests'] == one['breakdown']['rounds'] + multi['breakdown']['rounds']
+    assert stats['most_in_flight'] > 4
+    for row in read('predictions', 'multi_hop').values():
+        trajectory = parse_trajectory(row['prediction'])
+        assert trajectory.rounds[-1]['answer'].startswith('Thought: done')
+        assert len(trajectory.calls) == len(trajectory.rounds) - 1 > 1

@@ -1,0 +1,182 @@
+"""Trajectories to scores: tolerance, error accounting, and what is no trajectory."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from opencompass_tooleval.benchmarks.funcqa.records import TABLE
+from opencompass_tooleval.benchmarks.funcqa.scoring import breakdown, score_predictions, score_trajectory
+from opencompass_tooleval.benchmarks.funcqa.trajectory import ToolCall, Trajectory
+from opencompass_tooleval.core.aggregate import aggregate
+from opencompass_tooleval.core.answer import Answer
+from tests.benchmarks.funcqa.support import RECORD
+from tests.growth import in_linear_time
+
+FINE = ToolCall('add_', {'input': [1]}, '1')
+NAME = ToolCall('plus', None, None, 'tool:unknown_name')
+ARGS = ToolCall('add_', {'input': 1}, None, 'args:not_a_list')
+UNREAD = ToolCall('', 'well', None, 'tool:unreadable')
+
+
+def trajectory(answer: str, *calls: ToolCall, method: str = 'easytool', stopped: str = '') -> Trajectory:
+    return Trajectory(method, calls, answer, ({'asked': 'q', 'answer': answer},), stopped)
+
+
+TOLERANCE = [
+    (258, '258', 1),
+    (258, '258.258', 1),
+    (258, '258.2581', 0),
+    (258, '257.742', 1),
+    (258, '257.7419', 0),
+    (258, '-258', 0),
+    (258, '2.58e2', 1),
+    (0.1, '0.1001', 1),
+    (0.1, '0.10011', 0),
+    (-3.4881, '-3.4881', 1),
+    (-3.4881, '3.4881', 0),
+    (0, '0.001', 1),
+    (0, '0.0011', 0),
+    (0.1607, '16.07%', 1),
+    (3.23, '3.23%', 1),
+    (0.1607, '16.07', 0),
+    (0.0045, '91/20349', 0),
+    (1235591280, '1,235,591,280', 1),
+]
+
+
+@pytest.mark.parametrize(('gold', 'said', 'right'), TOLERANCE, ids=range(len(TOLERANCE)))
+def test_tolerance(gold: float, said: str, right: int) -> None:
+    for method in ('react', 'easytool'):
+        score = score_trajectory(replace(RECORD, answer=gold), trajectory(f'Answer: {said}', method=method))
+        assert score.values['strict_accuracy'] == right
+    score = score_trajectory(replace(RECORD, answer=gold), trajectory(f'Answer: {said}', method='react'))
+    assert score.values['accuracy'] == right
+    assert score.reason == ('ok' if right else 'answer:wrong_number')
+
+
+LABELLED = [
+    (0.1685, 'It is 0.17.', 1, 0, 'answer:another_number', '0.17'),
+    (0.1685, 'It is 0.1685.', 1, 1, 'ok', '0.1685'),
+    (258, 'Of 300 pears 258 are left when 42 are sold.', 1, 0, 'answer:another_number', '258'),
+    (258, '300, 257.742, 42', 1, 0, 'answer:another_number', '257.742'),
+    (258, '1,258 or 2.58', 0, 0, 'answer:wrong_number', '2.58'),
+    (0.0045, 'about 0.00447', 1, 0, 'answer:another_number', '0.00447'),
+    (2.8e-05, 'It is 2.8 x 10^-5.', 1, 1, 'ok', '0.000028'),
+    (0.000028, 'It is 2.81 x 10^-5.', 0, 0, 'answer:wrong_number', '0.0000281'),
+    (-1.2345, 'log(x) = -1.23', 1, 0, 'answer:another_number', '-1.23'),
+    (258, 'I do not know.', 0, 0, 'answer:no_number', None),
+    (258, '<think>258</think>I do not know.', 0, 0, 'answer:no_number', None),
+]
+
+
+@pytest.mark.parametrize(('gold', 'said', 'right', 'strict', 'reason', 'parsed'), LABELLED, ids=range(len(LABELLED)))
+def test_the_rule_of_the_published_labels(
+    gold: float, said: str, right: int, strict: int, reason: str, parsed: str | None
+) -> None:
+    score = score_trajectory(replace(RECORD, answer=gold), trajectory(said))
+    assert (score.values['accuracy'], score.values['strict_accuracy'], score.reason) == (right, strict, reason)
+    assert score.parsed == parsed
+    for method in ('react', 'cot', 'zero_shot'):  # it rewards listing many numbers
+        other = score_trajectory(replace(RECORD, answer=gold), trajectory(said, method=method))
+        assert other.values['accuracy'] == other.values['strict_accuracy'] == strict
+
+
+@pytest.mark.parametrize('text', ['7, ' * 60_000, '1' * 199_999, ','.join(map(str, range(30_000))), '-' * 199_999])
+def test_many_numbers_are_looked_at_in_linear_time(text: str) -> None:
+    half = text[: len(text) // 2]
+    in_linear_time(lambda text: score_trajectory(replace(RECORD, answer=0.5), trajectory(text)), text, half)
+
+
+def test_an_answer_that_names_no_tool_is_no_tool_related_error() -> None:
+    """The same unreadable model was 100 by the method EasyTool and 0 by ReAct."""
+    unread = [score_trajectory(RECORD, trajectory('', UNREAD, UNREAD, method=name)) for name in ('easytool', 'react')]
+    assert [list(score.values.values()) for score in unread] == [[0, 0, 0, 0, 0]] * 2
+    assert {score.reason for score in unread} == {'answer:empty'}
+    assert breakdown(unread)['tool_calls'] == {'all': 0, 'failed': 0} and breakdown(unread)['tool_errors'] == {}
+    garbled = [score_trajectory(RECORD, trajectory('', ARGS, method=name)) for name in ('easytool', 'react')]
+    assert [score.values['tool_error_rate'] for score in garbled] == [1, 1]
+
+
+ACCOUNTS = [
+    ('Answer: 258', (FINE,), (1, 1, 0, 0, 0), 'ok'),
+    ('Answer: 258', (NAME, FINE), (1, 1, 1, 1, 0), 'tool:unknown_name'),
+    ('Answer: 258', (FINE, ARGS, FINE), (1, 1, 1, 0, 1), 'args:not_a_list'),
+    ('Answer: 258', (ARGS, NAME, NAME), (1, 1, 1, 1, 1), 'args:not_a_list'),
+    ('Answer: 1', (NAME,), (0, 0, 1, 1, 0), 'tool:unknown_name'),
+    ('Answer: 1', (FINE,), (0, 0, 0, 0, 0), 'answer:wrong_number'),
+    ('I give up.', (FINE,), (0, 0, 0, 0, 0), 'answer:no_number'),
+    ('', (FINE,), (0, 0, 0, 0, 0), 'answer:empty'),
+]
+
+
+@pytest.mark.parametrize(('answer', 'calls', 'values', 'reason'), ACCOUNTS, ids=range(len(ACCOUNTS)))
+def test_accounts(answer: str, calls: tuple[ToolCall, ...], values: tuple[int, ...], reason: str) -> None:
+    score = score_trajectory(RECORD, trajectory(answer, *calls))
+    assert (tuple(score.values.values()), score.reason) == (values, reason)
+    assert tuple(score.values) == TABLE[0].metrics
+    detail = score.to_detail()
+    assert detail['trajectory']['calls'][0]['name'] == calls[0].name
+    assert detail['gold'] == '258' and json.loads(json.dumps(detail)) == detail
+
+
+def test_methods_without_tools_have_no_error_rates() -> None:
+    score = score_trajectory(RECORD, trajectory('Answer: 258', method='cot'))
+    assert score.values == {
+        'accuracy': 1,
+        'strict_accuracy': 1,
+        'tool_error_rate': None,
+        'tool_name_error_rate': None,
+        'parameter_error_rate': None,
+    }
+    assert aggregate([score], TABLE[0].metrics).metrics['tool_error_rate'] is None
+
+
+def test_steps_that_ran_out_are_the_reason_of_a_wrong_answer() -> None:
+    assert score_trajectory(RECORD, trajectory('', FINE, stopped='step:too_many')).reason == 'step:too_many'
+    assert score_trajectory(RECORD, trajectory('258', FINE, stopped='step:too_many')).reason == 'ok'
+
+
+def test_the_denominator_is_all_questions() -> None:
+    predictions = [
+        trajectory('258', FINE).to_json(),
+        trajectory('258', NAME, FINE).to_json(),
+        trajectory('7', ARGS).to_json(),
+        Answer('', 'infra:timeout'),
+    ]
+    scores = score_predictions([replace(RECORD, id=str(number)) for number in range(4)], predictions)
+    total = aggregate(scores, TABLE[0].metrics)
+    assert list(total.metrics.values()) == [50, 50, 50, 25, 25]
+    assert total.reasons == {'args:not_a_list': 1, 'infra:timeout': 1, 'ok': 1, 'tool:unknown_name': 1}
+    assert total.infra == 1
+    said = breakdown(scores)
+    assert said['tool_calls'] == {'all': 4, 'failed': 2}
+    assert said['tool_errors'] == {'tool:unknown_name': 1, 'args:not_a_list': 1}
+    assert said['tools'] == {'add_': 3} and said['rounds'] == 3 and said['methods'] == {'easytool': 3}
+
+
+def test_without_any_answer_nothing_is_full_marks() -> None:
+    (score,) = score_predictions([RECORD], [Answer('', 'infra:server')])
+    assert (score.values['accuracy'], score.reason, score.trajectory) == (0, 'infra:server', None)
+
+
+@pytest.mark.parametrize(
+    'more', [{'tasks': [5]}, {'tasks': [{'done': 1}]}, {'answer': 5}, {'settings': []}, {'calls': [{'name': 1}]}]
+)
+def test_damaged_trajectories_are_faults(more: dict[str, object]) -> None:
+    text = json.dumps({**trajectory('258').to_dict(), **more})
+    with pytest.raises(ValueError, match="question '7': this is no trajectory"):
+        score_predictions([RECORD], [text])
+
+
+@pytest.mark.parametrize('text', ['', '258', '{}', '[]', '{"calls": 5}', '{"calls": [{}], "rounds": []}', '[' * 10**5])
+def test_what_is_no_trajectory_is_a_fault_and_no_zero(text: str) -> None:
+    with pytest.raises(ValueError, match="question '7': this is no trajectory"):
+        score_predictions([RECORD], [text])
+
+
+def test_counts_must_agree() -> None:
+    with pytest.raises(ValueError, match='1 records, but 0 predictions'):
+        score_predictions([RECORD], [])

@@ -1,0 +1,172 @@
+"""Paths that are answered by number: EasyTool's own prompt, and how its script reads the answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.benchmarks.restbench.adapter import RestBenchDialogues
+from opencompass_tooleval.benchmarks.restbench.choices import read_choices
+from opencompass_tooleval.benchmarks.restbench.prompts import PUBLISHED, PUBLISHED_SYSTEM, published_prompt
+from opencompass_tooleval.benchmarks.restbench.records import (
+    Record,
+    gold_choices,
+    load_records,
+    parse_payload,
+)
+from opencompass_tooleval.benchmarks.restbench.scoring import score_answer
+from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.literal_reply import TRIES
+from tests.benchmarks.restbench.support import DEMO, SHARED, TOOLS
+from tests.benchmarks.restbench.test_hostile import HOSTILE
+from tests.growth import in_linear_time
+from tests.instructions.shared_data import real
+from tests.rounds import run_alone
+
+NUMBERS = dict(enumerate(TOOLS, start=1))
+DOCUMENT, INSTRUCTIONS = DEMO / 'specs' / 'tmdb_oas.json', DEMO / 'tmdb_tool.json'
+
+
+def chosen(*ids: Any) -> str:
+    return repr([{'Task': 'a task', 'ID': number} for number in ids])
+
+
+def record(*path: str) -> Record:
+    return Record('r', 'a request', path, path, 'official', TOOLS, tuple(NUMBERS))
+
+
+@pytest.mark.parametrize(
+    ('answer', 'path', 'reason', 'unknown'),
+    [
+        (chosen(1, 4), [1, 4], '', []),
+        ('[{"Task": "x", "ID": 1}, {"Task": "y", "ID": -1}]', [1], '', []),
+        (chosen([1, 2], 3), [1, 2, 3], '', []),
+        (chosen(1.0, True), [1, 1], '', []),
+        ('  [{"ID": 2}]\n\nThese are the tools [{"ID": 1}].', [2], '', []),
+        ('<think>[{"ID": 1}]\n\n</think>[{"ID": 2}]', [2], '', []),
+        ('({"ID": 1},)', [1], '', []),
+        (chosen(), [], '', []),
+        (chosen(1, 99), [1], '', ['99']),  # skipped
+        (chosen('99', 1, '-1'), [1], '', ['99']),
+        (chosen('1'), [], 'id:quoted', []),
+        (chosen(1.5), [], 'id:quoted', []),
+        (chosen([1, '2']), [], 'id:quoted', []),
+        (chosen(99, [1, 98]), [], 'id:unknown_in_list', ['99', '98']),
+        (chosen([1, -1]), [], 'id:unknown_in_list', ['-1']),
+        (chosen([[1]]), [], 'id:unknown_in_list', ['[1]']),
+        (chosen('one'), [], 'id:not_a_number', []),
+        (chosen(None), [], 'id:not_a_number', []),
+        ('[{"ID": 1e999}]', [], 'id:not_a_number', []),
+        ('[{"Task": "x"}]', [], 'id:missing', []),
+        ('["GET /search/movie"]', [], 'id:missing', []),
+        ('{"Task": "x", "ID": 1}', [], 'parse:not_a_list', []),
+        ('15', [], 'parse:not_a_list', []),
+        (chosen(*[1] * 101), [], 'parse:too_many_steps', []),
+        (chosen([1] * 101), [], 'parse:too_many_steps', []),
+        ('```json\n[{"ID": 1}]\n```', [], 'parse:not_json', []),
+        ('[{"Task": null, "ID": 1}]', [], 'parse:not_a_literal', []),
+        ('Sure:\n\n[{"ID": 1}]', [], 'parse:not_json', []),
+        ('\n\n[{"ID": 1}]', [], 'parse:not_json', []),
+        ('', [], 'answer:empty', []),
+        (Answer('', 'infra:timeout'), [], 'infra:timeout', []),
+        (['GET /search/movie'], [], 'parse:not_text', []),
+    ],
+)
+def test_reading(answer: Any, path: list[int], reason: str, unknown: list[str]) -> None:
+    read = read_choices(answer, NUMBERS)
+    assert (list(read.path), read.reason, list(read.unknown)) == ([NUMBERS[n] for n in path], reason, unknown)
+
+
+def test_scores() -> None:
+    gold = record('GET /search/movie', 'GET /movie/{movie_id}')
+    scores = [
+        score_answer(gold, answer)
+        for answer in (chosen(1, 2, 4), chosen(4, 1), chosen(1, 99, 4), chosen(1, '4'), 'I cannot', chosen(1))
+    ]
+    assert [score.values['correct_path_rate'] for score in scores] == [1, 0, 1, 0, 0, 0]
+    assert [score.values['tool_name_error_rate'] for score in scores] == [0, 0, 1, 0, 0, 0]
+    assert [score.reason for score in scores] == [
+        'ok',
+        'path:wrong_order',
+        'name:unknown_tool',
+        'id:quoted',
+        'parse:not_json',
+        'path:missing_step',
+    ]
+    assert scores[2].to_detail()['unknown'] == ['99'] and scores[2].rules == ('skipped',)
+
+
+@pytest.mark.parametrize('name', HOSTILE)
+def test_hostile(name: str) -> None:
+    read = in_linear_time(lambda text: read_choices(text, NUMBERS), HOSTILE[name])
+    assert read.reason and not read.path
+    json.dumps(score_answer(record(TOOLS[0]), HOSTILE[name]).to_detail(), allow_nan=False).encode('utf-8')
+
+
+def test_asks_again_until_it_can_be_read() -> None:
+    row = {'messages': json.dumps([{'role': 'user', 'content': 'x'}]), 'gold_answer': chosen(1)}
+    assert run_alone(RestBenchDialogues()(row), ['Sure!', '```\n[]\n```', chosen('1')]) == chosen('1')
+    assert run_alone(RestBenchDialogues()(row), ['no'] * TRIES) == 'no'
+    assert run_alone(RestBenchDialogues(tries=1)(row), ['no']) == 'no'
+    with pytest.raises(ValueError, match='tries must be at least 1'):
+        next(RestBenchDialogues(tries=0)(row))
+
+
+def test_prompt_is_the_published_one() -> None:
+    """The digest is that of ``restbench.task_decompose`` in ``expected/easytool/prompts.json``, both its messages."""
+    filled = PUBLISHED.format(tools='{Tool_dic}', query='{question}')
+    text = f'{PUBLISHED_SYSTEM}\n{filled}'
+    assert hashlib.sha256(text.encode('utf-8')).hexdigest()[:16] == '2e90b4c772ec4852'
+    expected = SHARED / 'expected' / 'easytool' / 'prompts.json'
+    if expected.exists():
+        system, human = json.loads(expected.read_text(encoding='utf-8'))['restbench']['task_decompose']
+        assert system == PUBLISHED_SYSTEM
+        assert filled == human.replace('{{', '{').replace('}}', '}')
+
+
+def test_prompt_of_the_published_tools() -> None:
+    file = real('easytool/tmdb_tool.json')
+    tools = open_toolbox(real('restbench/specs/tmdb_oas.json'), file, 'easytool')
+    published = json.loads(file.read_text(encoding='utf-8'))
+    text = published_prompt(tools.entries, 'Who {is} it?')[1].content
+    assert f'following tools:\n{published}You need' in text
+    assert "This is the user's question: Who {is} it?\nOutput:" in text
+    assert dict(zip(tools.inventory.names, tools.ids, strict=True)) == {t['tool_usage']: t['ID'] for t in published}
+
+
+def test_oracle_answers_with_numbers() -> None:
+    tools = open_toolbox(DOCUMENT, INSTRUCTIONS, 'easytool')
+    records, _ = load_records(DEMO / 'tmdb.json', 'tmdb', tools.inventory, ids=tools.ids)
+    for one in records:
+        again = parse_payload(one.to_payload())
+        assert again == one
+        assert score_answer(again, gold_choices(again)).reason == 'ok'
+
+
+def test_faults_of_instructions_and_options(tmp_path: Path) -> None:
+    entries = json.loads(INSTRUCTIONS.read_text(encoding='utf-8'))
+    file = tmp_path / 'tools.json'
+
+    def opened() -> tuple[int, ...]:
+        file.write_text(json.dumps(entries), encoding='utf-8')
+        return open_toolbox(DOCUMENT, file, 'easytool').ids
+
+    entries[1]['ID'] = 1
+    with pytest.raises(DataError, match="two tools have one 'ID'"):
+        opened()
+    entries[1]['ID'] = 'two'
+    with pytest.raises(DataError, match="'ID' is no number from 0"):
+        opened()
+    for entry in entries:
+        del entry['ID']
+    assert sorted(opened()) == list(range(1, len(entries) + 1))
+    with pytest.raises(ValueError, match="methods names, easytool, function_calling, not 'paths'"):
+        open_toolbox(DOCUMENT, INSTRUCTIONS, 'paths')
+    with pytest.raises(ValueError, match="method 'easytool' shows instructions"):
+        open_toolbox(DOCUMENT, None, 'easytool')

@@ -1,0 +1,82 @@
+"""benchmarks/teval/choice: what a person reads, and what no person would."""
+
+from __future__ import annotations
+
+import pytest
+
+from opencompass_tooleval.benchmarks.teval.choice import strict_choice
+
+CASES = [
+    ('B', 'B'),
+    ('Answer: B', 'B'),
+    ('Answer：B', 'B'),
+    ('The answer is B.', 'B'),
+    ('Option B', 'B'),
+    ('The correct option is B.', 'B'),
+    ('The best option would be (B)', 'B'),
+    ('The only option is A retry', ''),
+    ('Ｂ', 'B'),
+    ('答案：Ｂ。', 'B'),
+    ('\\boxed{B}', 'B'),
+    ('$\\boxed{\\text{B}}$', 'B'),
+    ('答案是B。', 'B'),
+    ('答案：B', 'B'),
+    ('正确答案为 B', 'B'),
+    ('答案应该是选项B', 'B'),
+    ('我选B。', 'B'),
+    ('选择 B', 'B'),
+    ('(B)', 'B'),
+    ('**B**', 'B'),
+    ('Answer: **B**', 'B'),
+    ('Answer: (B) Internal error', 'B'),
+    ('B: Internal error', 'B'),
+    ('B. because', 'B'),
+    ('A', 'A'),
+    ('A.', 'A'),
+    ('A tool failed, so', ''),
+    ('A because it works', 'A'),
+    ('A is correct', 'A'),
+    ('Because it failed', ''),
+    ('Thought: it failed. Answer: C', 'C'),
+    ('The correct answer is (D).', 'D'),
+    ('My choice would be B', 'B'),
+    ('I would go with option B.', 'B'),
+    ('I choose E', 'E'),
+    ('Answer: A or B', ''),
+    ('Answer: A/B', ''),
+    ('either A or B', ''),
+    ('The answer is not B', ''),
+    ('Option B is wrong', ''),
+    ('Option A is wrong. Option C is correct.', 'C'),
+    ('Option A is wrong. The answer is C.', 'C'),
+    ('Answer: B, since A is wrong', 'B'),
+    ('I think B', ''),
+    ('The answer is a mess', ''),
+    ('Answer: Because', ''),
+    ('The final answer is: $\\boxed{C}$.', 'C'),
+    ('Answer: [B]', 'B'),
+    ('Answer:\nB', 'B'),
+    ('B\n\nExplanation: the tool broke', 'B'),
+    ('Success: A', 'A'),
+    ('The answer is "B"', 'B'),
+    ('Answer: A. Success', 'A'),
+    ('Answer: A: Success -- The task', 'A'),
+    ('Answer: A Success', 'A'),
+    ('Answer: Able', ''),
+    ('答案是A或B', ''),
+    ('The answer is E: Unable', 'E'),
+    ('The answer should be option D.', 'D'),
+    ('A: Success', 'A'),
+    ('B internal error', 'B'),
+    ('answer is b', ''),
+    ("The task's outcome is B", ''),
+    # SmolLM2-135M-Instruct, cut at 48 tokens.
+    ('A: Input error. The response is empty.\nB: Input error. The wrong tool was called.\nC: Input error.\nD: Inp', ''),
+    ('**A.** Success\n**B.** Internal error\n**C.** Input error\n\nThe answer is B.', 'B'),
+    ('B: Internal error\nA: would need a result', 'B'),
+]
+
+
+@pytest.mark.parametrize(('answer', 'choice'), CASES)
+def test_choice(answer: str, choice: str) -> None:
+    assert strict_choice(answer) == choice

@@ -1,0 +1,337 @@
+"""Sample by sample against OpenCompass's own T-Eval evaluators, with the same encoder."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from opencompass_tooleval.benchmarks.teval.answers import postprocess_v1
+from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
+from opencompass_tooleval.benchmarks.teval.protocol import Protocol
+from opencompass_tooleval.benchmarks.teval.records import Sample
+from opencompass_tooleval.benchmarks.teval.scoring import score_answer, score_answers
+from opencompass_tooleval.core.aggregate import aggregate
+from opencompass_tooleval.core.damage import damage
+from opencompass_tooleval.core.result import SampleScore
+from tests.benchmarks.teval.support import (
+    make_record,
+    offline_similarity,
+    raw_of,
+    real_samples,
+    reference,
+    reference_sample,
+    reference_values,
+    repeats_a_step,
+)
+
+TOLERANCE = 1e-6
+V1 = Protocol('v1')
+RELAXED = settings(derandomize=True, deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+
+
+def assert_same(score: SampleScore, expected: dict[str, float]) -> None:
+    """Every metric of the reference within the tolerance, and no other."""
+    applicable = {metric: value for metric, value in score.values.items() if value is not None}
+    assert set(applicable) == set(expected), score
+    for metric, value in expected.items():
+        assert abs(applicable[metric] - value) < TOLERANCE, (score, metric, value)
+
+
+def noisy_answers(samples: list[Sample], noise: float) -> list[str]:
+    """The gold answers, a share of them damaged, as OpenCompass would hand them to its evaluator."""
+    answers = []
+    for sample in samples:
+        rng = Random(sample.record.id)
+        gold = gold_answer(sample.record)
+        answers.append(str(postprocess_v1(damage(gold, rng) if rng.random() < noise else gold)))
+    return answers
+
+
+def compare_real(kind: str, samples: list[Sample], noise: float) -> None:
+    """Scores real records by both, sample by sample and in the mean."""
+    answers = noisy_answers(samples, noise)
+    scores = score_answers([sample.record for sample in samples], answers, V1, offline_similarity())
+    results = []
+    for sample, answer, score in zip(samples, answers, scores, strict=True):
+        if score.reason == 'plan:only_finish':
+            with pytest.raises((RuntimeError, ValueError, IndexError)):  # the reference crashes here
+                reference_values(kind, raw_of(sample), answer)
+            results.append(dict(score.values))
+            continue
+        results.append(reference_values(kind, raw_of(sample), answer))
+        assert_same(score, results[-1])
+    total = aggregate(scores, samples[0].record.subset.metrics)
+    for metric, mean in total.metrics.items():
+        assert mean == pytest.approx(100 * np.mean([result[metric] for result in results]), abs=1e-4)
+
+
+@pytest.mark.parametrize('subset', ['plan_json', 'plan_str'])
+@pytest.mark.parametrize('noise', [0.0, 0.6])
+def test_real_plans(subset: str, noise: float) -> None:
+    samples = real_samples(subset)
+    repeated = [sample for sample in samples if repeats_a_step(sample)]
+    assert len(repeated) == 16
+    compare_real('plan', [*repeated, *samples[:12]], noise)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('subset', ['plan_json', 'plan_str'])
+@pytest.mark.parametrize('noise', [0.0, 0.6])
+def test_all_real_plans(subset: str, noise: float) -> None:
+    compare_real('plan', real_samples(subset), noise)
+
+
+@pytest.mark.parametrize('noise', [0.0, 0.6])
+def test_all_real_reviews(noise: float) -> None:
+    compare_real('review', real_samples('review_str'), noise)
+
+
+TEXT = st.text(st.characters(blacklist_categories=('Cs',)), max_size=60)
+NAMES = st.sampled_from(['Map.route', 'Map.get', 'Map.get_route', 'Weather.now', 'FinishAction', 'nothing'])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXT | NAMES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+WRAPPERS = st.sampled_from(
+    [
+        '{}',
+        '```json\n{}\n```',
+        'Sure:\n```json\n{}\n```\nDone.',
+        '```json```json\n{}',
+        'I think {} is it',
+        '{{{}}}',
+        '{} {}',
+        '\n\n{}',
+        "'{}'",
+        '[{}]',
+        '{}<|im_end|>more',
+    ]
+)
+
+
+def written(value: Any) -> st.SearchStrategy[str]:
+    """A value as models write values."""
+    return st.sampled_from([json.dumps(value), json.dumps(value, ensure_ascii=False), repr(value), str(value) + ','])
+
+
+def answers_near(values: st.SearchStrategy[Any]) -> st.SearchStrategy[str]:
+    """Answers that hold such values, wrapped, cut, or not at all."""
+    whole = st.builds(
+        lambda text, wrapper: wrapper.replace('{}', text) if wrapper != '{{{}}}' else '{' + text + '}',
+        values.flatmap(written),
+        WRAPPERS,
+    )
+    cut = st.builds(lambda text, share: text[: int(len(text) * share)], whole, st.floats(0, 1))
+    return whole | cut | TEXT | st.just('') | st.just('x' * 5000)
+
+
+STEP = st.fixed_dictionaries(
+    {'id': st.integers(-3, 9) | VALUES, 'name': NAMES | VALUES, 'args': st.just({'a': 1}) | VALUES}
+)
+GOOD_STEP = st.fixed_dictionaries(
+    {'id': st.integers(0, 9), 'name': NAMES, 'args': st.sampled_from([{}, {'place': 'Rome'}, {'place': 'Oslo'}, 'x'])}
+)
+PLAN_RAW = {
+    'meta': {'prompt_type': 'json', 'API_list': ['Map.get', 'Map.get_route', 'Weather.now', 'Map.route']},
+    'ground_truth': [
+        {'id': 0, 'name': 'Map.route', 'args': {'place': 'Rome'}, 'prev': []},
+        {'id': 1, 'name': 'Weather.now', 'args': {'place': 'Rome'}, 'prev': [0]},
+        {'id': 2, 'name': 'Map.route', 'args': {'place': 'Oslo'}, 'prev': [1]},
+        {'id': 3, 'name': 'FinishAction', 'args': {}, 'prev': [2]},
+    ],
+}
+
+
+def compare_generated(kind: str, subset: str, raw: dict[str, Any], answer: str) -> None:
+    """Compares one answer to a record made by hand."""
+    score = score_answer(make_record(subset, raw), answer, V1, offline_similarity())
+    if score.reason == 'plan:only_finish':
+        with pytest.raises((RuntimeError, ValueError, IndexError)):
+            reference_values(kind, raw, answer)
+        return
+    assert_same(score, reference_values(kind, raw, answer))
+
+
+EQUAL_ARGS = {'id': 7}
+SUMS = st.lists(st.sampled_from(['Map.route', 'Map.get_route', 'Map.get', 'Weather.now']), min_size=2, max_size=4)
+
+
+@RELAXED
+@given(
+    SUMS,
+    st.lists(
+        st.tuples(
+            st.sampled_from(['Map.route', 'Map.get_route', 'Map.get', 'Weather.now']),
+            st.sampled_from([EQUAL_ARGS, {'id': 8}, {'id': 12}, {}]),
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+)
+def test_generated_plans_whose_weights_add_up_the_same(gold: list[str], predicted: list[tuple[str, dict]]) -> None:
+    """Gold steps with equal arguments, an API called twice: no two steps are equal, and still matchings tie."""
+    steps = [{'id': i, 'name': name, 'args': EQUAL_ARGS, 'prev': []} for i, name in enumerate(gold)]
+    answer = json.dumps([{'id': i, 'name': name, 'args': str(args)} for i, (name, args) in enumerate(predicted)])
+    compare_generated('plan', 'plan_json', {**PLAN_RAW, 'ground_truth': steps}, answer)
+
+
+@RELAXED
+@given(answers_near(st.lists(GOOD_STEP, max_size=6) | st.lists(STEP, max_size=4) | VALUES))
+def test_generated_plans_json(answer: str) -> None:
+    compare_generated('plan', 'plan_json', PLAN_RAW, answer)
+
+
+@RELAXED
+@given(
+    st.lists(st.tuples(TEXT, NAMES, TEXT).map(' '.join), max_size=6).flatmap(
+        lambda lines: st.sampled_from(['\n'.join(lines), '. '.join(lines), '.'.join(lines)])
+    )
+)
+def test_generated_plans_str(answer: str) -> None:
+    raw = {**PLAN_RAW, 'meta': {**PLAN_RAW['meta'], 'prompt_type': 'str'}}
+    compare_generated('plan', 'plan_str', raw, answer)
+
+
+GOLD_ARGS = {'place': 'Rome', 'days': 2, 'exact': True, 'note': '', 'tags': ['a', 'b'], 'none': None}
+ARGS = st.one_of(
+    st.just(GOLD_ARGS),
+    st.dictionaries(st.sampled_from([*GOLD_ARGS, 'other']), st.sampled_from([*GOLD_ARGS.values(), 1, '2']) | VALUES),
+    VALUES,
+)
+INSTRUCT_JSON = {
+    'template': {'thought': 'goal', 'action': 'name', 'args': 'args'},
+    'meta_data': {'response_format': 'json'},
+    'ground_truth': {'action': 'Map.route', 'args': GOLD_ARGS},
+}
+
+
+@settings(RELAXED, max_examples=300)
+@given(answers_near(st.fixed_dictionaries({}, optional={'goal': TEXT, 'name': NAMES | VALUES, 'args': ARGS}) | VALUES))
+def test_generated_instruct_json(answer: str) -> None:
+    compare_generated('instruct', 'instruct', INSTRUCT_JSON, answer)
+
+
+MARKS = [
+    {
+        'thought_start': 'Thought: ',
+        'thought_end': '\n',
+        'action_start': 'Action: ',
+        'action_end': '\n',
+        'args_start': 'Args: ',
+        'args_end': '',
+    },
+    {
+        'thought_start': '<think>',
+        'thought_end': '</think>',
+        'action_start': '<call>',
+        'action_end': '</call>',
+        'args_start': '<args>',
+        'args_end': '</args>',
+    },
+    dict.fromkeys(('thought_start', 'thought_end', 'action_start', 'action_end', 'args_start', 'args_end'), ''),
+    dict.fromkeys(('thought_start', 'thought_end', 'action_start', 'action_end', 'args_start', 'args_end'), ';'),
+]
+
+
+@settings(RELAXED, max_examples=500)
+@given(st.data())
+def test_generated_instruct_string(data: st.DataObject) -> None:
+    marks = data.draw(st.sampled_from(MARKS))
+    piece = st.sampled_from([*marks.values(), *marks.values(), 'Map.route', str(GOLD_ARGS), '{}', ' ']) | TEXT
+    free = st.lists(piece, max_size=14).map(''.join)
+    args = data.draw(ARGS.map(str) | ARGS.flatmap(written))
+    whole = (
+        f'{marks["thought_start"]}go{marks["thought_end"]}{marks["action_start"]} Map.route{marks["action_end"]}'
+        f'{marks["args_start"]}{args}{marks["args_end"]}'
+    )
+    answer = data.draw(free | st.just(whole) | st.tuples(free, st.just(whole), free).map(''.join))
+    raw = {**INSTRUCT_JSON, 'template': marks, 'meta_data': {'response_format': 'string'}}
+    compare_generated('instruct', 'instruct', raw, answer)
+
+
+GOLDS = [
+    {'thought': 'Find the way to Rome.', 'name': 'Map.route', 'args': GOLD_ARGS},
+    {'thought': 'Everything is known, so finish.', 'name': 'FinishAction', 'args': {}},
+]
+GOLD_TEXTS = st.sampled_from([*GOLDS, json.dumps(GOLDS[0]), repr(GOLDS[1])])
+
+
+def call_raw(gold: Any, answer_format: str) -> dict[str, Any]:
+    return {'template': '', 'meta_data': {'response_format': answer_format}, 'ground_truth': gold}
+
+
+@settings(RELAXED, max_examples=120)
+@given(
+    GOLD_TEXTS,
+    answers_near(
+        st.sampled_from(GOLDS)
+        | st.fixed_dictionaries({}, optional={'thought': TEXT | VALUES, 'name': NAMES | VALUES, 'args': ARGS})
+        | VALUES
+    ),
+)
+def test_generated_calls_json(gold: Any, answer: str) -> None:
+    compare_generated('call', 'reason_retrieve_understand_json', call_raw(gold, 'json'), answer)
+
+
+@pytest.mark.parametrize('kind', ['reason', 'understand'])
+def test_generated_calls_by_similarity(kind: str) -> None:
+    @RELAXED
+    @given(GOLD_TEXTS, TEXT | st.sampled_from([str(GOLD_ARGS), json.dumps(GOLDS[0]), GOLDS[0]['thought']]))
+    def compare(gold: Any, answer: str) -> None:
+        compare_generated(kind, f'{kind}_str', call_raw(gold, 'str'), answer)
+
+    compare()
+
+
+@settings(RELAXED, max_examples=300)
+@given(GOLD_TEXTS, st.lists(NAMES | TEXT | st.sampled_from(['.', ' ', '`', 'Map', 'a.b']), max_size=6).map(''.join))
+def test_generated_retrieve(gold: Any, answer: str) -> None:
+    compare_generated('retrieve', 'retrieve_str', call_raw(gold, 'str'), answer)
+
+
+@settings(RELAXED, max_examples=300)
+@given(
+    st.sampled_from('ABCDE'),
+    st.lists(st.sampled_from(['Answer', ':', '：', ' ', 'A', 'B', 'Because', '\n', '(', '"']) | TEXT, max_size=6),
+)
+def test_generated_review(gold: str, parts: list[str]) -> None:
+    raw = {'template': '', 'meta_data': {'response_format': 'str'}, 'ground_truth': {'answer': gold, 'thought': ''}}
+    compare_generated('review', 'review_str', raw, ''.join(parts))
+
+
+@RELAXED
+@given(st.text(max_size=80) | st.sampled_from(['```json\n{"a": 1}```', '{{1}}', 'x\nuser: y', '[INST]', ' `a` ']))
+def test_postprocessor_is_opencompass_one(text: str) -> None:
+    from opencompass.datasets.teval import teval_postprocess
+
+    assume('<think>' not in text and '</think>' not in text)
+    assert postprocess_v1(text) == teval_postprocess(text)
+
+
+def test_aggregate_of_instruct_is_the_reference_before_rounding() -> None:
+    string = {**INSTRUCT_JSON, 'template': MARKS[0], 'meta_data': {'response_format': 'string'}}
+    raws = [INSTRUCT_JSON, string, INSTRUCT_JSON]
+    answers = [json.dumps({'goal': '', 'name': 'Map.route', 'args': {'place': 'Rome'}}), 'nonsense', '{}']
+    scores = [score_answer(make_record('instruct', raw), answer, V1) for raw, answer in zip(raws, answers, strict=True)]
+    evaluator = reference('instruct')
+    results = [
+        evaluator._evaluate(reference_sample('instruct', raw, answer))
+        for raw, answer in zip(raws, answers, strict=True)
+    ]
+    total = aggregate(scores, make_record('instruct', INSTRUCT_JSON).subset.metrics)
+    for metric, value in evaluator._post_process(results).items():
+        assert value == pytest.approx(total.metrics[metric] / 100, abs=5e-5)  # it rounds to four digits
+
+
+def test_absent_format_is_not_measured() -> None:
+    score = score_answer(make_record('instruct', INSTRUCT_JSON), '{}', V1)
+    total = aggregate([score], score.values)
+    assert total.metrics['string_format_metric'] is None  # NaN in the reference
+    assert total.metrics['json_format_metric'] == 0.0

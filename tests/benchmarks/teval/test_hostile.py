@@ -1,0 +1,113 @@
+"""Answers that want to break the scorer: each is scored, without an exception, in bounded time."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
+from opencompass_tooleval.benchmarks.teval.protocol import PROTOCOLS, SCORINGS, Protocol
+from opencompass_tooleval.benchmarks.teval.records import Record
+from opencompass_tooleval.benchmarks.teval.scoring import score_answers
+from opencompass_tooleval.core.similarity import ExactSimilarity
+from tests.benchmarks.teval.support import make_record
+from tests.benchmarks.teval.test_differential import GOLDS, INSTRUCT_JSON, MARKS, PLAN_RAW, call_raw
+from tests.growth import in_linear_time
+
+REPEATED_STEP = {'id': 0, 'name': 'Map.route', 'args': {'place': 'Rome'}}
+HOSTILE: dict[str, str] = {
+    'ten_megabytes': 'x' * 10_000_000,
+    'ten_megabytes_of_json': '[' + '{"id": 1, "name": "a", "args": "b"},' * 290_000 + '{}]',
+    'brackets': '[' * 100_000,
+    'braces': '{"a":' * 100_000,
+    'closed_brackets': '[' * 100_000 + ']' * 100_000,
+    'nul': '{"name": "\0"}\0',
+    'surrogates': '{"thought": "\ud800", "name": "\udfff", "args": {"\ud800": "\ud800"}}',
+    'surrogate_steps': '[{"id": 0, "name": "\ud800", "args": "\ud800"}]',
+    'megabyte_of_colons': ':' * 1_000_000,
+    'megabyte_of_lines': '\n' * 1_000_000,
+    'megabyte_of_half_marks': 'Thought: ' * 20_000,
+    'megabyte_of_marks': 'Thought: \nAction: \n' * 9_000,
+    'nan': '[{"id": NaN, "name": Infinity, "args": -Infinity}]',
+    'nan_in_dict': '{"thought": NaN, "name": Infinity, "args": {"days": NaN}}',
+    'infinite_id': '[{"id": 1e999, "name": "a", "args": {}}]',
+    'ten_thousand_steps': json.dumps([{'id': i, 'name': f'Map.n{i}', 'args': str(i)} for i in range(10_000)]),
+    'five_thousand_equal_steps': json.dumps([REPEATED_STEP] * 2_000),
+    'ten_thousand_lines': 'Use Map.route to go\n' * 9_000,
+    'huge_hex': '{"thought": "", "name": "", "args": {"days": 0x' + 'f' * 100_000 + '}}',
+    'huge_hex_id': '[{"id": 0x' + 'f' * 100_000 + ', "name": "a", "args": {}}]',
+    'huge_decimal': '{"args": ' + '9' * 100_000 + '}',
+    'signs': '-' * 150_000 + '1',
+    'sums': '+'.join(['1'] * 90_000),
+    'attributes': 'a' + '.b' * 90_000,
+    'lambdas': 'lambda:' * 25_000,
+    'code': '__import__("os").system("echo pwned")',
+    'f_strings': 'f"{' * 300,
+    'sets': '{"thought": {1, 2}, "name": b"x", "args": {(1, 2): {3}}}',
+    'unhashable': '{[]: 1}',
+    'escapes': r'{"a": "\d\x"}',
+    'open_thought': '<think>' * 30_000,
+    'fences': '```json' * 30_000,
+    'nested_fences': '```json\n```json\n{}\n```\n```',
+    'backticks': '`' * 190_000,
+    'deep_args': '{"thought": "t", "name": "n", "args": ' + '{"a":' * 150 + '1' + '}' * 150 + '}',
+    'empty': '',
+    'spaces': ' ' * 100_000,
+}
+
+STRING = {**INSTRUCT_JSON, 'template': MARKS[0], 'meta_data': {'response_format': 'string'}}
+EMPTY_MARKS = {**STRING, 'template': MARKS[2]}
+RECORDS: dict[str, Record] = {
+    'instruct_json': make_record('instruct', INSTRUCT_JSON),
+    'instruct_string': make_record('instruct', STRING),
+    'instruct_no_marks': make_record('instruct', EMPTY_MARKS),
+    'plan_json': make_record('plan_json', PLAN_RAW),
+    'plan_str': make_record('plan_str', {**PLAN_RAW, 'meta': {**PLAN_RAW['meta'], 'prompt_type': 'str'}}),
+    'reason_str': make_record('reason_str', call_raw(GOLDS[0], 'str')),
+    'retrieve_str': make_record('retrieve_str', call_raw(GOLDS[0], 'str')),
+    'understand_str': make_record('understand_str', call_raw(GOLDS[0], 'str')),
+    'call': make_record('reason_retrieve_understand_json', call_raw(GOLDS[0], 'json')),
+    'review_str': make_record('review_str', {'template': '', 'ground_truth': {'answer': 'A', 'thought': ''}}),
+}
+
+
+def assert_strict_json(detail: dict[str, Any]) -> None:
+    """The details can be written as strict JSON in UTF-8 and read back."""
+    assert json.loads(json.dumps(detail, allow_nan=False, ensure_ascii=False).encode('utf-8')) == detail
+
+
+def detail_of(record: Record, text: str, protocol: str, scoring: str) -> dict[str, Any]:
+    """What is written of an answer."""
+    answer = POSTPROCESSORS[protocol](text)
+    (score,) = score_answers([record], [answer], Protocol(protocol, scoring), ExactSimilarity())
+    return score.to_detail()
+
+
+@pytest.mark.parametrize('name', HOSTILE)
+@pytest.mark.parametrize('kind', RECORDS)
+def test_hostile_answers_are_scored(kind: str, name: str) -> None:
+    record = RECORDS[kind]
+    for protocol in PROTOCOLS:
+        for scoring in SCORINGS:
+            detail = in_linear_time(lambda text: detail_of(record, text, protocol, scoring), HOSTILE[name])  # noqa: B023
+            assert set(detail['values']) == set(record.subset.metrics)
+            assert all(value is None or 0 <= value <= 1 for value in detail['values'].values())
+            assert detail['reason']
+            assert_strict_json(detail)
+
+
+def test_hostile_answers_reach_the_real_encoder() -> None:
+    from tests.benchmarks.teval.support import offline_similarity
+
+    record = RECORDS['call']
+    answers = [HOSTILE[name] for name in ('surrogates', 'nul', 'nan_in_dict', 'sets', 'deep_args')]
+    scores = score_answers([record] * len(answers), answers, Protocol('v1'), offline_similarity())
+    assert [score.rung for score in scores] == ['json', 'none', 'json', 'literal', 'none']
+
+
+def test_code_is_not_run(capfd: pytest.CaptureFixture[str]) -> None:
+    for record in RECORDS.values():
+        score_answers([record], [HOSTILE['code']], Protocol('v2'), ExactSimilarity())
+    assert 'pwned' not in capfd.readouterr().out

@@ -1,0 +1,170 @@
+"""The evaluator of the success rate: its judge, replies that cannot be read, and judgements from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from datasets import Dataset
+
+from opencompass_tooleval.benchmarks.toolbench.adapter import (
+    ToolEvalToolBenchDataset,
+    ToolEvalToolBenchSuccessEvaluator,
+    ToolEvalToolBenchTrajectories,
+)
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.judging.judge import TRIES
+from opencompass_tooleval.judging.judgement import UnjudgedError
+from opencompass_tooleval.models.fixed_models import _FixedModel
+from tests.benchmarks.toolbench.support import DEMO, write_rows
+
+YES, NO = '{"Reason": "r", "Choice": "Yes"}', '{"Reason": "r", "Choice": "No"}'
+
+
+class Scripted(_FixedModel):
+    """A judge in this process: ``says`` maps the id and how often it was asked before to a reply."""
+
+    says: ClassVar[Callable[[str, int], str]]
+    asked: ClassVar[list[str]]
+
+    def reply(self, prompt: Any) -> str:
+        before = self.asked.count(prompt.record_id)
+        self.asked.append(prompt.record_id)
+        return type(self).says(prompt.record_id, before)
+
+
+@pytest.fixture
+def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
+    """Sets what :class:`Scripted` says, and returns its config."""
+    monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path / 'cache'))
+    monkeypatch.delenv('OC_JUDGE_MODEL', raising=False)
+
+    def script(says: Callable[[str, int], str]) -> dict[str, Any]:
+        monkeypatch.setattr(Scripted, 'says', staticmethod(says), raising=False)
+        monkeypatch.setattr(Scripted, 'asked', [], raising=False)
+        return {'type': Scripted, 'path': 'scripted'}
+
+    return script
+
+
+def stored(folder: Path, count: int, **infra: str) -> Dataset:
+    rows = [{'id': f'r{i}', 'query': f'request {i}', 'final_answer': f'answer {i}'} for i in range(count)]
+    rows += [{'id': name, 'query': 'request', 'final_answer': '', 'infra': why} for name, why in infra.items()]
+    return ToolEvalToolBenchTrajectories.load(str(write_rows(folder / 'stored.jsonl', rows)))
+
+
+def evaluate(evaluator: ToolEvalToolBenchSuccessEvaluator, dataset: Dataset) -> dict[str, Any]:
+    """Calls it as OpenCompass's evaluation task does, with what is stored as predictions."""
+    columns = {
+        'predictions': list(dataset['gold_answer']),
+        'references': list(dataset['record']),
+        'record_id': list(dataset['record_id']),
+        'infra': [None] * len(dataset),
+    }
+    return evaluator.evaluate(1, 1, dataset, **columns)
+
+
+def test_a_reply_that_cannot_be_read_is_asked_again(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    cfg = scripted(lambda item, before: 'Well.' if item == 'r1' and before < TRIES - 1 else NO if item == 'r2' else YES)
+    result = evaluate(ToolEvalToolBenchSuccessEvaluator(judge_cfg=cfg), stored(tmp_path, 4))
+    assert result['success_rate'] == 75.0
+    assert result['reasons'] == {'ok': 3, 'judge:no': 1}
+    assert Scripted.asked.count('r1') == TRIES
+    assert result['provenance']['judge_calls'] == len(Scripted.asked) == 3 + TRIES
+
+
+def test_what_stays_unread_has_a_name_and_is_no_score(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    cfg = scripted(lambda item, _: 'Well.' if item == 'r7' else NO if item == 'r8' else YES)
+    result = evaluate(ToolEvalToolBenchSuccessEvaluator(judge_cfg=cfg), stored(tmp_path, 200))
+    assert result['reasons'] == {'ok': 198, 'judge:no': 1, 'judge:unjudged': 1}
+    assert result['success_rate'] == pytest.approx(100 * 198 / 199)
+    assert result['samples']['all'] == 200
+    assert result['details'][7]['values'] == {'success_rate': None}
+
+
+def test_too_much_unread_fails(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    cfg = scripted(lambda item, _: 'Well.' if item == 'r7' else YES)
+    with pytest.raises(UnjudgedError, match='1 of 20 could not be judged, for example record r7'):
+        evaluate(ToolEvalToolBenchSuccessEvaluator(judge_cfg=cfg), stored(tmp_path, 20))
+
+
+def test_a_failure_that_is_stored_is_one(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    dataset = stored(tmp_path, 1, lost='infra:timeout')
+    result = evaluate(ToolEvalToolBenchSuccessEvaluator(judge_cfg=scripted(lambda *_: YES)), dataset)
+    assert result['reasons'] == {'ok': 1, 'infra:timeout': 1}
+    assert result['samples'] == {'all': 2, 'infra': 1}
+    assert Scripted.asked == ['r0']
+
+
+def test_judgements_from_a_file_ask_nobody(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    file = write_rows(tmp_path / 'j.jsonl', [{'id': f'r{i}', 'success': i == 0} for i in range(3)])
+    cfg = {'type': 'NoSuchModel', 'path': 'x'}
+    evaluator = ToolEvalToolBenchSuccessEvaluator(judge_cfg=cfg, judgements=str(file))
+    result = evaluate(evaluator, stored(tmp_path, 3))
+    assert result['success_rate'] == pytest.approx(100 / 3)
+    assert result['provenance']['judge'] == str(file)
+
+
+def placed(evaluator: ToolEvalToolBenchSuccessEvaluator, run: Path, model: str) -> ToolEvalToolBenchSuccessEvaluator:
+    """The evaluator in a run where this model has answered."""
+    (run / 'predictions' / model).mkdir(parents=True, exist_ok=True)
+    (run / 'predictions' / model / 'success.json').write_text('{}')
+    evaluator._out_dir = str(run / 'results' / model / 'success')
+    return evaluator
+
+
+def test_judgements_are_of_the_answers_that_they_judged(
+    scripted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    judge = scripted(lambda item, _: NO if item == 'r0' else YES)
+    asked = placed(ToolEvalToolBenchSuccessEvaluator(judge_cfg=judge), tmp_path, 'first')
+    assert evaluate(asked, stored(tmp_path, 2))['success_rate'] == 50.0
+    file = tmp_path / 'results' / 'first' / 'success_judgements.jsonl'
+    given = ToolEvalToolBenchSuccessEvaluator(judgements=str(file))
+    assert evaluate(placed(given, tmp_path, 'second'), stored(tmp_path, 2))['success_rate'] == 50.0
+    others = stored(tmp_path, 2).map(lambda row: {'gold_answer': f'another {row["gold_answer"]}'})
+    with pytest.raises(UnjudgedError, match=r'2 of 2 .*record r0 \(the judgement is of another answer\)'):
+        evaluate(placed(given, tmp_path, 'second'), others)
+
+
+def test_judgements_that_do_not_say_what_they_judged_serve_one_model(
+    scripted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    scripted(lambda *_: YES)
+    for model in ('first', 'second'):
+        write_rows(tmp_path / f'{model}.jsonl', [{'id': 'r0', 'success': model == 'first'}])
+    one = ToolEvalToolBenchSuccessEvaluator(judgements=str(tmp_path / 'first.jsonl'))
+    assert evaluate(placed(one, tmp_path, 'first'), stored(tmp_path, 1))['success_rate'] == 100.0
+    with pytest.raises(ValueError, match='cannot serve second and first'):
+        evaluate(placed(one, tmp_path, 'second'), stored(tmp_path, 1))
+    for setting in (str(tmp_path / '{model}.jsonl'), {'second': str(tmp_path / 'second.jsonl')}):
+        own = placed(ToolEvalToolBenchSuccessEvaluator(judgements=setting), tmp_path, 'second')
+        assert evaluate(own, stored(tmp_path, 1))['success_rate'] == 0.0
+
+
+def test_why_nothing_was_judged_is_said(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    replies = {'r0': 'Well.', 'r1': 'Sorry, I cannot judge that.', 'r2': Answer('', 'infra:filter')}
+    cfg = scripted(lambda item, _: replies.get(item, YES))
+    with pytest.raises(UnjudgedError, match=r'3 of 4 .*1 unreadable reply, 1 the judge refused, 1 infra:filter'):
+        evaluate(ToolEvalToolBenchSuccessEvaluator(judge_cfg=cfg), stored(tmp_path, 4))
+
+
+def test_without_a_judge_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv('OC_JUDGE_MODEL', raising=False)
+    with pytest.raises(ValueError, match=r'the success rate needs a judge: .*OC_JUDGE_MODEL'):
+        ToolEvalToolBenchSuccessEvaluator()
+
+
+def test_trajectories_without_requests_take_them_from_a_test_file(tmp_path: Path) -> None:
+    file = write_rows(tmp_path / 'p.jsonl', [{'record_id': '201', 'prediction': 'At ten.'}])
+    (row,) = ToolEvalToolBenchTrajectories.load(str(file), data=str(DEMO / 'G2_category.json'))
+    assert 'skating in Leeds' in row['messages']
+
+
+def test_calls_look_for_no_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('TOOLEVAL_ENCODER', str(tmp_path / 'none'))
+    assert len(ToolEvalToolBenchDataset.load(str(DEMO), 'calls_g2')) == 3
+    with pytest.raises(ValueError, match='ToolEvalToolBenchTrajectories'):
+        ToolEvalToolBenchDataset.load(str(DEMO), 'success')

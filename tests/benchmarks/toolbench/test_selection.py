@@ -1,0 +1,252 @@
+"""Which tools are to choose from, and what a choice scores."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.benchmarks.toolbench.build import make_choices, open_tools
+from opencompass_tooleval.benchmarks.toolbench.candidates import choose, rank_others
+from opencompass_tooleval.benchmarks.toolbench.prompts import (
+    PUBLISHED_SELECTION,
+    PUBLISHED_SYSTEM,
+    published_selection,
+    selection_prompt,
+)
+from opencompass_tooleval.benchmarks.toolbench.score_selection import (
+    Choice,
+    gold_answer,
+    parse_choice,
+    score_choice,
+    score_choices,
+)
+from opencompass_tooleval.benchmarks.toolbench.tool_texts import match_instructions
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
+from opencompass_tooleval.tool_docs.template import template_instruction
+from tests.benchmarks.toolbench.support import DEMO, HOSTILE, Words, demo
+from tests.instructions.shared_data import DATA, real
+
+SIZES = (5, 10, 20, 50)
+
+
+def choices(file: Path, size: int, seed: int = 0) -> list[Choice]:
+    return make_choices(open_tools(file, 'G1'), size, seed, Words())
+
+
+# Candidates
+
+
+def test_those_most_like_the_request_come_first() -> None:
+    tools = ['a', 'b', 'c', 'd']
+    texts = ['red', 'red green', 'blue', 'red']
+    assert rank_others(['red', 'blue sky'], ['b', 'a'], tools, texts, Words()) == [['a', 'd', 'c'], ['c', 'b', 'd']]
+
+
+def test_sets_are_nested_and_the_same_each_time() -> None:
+    file = real('toolbench/G1_instruction.json')
+    by_size = {size: choices(file, size) for size in SIZES}
+    assert all(len(made) == 163 for made in by_size.values())
+    for smaller, larger in pairwise(SIZES):
+        for few, many in zip(by_size[smaller], by_size[larger], strict=True):
+            assert len(set(few.candidates)) == smaller
+            assert set(few.candidates) < set(many.candidates)
+            assert few.gold in few.candidates
+    assert choices(file, 20) == by_size[20]
+    other = choices(file, 20, seed=1)
+    assert [sorted(choice.candidates) for choice in other] == [sorted(choice.candidates) for choice in by_size[20]]
+    assert [choice.candidates for choice in other] != [choice.candidates for choice in by_size[20]]
+
+
+def test_the_place_says_nothing_of_the_right_tool() -> None:
+    places = [
+        choose('gold', [f'other {i}' for i in range(9)], 5, f'0/{record}').index('gold') for record in range(1000)
+    ]
+    assert all(150 < places.count(place) < 250 for place in range(5))
+
+
+def test_too_few_tools() -> None:
+    with pytest.raises(DataError, match=r'G1_instruction.json.*10 candidates need as many tools; there are 7'):
+        choices(DEMO / 'G1_instruction.json', 10)
+    with pytest.raises(DataError, match='no request is fulfilled with a single tool'):
+        make_choices(open_tools(DEMO / 'G2_category.json', 'G2'), 5, 0, Words())
+
+
+# What is shown
+
+
+def test_both_variants_ask_the_same_with_other_words() -> None:
+    file, instructions = DEMO / 'G1_instruction.json', DEMO / 'instructions.json'
+    documented, instructed = open_tools(file, 'G1'), open_tools(file, 'G1', instructions)
+    assert make_choices(documented, 5, 0, Words()) == make_choices(instructed, 5, 0, Words())
+    choice = choices(file, 5)[1]
+    before, after = (
+        selection_prompt(map(of.described, choice.candidates), choice.query) for of in (documented, instructed)
+    )
+    for prompt in (before, after):
+        assert choice.query in prompt and '5 tools' in prompt
+        assert all(f'{name}: ' in prompt or f'{name}\n' in prompt for name in choice.candidates)
+    assert 'Rate limit' in before and 'Rate limit' not in after
+    assert documented.provenance['tools'] == 'documentation'
+    assert set(instructed.provenance) - set(documented.provenance) == {'instructions', 'instructions_sha256'}
+
+
+def test_tools_without_instruction_are_listed(tmp_path: Path) -> None:
+    entries = json.loads((DEMO / 'instructions.json').read_text(encoding='utf-8'))
+    del entries[0]
+    del entries[1]['tool_guidelines']['Convert']
+    file = tmp_path / 'instructions.json'
+    file.write_text(json.dumps(entries), encoding='utf-8')
+    with pytest.raises(
+        DataError, match=r'2 tools or APIs have no instruction: Harbour Tides, Coin Press: Convert.*MEND'
+    ):
+        match_instructions(file, demo('G1').tools, 'MEND')
+
+
+# Scores
+
+CHOICE = Choice('r', 'a request', 'Loaf Finder', ('Verse Box ', 'Loaf Finder', 'C++ Runner', '{"a": 1}', 'Coin  Press'))
+
+
+@pytest.mark.parametrize(
+    ('answer', 'rung'),
+    [
+        ('{"tool": "Loaf Finder"}', 'literal'),
+        ("{'tool': 'Loaf Finder'}", 'literal'),
+        ('{"tool": "Loaf Finder", "sure": true}', 'json'),
+        ('{"tool_name": "Loaf Finder"}', 'literal'),
+        ('[{"tool": " Loaf  Finder "}]', 'literal'),
+        ('"Loaf Finder"', 'literal'),
+        ('```json\n{"tool": "Loaf Finder"}\n```', 'fence'),
+        ('The best is {"tool": "Loaf Finder"}.', 'prose'),
+        ('Not {"tool": "Coin Press"}, but {"tool": "Loaf Finder"} since it bakes [sic].', 'prose'),
+        ('Loaf Finder', 'bare'),
+        ('**Loaf Finder**.', 'bare'),
+        ('<think>{"tool": "Coin Press"}</think>{"tool": "Loaf Finder"}', 'literal'),
+        ({'tool': 'Loaf Finder'}, 'value'),
+    ],
+)
+def test_right(answer: Any, rung: str) -> None:
+    score = score_choice(CHOICE, answer)
+    assert score.values == {'accuracy': 1.0, 'tool_name_error_rate': 0.0}
+    assert (score.reason, score.rung, score.parsed, score.gold) == ('ok', rung, 'Loaf Finder', 'Loaf Finder')
+
+
+@pytest.mark.parametrize(
+    ('answer', 'reason', 'unknown'),
+    [
+        ('{"tool": "Verse Box"}', 'tool:wrong_tool', 0.0),
+        ('{"tool": "Coin Press"}', 'tool:wrong_tool', 0.0),
+        ('C++ Runner', 'tool:wrong_tool', 0.0),
+        ('{"tool": "Bread Finder"}', 'name:unknown_tool', 1.0),
+        ('{"tool": "loaf finder"}', 'name:unknown_tool', 1.0),  # names are to be written exactly as they are shown
+        ('{"tool": "Loaf Finder, Coin Press"}', 'name:unknown_tool', 1.0),
+        ('["Loaf Finder", "Coin Press"]', 'parse:no_tool', 0.0),  # all of them is no choice
+        ('Loaf Finder or Coin Press', 'parse:no_tool', 0.0),
+        ('I cannot help.', 'parse:no_tool', 0.0),
+        ('{"tool": ""}', 'parse:no_tool', 0.0),
+        ('{"tool": 3}', 'parse:no_tool', 0.0),
+        ('', 'answer:empty', 0.0),
+        ('<think>Loaf Finder', 'answer:truncated_reasoning', 0.0),
+        (Answer('', 'infra:timeout'), 'infra:timeout', 0.0),
+    ],
+)
+def test_wrong(answer: Any, reason: str, unknown: float) -> None:
+    score = score_choice(CHOICE, answer)
+    assert score.values == {'accuracy': 0.0, 'tool_name_error_rate': unknown}
+    assert score.reason == reason
+
+
+def test_the_oracle_is_always_right() -> None:
+    made = choices(real('toolbench/G1_instruction.json'), 50)
+    assert [parse_choice(choice.to_payload()) for choice in made] == made
+    assert {score.reason for score in score_choices(made, [gold_answer(choice) for choice in made])} == {'ok'}
+
+
+@pytest.mark.parametrize('name', HOSTILE)
+def test_hostile(name: str) -> None:
+    score = score_choice(CHOICE, HOSTILE[name])
+    assert score.values['accuracy'] == 0.0
+    assert score.reason.split(':')[0] in {'parse', 'answer', 'name'}
+    json.dumps(score.to_detail(), allow_nan=False).encode('utf-8')
+
+
+# Chosen by number, as EasyTool's own script asks
+
+
+def numbered(**changes: Any) -> Choice:
+    return Choice(**{'id': 'r', 'query': 'q', 'gold': 'B', 'candidates': ('A', 'B'), 'ids': (7, 12), **changes})
+
+
+@pytest.mark.parametrize(
+    ('answer', 'reason', 'parsed'),
+    [
+        ('{"ID": 12}', 'ok', 'B'),
+        ("{'ID': '12'}", 'ok', 'B'),
+        ('I take the second.\n\n  {"ID": 12}\n', 'ok', 'B'),
+        ('{"ID": 7}', 'tool:wrong_tool', 'A'),
+        ('{"ID": 99}', 'name:unknown_tool', 'ID 99'),
+        ('{"ID": 12.0}', 'name:unknown_tool', 'ID 12.0'),
+        ('{"ID": [12]}', 'name:unknown_tool', 'ID [12]'),
+        ('{"id": 12}', 'id:missing', None),
+        ('[{"ID": 12}]', 'id:missing', None),
+        ('12', 'id:missing', None),
+        ('{"ID": 12}\n\nThis is it.', 'parse:not_json', None),
+        ('```\n{"ID": 12}\n```', 'parse:not_json', None),
+        ('{"ID": null}', 'parse:not_a_literal', None),
+        ('{"tool": "B"}', 'id:missing', None),
+        ('', 'answer:empty', None),
+        (Answer('', 'infra:timeout'), 'infra:timeout', None),
+    ],
+)
+def test_choices_by_number(answer: str, reason: str, parsed: str | None) -> None:
+    score = score_choice(numbered(), answer)
+    assert (score.reason, score.parsed) == (reason, parsed)
+    assert score.values == {
+        'accuracy': float(reason == 'ok'),
+        'tool_name_error_rate': float(reason == 'name:unknown_tool'),
+    }
+
+
+@pytest.mark.parametrize('name', HOSTILE)
+def test_hostile_choices_by_number(name: str) -> None:
+    json.dumps(score_choice(numbered(), HOSTILE[name]).to_detail(), allow_nan=False)
+
+
+def test_the_prompt_by_number_is_the_published_one() -> None:
+    """The digest is that of ``toolbench.choose_tool`` in ``expected/easytool/prompts.json``, both its messages."""
+    filled = PUBLISHED_SELECTION.format(tools='{Too_list}', query='{question}')
+    digest = hashlib.sha256(f'{PUBLISHED_SYSTEM}\n{filled}'.encode()).hexdigest()[:16]
+    assert digest == '417769c72e234b2d'
+    expected = DATA.parent / 'expected' / 'easytool' / 'prompts.json'
+    if expected.exists():
+        for script in ('toolbench', 'toolbench_retrieve'):
+            system, human = json.loads(expected.read_text(encoding='utf-8'))[script]['choose_tool']
+            assert (system, human.replace('{{', '{').replace('}}', '}')) == (PUBLISHED_SYSTEM, filled)
+    text = published_selection([(7, 'Sells {bread}.'), (12, 'Bakes.')], 'Who?')[1].content
+    assert 'Tool List:\nID: 7\nSells {bread}.\nID: 12\nBakes.\n\nPlease note' in text
+
+
+def test_numbers_are_those_of_the_instructions_or_of_the_file(tmp_path: Path) -> None:
+    data = DEMO / 'G1_instruction.json'
+    documented = open_tools(data, 'G1')
+    choice = documented.numbered(make_choices(documented, 5, 0, Words())[0])
+    places = {name: place for place, name in enumerate(documented.data.tools, start=1)}
+    assert list(choice.ids) == [places[name] for name in choice.candidates]
+    assert parse_choice(choice.to_payload()) == choice
+    assert score_choice(choice, gold_answer(choice)).reason == 'ok'
+    tools = [replace(template_instruction(doc), id=100 + n) for n, doc in enumerate(documented.data.tools.values())]
+    (tmp_path / 'tools.json').write_text(dump_instructions(tools), encoding='utf-8')
+    instructed = open_tools(data, 'G1', tmp_path / 'tools.json')
+    again = instructed.numbered(make_choices(instructed, 5, 0, Words())[0])
+    assert list(again.ids) == [99 + place for place in choice.ids] and again.candidates == choice.candidates
+    assert (
+        instructed.described_alone(choice.gold) == template_instruction(documented.data.tools[choice.gold]).description
+    )

@@ -1,0 +1,266 @@
+"""The judge's prompt and replies, stored trajectories, and the success rate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.benchmarks.toolbench.success import (
+    FinalAnswer,
+    judge_prompt,
+    load_final_answers,
+    load_judgements,
+    parse_final_answer,
+    prompt_hash,
+    questions,
+    read_reply,
+    score_final_answers,
+    score_success,
+    to_row,
+)
+from opencompass_tooleval.benchmarks.toolbench.success_prompts import SUCCESS
+from opencompass_tooleval.core.answer import Answer, clean
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.jsonable import answer_digest
+from opencompass_tooleval.judging.judgement import Judgement, Opinion, UnjudgedError, Unread
+from tests.benchmarks.toolbench.support import DEMO, HOSTILE, write_rows
+from tests.growth import in_linear_time
+from tests.instructions.shared_data import DATA
+
+PAPER = DATA.parent / 'papers' / 'easytool.md'
+
+
+# The prompt
+
+
+def test_the_prompt_is_the_papers_word_for_word() -> None:
+    if not PAPER.is_file():
+        pytest.skip('the paper is not in ../shared/papers beside the repository')
+    printed = PAPER.read_text(encoding='utf-8').replace('```', '')
+    assert ''.join(SUCCESS.split()) in ''.join(printed.split())
+
+
+def test_what_is_filled_in_is_no_placeholder() -> None:
+    prompt = judge_prompt('What is {answer}?', '{question} %s {0} \\1')
+    assert prompt.endswith('question: What is {answer}?\nThis is the response: {question} %s {0} \\1\nOutput:')
+    assert len(prompt_hash()) == 12
+
+
+# Replies
+
+
+@pytest.mark.parametrize(
+    ('reply', 'success', 'why'),
+    [
+        ('{"Reason": "It does.", "Choice": "Yes"}', True, 'It does.'),
+        ('{"Reason": "It does not.", "Choice": "No"}', False, 'It does not.'),
+        ("{'reason': 'x', 'choice': 'YES'}", True, 'x'),
+        ('```json\n{"Reason": "x", "Choice": "no."}\n```', False, 'x'),
+        ('Here you are: {"Reason": "x", "Choice": "Yes"} Bye.', True, 'x'),
+        ('<think>{"Choice": "No"}</think>{"Reason": "x", "Choice": "Yes"}', True, 'x'),
+        ('YES', True, ''),
+        ('No.', False, ''),
+        (
+            '{"Reason": "It says "done" and is.", "Choice": "Yes"}',
+            True,
+            'It says "done" and is.',
+        ),  # quotes that are not escaped
+        ('{"Reason": "cut off, "Choice": "No"', False, 'cut off'),
+        ('{"Choice": "No", "Reason": "behind it', False, ''),
+        ('{"Reason": "The text says \\"Choice\\": \\"No\\".", "Choice": "Yes"}', True, 'The text says "Choice": "No".'),
+    ],
+)
+def test_replies(reply: str, success: bool, why: str) -> None:
+    assert read_reply(reply) == Opinion('yes' if success else 'no', 'success', why)
+
+
+@pytest.mark.parametrize(
+    'reply',
+    [
+        '',
+        'I am not sure.',
+        '{"Reason": "x"}',
+        '{"Reason": "x", "Choice": "Maybe"}',
+        '{"Reason": "x", "Choice": "Yes or No"}',
+        '{"Reason": "x", "Choice": null}',
+        '{"Choice": ["Yes"]}',
+        '{"Reason": "broken " quotes, "Choice": "Yes"} {"Choice": "No"}',
+        '<think>{"Choice": "Yes"}',
+        'Yes, since the answer is no good',
+        '[]',
+    ],
+)
+def test_what_says_neither_is_never_a_no(reply: str) -> None:
+    assert isinstance(read_reply(reply), Unread)
+
+
+@pytest.mark.parametrize('name', HOSTILE)
+def test_hostile_replies(name: str) -> None:
+    assert isinstance(in_linear_time(read_reply, HOSTILE[name]), Unread)
+
+
+# Trajectories
+
+
+def test_every_shape_of_trajectories_is_read(tmp_path: Path) -> None:
+    expected = [FinalAnswer('7', 'When?', 'Now.'), FinalAnswer('8', 'Where?', '')]
+    queries = {'7': 'When?', '8': 'Where?'}
+    shapes: dict[str, Any] = {
+        'list': [{'id': 7, 'query': 'When?', 'final_answer': 'Now.'}, {'id': 8, 'question': 'Where?', 'answer': ''}],
+        'toolbench': {
+            '7': {'query': 'When?', 'available_tools': [], 'answer': {'method': 'x', 'final_answer': 'Now.'}},
+            '8': {'query': 'Where?', 'available_tools': [], 'answer': {'method': 'x', 'final_answer': ''}},
+        },
+        'answer_generation': {
+            '7': {'answer_generation': {'query': 'When?', 'final_answer': 'Now.'}},
+            '8': {'answer_generation': {'query': 'Where?', 'final_answer': ''}},
+        },
+        'opencompass': {
+            '0': {'origin_prompt': '', 'prediction': 'Now.', 'record_id': '7', 'infra': None},
+            '1': {'origin_prompt': '', 'prediction': '', 'record_id': '8', 'infra': None},
+        },
+    }
+    for name, content in shapes.items():
+        file = tmp_path / f'{name}.json'
+        file.write_text(json.dumps(content), encoding='utf-8')
+        assert load_final_answers(file, queries) == expected, name
+    lines = write_rows(tmp_path / 'lines.jsonl', shapes['list'])
+    assert load_final_answers(lines) == expected
+    one = write_rows(tmp_path / 'one.jsonl', shapes['list'][:1])
+    assert load_final_answers(one) == expected[:1]
+    assert [parse_final_answer(one.to_payload()) for one in expected] == expected
+
+
+def test_failures_are_kept(tmp_path: Path) -> None:
+    file = write_rows(tmp_path / 'f.jsonl', [{'id': 1, 'query': 'q', 'prediction': '', 'infra': 'infra:timeout'}])
+    assert load_final_answers(file) == [FinalAnswer('1', 'q', '', 'infra:timeout')]
+
+
+@pytest.mark.parametrize(
+    ('rows', 'said'),
+    [
+        ([{'id': 1, 'answer': 'x'}], "record '1': the trajectory has no 'query'"),
+        ([{'id': 1, 'query': 'q'}], "record '1': the trajectory has no text as 'final_answer'"),
+        ([{'id': 1, 'query': 'q', 'answer': ['x']}], "record '1': the trajectory has no text"),
+        ([{'id': 1, 'query': 'q', 'answer': 'x', 'infra': 'late'}], "record '1': 'infra'"),
+        ([{'id': 1, 'query': 'q', 'answer': 'x'}] * 2, "record '1': two trajectories"),
+        ([3, 4], "record '0': the trajectory is no object"),
+        ([], 'holds no trajectories'),
+    ],
+)
+def test_damaged_trajectories_are_named(rows: list[Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=said) as caught:
+        load_final_answers(write_rows(tmp_path / 'f.jsonl', rows))
+    assert 'f.jsonl' in str(caught.value)
+
+
+# Judgements and scores
+
+
+def said(record_id: str, success: bool, why: str = '', digest: str = '') -> Judgement[Opinion]:
+    """What a judge said."""
+    found = Opinion('yes' if success else 'no', 'success', why)
+    return Judgement(record_id, found=found, answer_digest=digest)
+
+
+def test_scores_and_their_reasons() -> None:
+    one = FinalAnswer('1', 'q', 'a')
+
+    def scored(answer: str, judgement: Judgement | None) -> tuple[float | None, str]:
+        score = score_success(one, answer, [judgement] if judgement else [])
+        return score.values['success_rate'], score.reason
+
+    yes, no = said('1', True, 'w'), said('1', False)
+    assert scored('a', yes) == (1.0, 'ok')
+    assert scored('a', no) == (0.0, 'judge:no')
+    assert scored('a', Judgement('1', status='unjudged')) == (None, 'judge:unjudged')
+    assert scored('a', None) == (None, 'judge:unjudged')
+    assert scored(' ', None) == (0.0, 'answer:empty')
+    assert scored('x' * 200_001, yes) == (0.0, 'answer:too_long')
+    assert scored(Answer('', 'infra:timeout'), None) == (0.0, 'infra:timeout')
+    assert scored(clean('<think>never ends'), None) == (0.0, 'answer:truncated_reasoning')
+    detail = score_success(one, 'a', [yes]).to_detail()
+    assert (detail['parsed'], detail['gold'], detail['why']) == ('a', None, 'w')  # the request is no gold answer
+
+
+def many(count: int) -> tuple[list[FinalAnswer], list[str]]:
+    return [FinalAnswer(str(i), 'q', 'a') for i in range(count)], ['a'] * count
+
+
+def test_one_percent_unjudged_may_be() -> None:
+    judgements = [said(str(i), i % 2 == 0) for i in range(100)]
+    judgements[7] = Judgement('7', status='unjudged')
+    scores = score_final_answers(*many(100), judgements)
+    assert [score.id for score in scores if score.reason == 'judge:unjudged'] == ['7']
+    with pytest.raises(UnjudgedError, match='2 of 100 could not be judged, for example record 7'):
+        score_final_answers(*many(100), judgements[:-1])
+
+
+def test_foreign_judgements_are_an_error() -> None:
+    with pytest.raises(ValueError, match="of 1 records are of nothing that is scored, such as record '5'"):
+        score_final_answers(*many(2), [said(name, True) for name in ('0', '1', '5')])
+
+
+def test_judgements_survive_a_file(tmp_path: Path) -> None:
+    trajectories = [FinalAnswer(str(i), 'q', '' if i == 1 else 'a') for i in range(150)]
+    of_a = answer_digest('a')
+    judgements = [said(str(i), i % 3 == 0, f'why {i}', of_a) for i in range(2, 150)]
+    scores = score_final_answers(trajectories, [one.answer for one in trajectories], judgements)
+    asked = [judgement for judgement, _ in questions(trajectories, [one.answer for one in trajectories])]
+    file = write_rows(
+        tmp_path / 'judgements.jsonl',
+        map(to_row, [asked[0].with_verdict(Unread('no_judgement')), asked[1], *judgements]),
+    )
+    loaded = load_judgements(file)
+    assert [judgement.status for judgement in loaded[:3]] == ['unjudged', 'missing', 'judged']
+    assert loaded[2:] == judgements
+    assert score_final_answers(trajectories, [one.answer for one in trajectories], loaded) == scores
+
+
+def test_reasons_are_bounded_text(tmp_path: Path) -> None:
+    verdict = read_reply(json.dumps({'Reason': 'x' * 100_000, 'Choice': 'Yes'}))
+    assert isinstance(verdict, Opinion) and len(verdict.why) == 4_000 and verdict.why.endswith('x…')
+    reply = '{"Reason": {"tone": ["ok", 1]}, "Choice": "No"}'
+    assert read_reply(reply) == Opinion('no', 'success', '{"tone": ["ok", 1]}')
+    file = write_rows(
+        tmp_path / 'own.jsonl', [{'id': '1', 'success': True}, {'id': '2', 'success': False, 'why': 'x' * 5_000}]
+    )
+    assert [len(judgement.found.why) for judgement in load_judgements(file)] == [0, 4_000]
+
+
+def test_judgements_may_be_replies(tmp_path: Path) -> None:
+    rows = [{'id': '1', 'reply': '{"Reason": "r", "Choice": "Yes"}'}, {'id': '2', 'reply': 'hm'}]
+    file = write_rows(tmp_path / 'replies.jsonl', rows)
+    assert load_judgements(file) == [said('1', True, 'r'), Judgement('2', status='unjudged', fault='unread')]
+
+
+@pytest.mark.parametrize(
+    ('rows', 'said'),
+    [
+        ([{'id': '1', 'status': 'perhaps', 'success': True}], "'status'"),
+        ([{'id': '1', 'success': 1}], "'success' must be"),
+        ([{'id': '1', 'status': 'unjudged', 'success': True}], "'success' must be"),
+        ([{'id': '1', 'success': True}] * 2, 'judged twice'),
+    ],
+)
+def test_damaged_judgements_are_named(rows: list[Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"f.jsonl: record '1': .*{said}"):
+        load_judgements(write_rows(tmp_path / 'f.jsonl', rows))
+
+
+def test_the_demo_can_be_read() -> None:
+    trajectories = load_final_answers(DEMO / 'trajectories.jsonl')
+    assert [bool(one.answer) for one in trajectories] == [True, True, False, True]
+
+
+def test_content_in_parts_is_its_text(tmp_path: Path) -> None:
+    parts = [{'type': 'text', 'text': 'It is '}, {'type': 'text', 'text': '7.'}]
+    file = write_rows(tmp_path / 'f.jsonl', [{'id': '1', 'query': 'q', 'final_answer': parts}])
+    assert [trajectory.answer for trajectory in load_final_answers(file)] == ['It is 7.']
+    reply = [{'type': 'text', 'text': '{"Choice": '}, {'type': 'text', 'text': '"Yes"}'}]
+    assert load_judgements(write_rows(file, [{'id': '1', 'reply': reply}])) == [said('1', True)]
+    with pytest.raises(DataError, match=r"f.jsonl: record '1': .*part of type 'audio'"):
+        load_judgements(write_rows(file, [{'id': '1', 'reply': [*reply, {'type': 'audio'}]}]))

@@ -1,0 +1,240 @@
+"""Stored runs in ToolBench's format: read, bounded, and what they say without a judge."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
+from opencompass_tooleval.benchmarks.toolbench.score_runs import RunScore, breakdown, score_run, score_runs, total
+from opencompass_tooleval.benchmarks.toolbench.trajectories import Run, load_runs
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.work_dir import data_files as files
+from tests.benchmarks.toolbench.support import HOSTILE
+from tests.growth import in_linear_time
+from tests.instructions.shared_data import real
+
+GOOD = '{"error": "", "response": "{\'name\': \'Rome\'}"}'
+
+
+def node(role: str, message: Any, *below: Any) -> dict[str, Any]:
+    return {'role': role, 'message': message, 'next': list(below)}
+
+
+def call(name: str, arguments: Any, response: str = GOOD) -> dict[str, Any]:
+    return {'name': name, 'arguments': arguments, 'response': response}
+
+
+def finish(return_type: str = 'give_answer') -> dict[str, Any]:
+    arguments = '\\{\n  "return_type": "' + return_type + '",\n  "final_answer": "It is "Rome"."\n}'
+    return call('Finish', arguments, '')
+
+
+def tool(function: str, **types: str) -> dict[str, Any]:
+    properties = {key: {'type': kind, 'description': '', 'example_value': '5'} for key, kind in types.items()}
+    required = list(types)[:1]
+    return {'name': function, 'parameters': {'type': 'object', 'properties': properties, 'required': required}}
+
+
+def chain(*messages: dict[str, Any]) -> list[dict[str, Any]]:
+    below: list[dict[str, Any]] = []
+    for message in reversed(messages):
+        below = [node('tool', message, *below)]
+    return [node('system', '', node('user', '', *below))]
+
+
+def run_of(*messages: dict[str, Any], answer: str = 'It is Rome.', method: str = 'compression') -> dict[str, Any]:
+    details = {
+        'method': method,
+        'total_steps': len(messages),
+        'final_answer': answer,
+        'answer_details': chain(*messages),
+    }
+    tools = [tool('city_for_maps', name='string', zoom='integer'), tool('ping_for_maps'), tool('Finish')]
+    return {'query': 'Which city?', 'available_tools': tools, 'answer': details}
+
+
+def write(folder: Path, runs: dict[str, Any], name: str = 'runs.json.gz') -> Path:
+    file = folder / name
+    text = json.dumps(runs).encode('utf-8')
+    file.write_bytes(gzip.compress(text) if name.endswith('.gz') else text)
+    return file
+
+
+def loaded(folder: Path, **runs: dict[str, Any]) -> list[Run]:
+    return load_runs(write(folder, runs))
+
+
+def test_reading(tmp_path: Path) -> None:
+    good = run_of(call('city_for_maps', '{"name": "Rome"}'), call('ping_for_maps', {'x': 1}, ''), finish())
+    (run,) = loaded(tmp_path, r1=good)
+    assert (run.id, run.query, run.method, run.total_steps) == ('r1', 'Which city?', 'compression', 3)
+    assert [(one.name, one.arguments) for one in run.calls] == [
+        ('city_for_maps', {'name': 'Rome'}),
+        ('ping_for_maps', {'x': 1}),
+    ]
+    assert (run.ending, run.final_answer, run.is_retrieved) == ('give_answer', 'It is Rome.', False)
+    assert sorted(run.inventory) == ['city_for_maps', 'ping_for_maps']
+    assert load_runs(write(tmp_path, {'r1': good}, 'runs.json')) == [run]
+
+
+def test_order_is_that_of_the_tree_depth_first(tmp_path: Path) -> None:
+    row = run_of(finish())
+    left = node('tool', call('a', '{}'), node('tool', call('b', '{}')))
+    row['answer']['answer_details'] = [node('system', '', left, node('tool', finish()))]
+    (run,) = loaded(tmp_path, r=row)
+    assert [one.name for one in run.calls] == ['a', 'b'] and run.ending == 'give_answer'
+    row['answer']['answer_details'] = [node('tool', finish()), node('tool', call('a', '{}'))]
+    assert loaded(tmp_path, r=row)[0].ending == ''
+
+
+@pytest.mark.parametrize(
+    ('messages', 'answer', 'reason'),
+    [
+        ([finish()], 'It is Rome.', 'ok'),
+        ([finish()], ' ', 'answer:empty'),
+        ([finish('give_up_and_restart')], 'It is Rome.', 'finish:gave_up'),
+        ([call('Finish', {'return_type': 'give_answer'}, '')], 'It is Rome.', 'ok'),
+        ([call('Finish', 'no arguments', '')], 'It is Rome.', 'finish:missing'),
+        ([finish(), call('ping_for_maps', '{}')], 'It is Rome.', 'finish:missing'),
+        ([], 'It is Rome.', 'finish:missing'),
+    ],
+)
+def test_endings(messages: list[dict[str, Any]], answer: str, reason: str, tmp_path: Path) -> None:
+    score = score_run(loaded(tmp_path, r=run_of(*messages, answer=answer))[0])
+    assert (score.reason, score.values['finish_rate']) == (reason, float(reason == 'ok'))
+
+
+@pytest.mark.parametrize(
+    ('made', 'codes'),
+    [
+        (call('city_for_maps', '{"name": "Rome", "zoom": "3"}'), ()),
+        (call('city_for_maps', '{"name": "Rome", "zoom": "near"}'), ('args:wrong_type',)),
+        (call('city_for_maps', '{"zoom": 3, "x": 1}'), ('args:missing', 'args:hallucinated_argument')),
+        (call('city_for_maps', '[{"name": "Rome"}, {"name": 5}]'), ('args:wrong_type',)),
+        (call('city_for_maps', 'Rome'), ('args:no_object',)),
+        (call('city_for_maps', '[]'), ('args:no_object',)),
+        (call('invalid_hallucination_function_name', '{}'), ('name:unknown_api',)),
+        (call('city_for_maps', '{"name": NaN}'), ('args:wrong_type',)),
+    ],
+)
+def test_errors_of_calls(made: dict[str, Any], codes: tuple[str, ...], tmp_path: Path) -> None:
+    (run,) = loaded(tmp_path, r=run_of(made, finish()))
+    score = score_run(run)
+    assert score.calls[0].codes == codes
+    assert score.values['tool_name_error_rate'] == float(codes == ('name:unknown_api',))
+    assert score.values['parameter_error_rate'] == float(any(code.startswith('args:') for code in codes))
+
+
+def test_retrieved_tools_have_no_name_or_parameter_errors(tmp_path: Path) -> None:
+    rows = {
+        'r': run_of(call('Search', {'q': 'x'}, 'Unauthorized'), finish(), method='compression_retrieve'),
+        's': run_of(call('city_for_maps', '{}'), call('nothing', '{}'), finish()),
+        't': run_of(finish()),
+    }
+    scores = score_runs(loaded(tmp_path, **rows))
+    assert scores[0].values == {
+        'finish_rate': 1.0,
+        'tool_name_error_rate': None,
+        'parameter_error_rate': None,
+        'error_response_rate': 1.0,
+    }
+    assert total(scores).metrics == {
+        'finish_rate': 100.0,
+        'tool_name_error_rate': 50.0,
+        'parameter_error_rate': 50.0,
+        'error_response_rate': pytest.approx(100 / 3),
+    }
+    assert breakdown(scores) == {
+        'calls': 3,
+        'without_calls': 1,
+        'unscored_calls': 1,
+        'mean_calls': 1.0,
+        'mean_steps': 2.0,
+        'codes': {'args:missing': 1, 'name:unknown_api': 1},
+        'error_responses': {'unauthorized': 1},
+    }
+    assert total(scores[:1]).metrics['tool_name_error_rate'] is None
+
+
+@pytest.mark.parametrize(
+    ('response', 'kind'),
+    [
+        (GOOD, ''),
+        ('{"error": "", "response": "[]"}', ''),
+        ('{"error": "", "response": ""}', 'empty'),
+        ('', 'empty'),
+        ('{"error": "Rate limit error...", "response": "You have exceeded"}', 'rate_limit'),
+        ("{'message': 'You have exceeded the MONTHLY quota for Requests'}", 'rate_limit'),
+        ('{"error": "Timeout error...HTTPConnectionPool(host=\'8.2\', port=8080): Read timed out.", "re', 'timeout'),
+        ('{"error": "Unsubscribed error...", "response": ""}', 'not_subscribed'),
+        ('{"error": "Unauthorized error...", "response": ""}', 'unauthorized'),
+        ("{'success': False, 'statusCode': 401, 'statusMessage': 'only with paid plans'}", 'unauthorized'),
+        ('{"error": "", "response": "{\'meta\': {\'code\': 4032, \'type\': \'No Content\'}}"}', ''),
+        ('{"error": "No such function name: x_for_y", "response": ""}', 'unknown_function'),
+        ('{"error": "Function executing from my_tools.a.api import b error...\\nb() got an unexp', 'wrong_arguments'),
+        ('{"error": "request invalid, data error. status_code=500", "response": ""}', 'server'),
+        ('{"error": "of another kind", "response": "fine"}', 'server'),
+        ('{"error": "", "response": "{\'message\': \\"Endpoint \'/v2/x\' does not exist\\"}"}', 'not_found'),
+        ("{'error': {'code': 400, 'errors': []}}", 'bad_request'),
+        ('{"name": "' + 'a' * 400 + ' rate limit"}', ''),
+    ],
+)
+def test_kinds_of_responses(response: str, kind: str) -> None:
+    assert error_kind(response) == kind
+
+
+@pytest.mark.parametrize('name', HOSTILE)
+def test_hostile_responses_and_arguments(name: str, tmp_path: Path) -> None:
+    def read(text: str) -> RunScore:
+        error_kind(text)
+        error_kind('{"error": "' + text)
+        row = run_of(call('city_for_maps', text, text), call('Finish', text, ''))
+        return score_run(loaded(tmp_path, r=row)[0])
+
+    score = in_linear_time(read, HOSTILE[name])
+    json.dumps(score.to_detail(), allow_nan=False)
+    assert score.reason == 'finish:missing'
+
+
+def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / 'runs.json.gz'
+    whole = gzip.compress(b'{"a": 1}' * 1000)
+    for content in (whole[:-20], whole[:30] + b'x' * 50, b'\x1f\x8bno gzip'):
+        file.write_bytes(content)
+        with pytest.raises(DataError, match='the file cannot be read'):
+            load_runs(file)
+    file.write_bytes(gzip.compress(b'[' * 200_000))
+    with pytest.raises(DataError, match='no object of runs'):
+        load_runs(file)
+    file.write_bytes(gzip.compress(b'\xff'))
+    with pytest.raises(DataError, match='no UTF-8'):
+        load_runs(file)
+    monkeypatch.setattr(files, 'MAX_BYTES', 1_000_000)
+    file.write_bytes(gzip.compress(b' ' * 50_000_000))
+    with pytest.raises(DataError, match='more than 1000000 bytes'):
+        load_runs(file)
+
+
+def test_a_bomb_is_not_unzipped_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / 'bomb.gz'
+    monkeypatch.setattr(files, 'MAX_BYTES', 1 << 20)
+    file.write_bytes(gzip.compress(b' ' * 300_000_000, 1))
+    tracemalloc.start()
+    with pytest.raises(DataError, match='more than'):
+        load_runs(file)
+    assert tracemalloc.get_traced_memory()[1] < 30 << 20
+    tracemalloc.stop()
+
+
+def test_gpt_4_has_the_calls_and_responses_of_chatgpt() -> None:
+    """What the README says of these files: nothing but the final answers differs."""
+    for data in ('G2_category', 'G3_instruction'):
+        models = [load_runs(real(f'toolbench_trajectories/{m}_easytool__{data}.json.gz')) for m in ('chatgpt', 'gpt-4')]
+        same = [one.calls == other.calls for one, other in zip(*models, strict=True)]
+        assert all(same)

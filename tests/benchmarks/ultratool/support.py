@@ -1,0 +1,43 @@
+"""What the UltraTool tests share: the real data if it is there, and records made by hand."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.benchmarks.ultratool.records import Record, Recorded, load_recorded_rows, parse_payload
+
+ROOT = Path(__file__).resolve().parents[3]
+CASES = ROOT / 'tests' / 'cases'
+SHARED = ROOT.parent / 'shared'
+PREDICTIONS = SHARED / 'data' / 'ultratool_predictions' / 'Chinese-dataset'
+DATA = SHARED / 'data' / 'ultratool'
+EXPECTED = SHARED / 'expected' / 'ultratool' / 'Chinese-dataset'
+
+
+def real(file: Path) -> Path:
+    """``file``; skips the test where it is not beside the repository."""
+    if not file.is_file():
+        pytest.skip(f'UltraTool data ({file.relative_to(SHARED)}) is not in ../shared beside the repository')
+    return file
+
+
+@cache
+def published(model: str, task: str) -> tuple[Recorded, ...]:
+    """The authors' records and answers."""
+    return tuple(load_recorded_rows(real(PREDICTIONS / model / f'{task}.json'), task, 'zh'))
+
+
+def cases(name: str) -> list[dict[str, Any]]:
+    """The golden cases of a file."""
+    loaded: list[dict[str, Any]] = json.loads((CASES / f'ultratool_{name}.json').read_text(encoding='utf-8'))
+    return loaded
+
+
+def make_record(subset: str, raw: dict[str, Any], record_id: str = 'r', domain: str = '') -> Record:
+    """A record made by hand."""
+    return parse_payload(json.dumps([record_id, 'zh', domain, raw]), subset)

@@ -1,0 +1,182 @@
+"""Planning and tool creation from judgements."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.benchmarks.ultratool.judge import Scores
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import load_judgements
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
+from opencompass_tooleval.benchmarks.ultratool.records import Record, find_subset
+from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged, check_unjudged, created_tools, dimensions
+from opencompass_tooleval.benchmarks.ultratool.score_steps import StepScore
+from opencompass_tooleval.benchmarks.ultratool.scoring import (
+    aggregate_scores,
+    score_answer,
+    score_answers,
+    score_judgements,
+)
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.judging.judgement import UnjudgedError
+from tests.benchmarks.ultratool.support import make_record
+
+CREATION = find_subset('tool_creation')
+PLANNING = find_subset('planning')
+
+
+def judged(step: str, score: float, record_id: str = '0') -> Judged:
+    return Judged(record_id, step, 'judged', Scores(dict.fromkeys(dimensions(CREATION), score)))
+
+
+def creation(record_id: str = '0') -> Record:
+    steps = [{'step': '1.1 a', 'tool': {'name': 'a'}}, {'step': '1.2 b', 'tool': {'name': 'b'}}]
+    return make_record('tool_creation', {'input': steps, 'reference': steps}, record_id)
+
+
+def answer(*tools: Any) -> str:
+    return json.dumps([{'step': f'1.{i} x', 'tool': tool} for i, tool in enumerate(tools, 1)])
+
+
+BOTH = answer({'name': 'a'}, {'name': 'b'})
+
+
+@pytest.mark.parametrize(
+    ('text', 'judgements', 'official', 'strict', 'reason'),
+    [
+        (BOTH, [judged('1.1', 8), judged('1.2', 6)], 0.7, 0.7, 'judge:below_full'),
+        (BOTH, [judged('1.1', 10), judged('1.2', 10)], 1.0, 1.0, 'ok'),
+        (answer({'name': 'a'}), [judged('1.1', 8)], 0.8, 0.4, 'judge:below_full'),
+        (answer({'name': 'a'}, {}), [judged('1.1', 8)], 0.8, 0.4, 'judge:below_full'),
+        (answer('a', 'b'), [], 0.0, 0.0, 'tool:missing'),
+        ('I cannot.', [], 0.0, 0.0, 'parse:no_list'),
+        (BOTH, [judged('1.1', 8)], 0.8, 0.8, 'judge:below_full'),
+        (BOTH, [], None, None, 'judge:unjudged'),
+        (answer({'name': 'a'}), [], None, 0.0, 'judge:unjudged'),
+        (answer({'name': 'a'}, {'name': 'b'}, {'name': 'c'}), [judged('1.1', 8), judged('1.2', 8)], 0.8, 0.8, ''),
+    ],
+)
+def test_created_tools(
+    text: str, judgements: list[Judged], official: float | None, strict: float | None, reason: str
+) -> None:
+    for scoring, value in (('official', official), ('strict', strict)):
+        score = score_answer(creation(), text, Protocol(scoring), judgements)
+        assert [score.values[name] for name in dimensions(CREATION)] == [
+            None if value is None else pytest.approx(value)
+        ] * 6
+        assert not reason or score.reason == reason
+
+
+def test_a_tool_for_no_gold_step_is_reported() -> None:
+    text = json.dumps([{'step': '9.9 z', 'tool': {'name': 'z'}}])
+    score = score_answer(creation(), text, Protocol(), [])
+    assert [other.reason for other in score.others] == ['step:wrong_step']
+
+
+def test_the_mean_is_flat_over_judged_tools() -> None:
+    records = [creation('0'), creation('1'), creation('2')]
+    answers = [BOTH, answer({'name': 'a'}), 'none']
+    judgements = [judged('1.1', 8), judged('1.2', 6), judged('1.1', 10, '1')]
+    official = aggregate_scores(score_answers(records, answers, Protocol(), judgements), CREATION.metrics)
+    assert official.metrics['overall'] == pytest.approx(100 * (0.8 + 0.6 + 1.0 + 0 + 0) / 5)
+    strict = aggregate_scores(score_answers(records, answers, Protocol('strict'), judgements), CREATION.metrics)
+    assert strict.metrics['overall'] == pytest.approx(100 * (0.8 + 0.6 + 1.0 + 0 + 0 + 0) / 6)
+    assert official.metrics['json_rate'] == pytest.approx(200 / 3)
+
+
+def test_judgements_alone() -> None:
+    missing = [Judged('1', step, 'missing') for step in ('1.1', '1.2')]
+    scores = score_judgements(CREATION, [judged('1.1', 8), Judged('0', '1.2', 'missing'), *missing], Protocol())
+    total = aggregate_scores(scores, CREATION.metrics)
+    assert total.metrics['overall'] == pytest.approx(100 * 0.8 / 3)
+    assert total.metrics['json_rate'] is None
+    records = [creation('0'), creation('1')]
+    rows = [judged('1.1', 8), Judged('0', '1.2', 'missing'), *missing]
+    again = aggregate_scores(score_judgements(CREATION, rows, Protocol(), records), CREATION.metrics)
+    assert again.metrics['overall'] == pytest.approx(100 * 0.8 / 3)
+    with pytest.raises(ValueError, match="record '7'"):
+        score_judgements(CREATION, [judged('1.1', 8, '7')], Protocol(), records)
+
+
+def test_a_file_that_ends_early_is_no_zero() -> None:
+    """What no row is of was not judged; that nothing was created is said by a row."""
+    scores = score_judgements(CREATION, [judged('1.1', 8)], Protocol(), [creation('0'), creation('1')])
+    assert [step.reason for score in scores for step in score.steps].count('judge:unjudged') == 3
+    with pytest.raises(UnjudgedError, match='3 of 4 could not be judged'):
+        check_unjudged([(score.id, step) for score in scores for step in score.steps])
+
+
+@pytest.mark.parametrize(
+    ('items', 'official', 'strict'),
+    [
+        ([{'step': '1.1', 'tool': {'name': 'x'}}, {'step': '3', 'tool': {'name': 'y'}}], True, True),
+        ([{'step': '1.1', 'tool': {}}, {'step': '1.1', 'tool': {'name': 'x'}}], False, True),
+        ([{'step': '1.1'}, {'step': '1.1', 'tool': {'name': 'x'}}], True, True),
+        ([{'step': '1.1', 'tool': 'x'}, {'step': '1.1', 'tool': {'name': 'x'}}], False, True),
+        ([{'step': ' 1.1 a', 'tool': {'name': 'x'}}], False, True),
+        ([{'step': '1.1\ta', 'tool': {'name': 'x'}}], False, True),
+    ],
+    ids=['one', 'an empty tool first', 'an item without a tool first', 'a name first', 'leading blank', 'tab'],
+)
+def test_which_tools_are_judged(items: list[Any], official: bool, strict: bool) -> None:
+    for scoring, counts in (('official', official), ('strict', strict)):
+        created = created_tools(creation(), items, Protocol(scoring))
+        assert created == ({'1.1': {'name': 'x'}} if counts else {})
+
+
+def test_more_than_one_percent_unjudged_fails() -> None:
+    fine = [('0', StepScore('', {}, 'ok'))] * 99
+    lost = ('7', StepScore('1.2', {}, 'judge:unjudged'))
+    assert check_unjudged([*fine, lost]) == 1
+    with pytest.raises(UnjudgedError, match=r'2 of 101 could not be judged, for example record 7, step 1\.2'):
+        check_unjudged([*fine, lost, lost])
+    assert check_unjudged([]) == 0
+
+
+def write(folder: Path, rows: list[Any]) -> Path:
+    file = folder / 'judgements.jsonl'
+    file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
+    return file
+
+
+def test_files_of_judgements(tmp_path: Path) -> None:
+    scores = dict.fromkeys(dimensions(CREATION), 8)
+    rows: list[Any] = [
+        {'id': '3', 'step': '1.1', 'status': 'judged', 'scores': scores, 'judge': 'any'},
+        {'id': '3', 'step': '1.2', 'status': 'missing'},
+        {'id': '4', 'step': '1.1', 'scores': {**scores, 'overall': 11}},
+    ]
+    read = load_judgements(write(tmp_path, rows), CREATION, Protocol())
+    assert [(item.id, item.step, item.status) for item in read] == [
+        ('3', '1.1', 'judged'),
+        ('3', '1.2', 'missing'),
+        ('4', '1.1', 'unjudged'),
+    ]
+
+
+def published(score: Any) -> dict[str, Any]:
+    labels = ('准确性分数', '完整性分数', '可执行性分数', '语法健全性分数', '结构合理性分数', '高效性分数', '总分')
+    return {'data': {}, 'eval': [{'打分理由': '', label: score} for label in labels]}
+
+
+def test_the_zeros_of_the_published_judgements_count_officially_only(tmp_path: Path) -> None:
+    file = write(tmp_path, [published(0), published('8')])
+    assert [item.status for item in load_judgements(file, PLANNING, Protocol())] == ['judged', 'judged']
+    assert [item.status for item in load_judgements(file, PLANNING, Protocol('strict'))] == ['unjudged', 'judged']
+
+
+@pytest.mark.parametrize(
+    ('rows', 'message'),
+    [
+        ([{'id': '0'}], "neither 'scores' nor 'eval'"),
+        ([{'id': '0', 'scores': {'overall': 8}}], "'scores' needs numbers for accuracy"),
+        ([{'id': '0', 'status': 'lost'}], "'status' is none of"),
+        ([{'id': '0', 'status': 'missing'}] * 2, 'it is judged twice'),
+    ],
+)
+def test_damaged_files_are_named(tmp_path: Path, rows: list[Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        load_judgements(write(tmp_path, rows), PLANNING, Protocol())

@@ -1,0 +1,186 @@
+"""Prompts: what a small row becomes, and what the real ones must not hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.benchmarks.ultratool.prompts import FIELDS, INSTRUCTIONS, build_prompt
+from tests.benchmarks.ultratool.support import DATA, ROOT, SHARED, real
+from tests.benchmarks.ultratool.test_build import REAL, needs_real_data, official, rebuilt
+
+PROMPTS = SHARED / 'expected' / 'ultratool' / 'prompts'
+CASES = [(language, task) for language in INSTRUCTIONS for task in FIELDS]
+FOLDERS = {'zh': 'Chinese-dataset', 'en': 'English-dataset'}
+
+ROW = {
+    'question': "It's late.\n",
+    'input': [{'step': '1. 写', 'tool': ''}],
+    'toolset': [{'name': 'f', 'arguments': {}}],
+    'reference': [{'step': '1. 写', 'tool': 'SECRET'}],
+    'domain': 'Other',
+}
+EXAMPLE = {
+    'question': 'Q?',
+    'input': [{'step': "1. It's"}],
+    'toolset': [],
+    'reference': [{'step': "1. It's", 'tool': None, 'param': {'a': True}}],
+}
+
+
+def test_usage_in_english() -> None:
+    prompt = build_prompt('tool_usage', 'en', ROW, EXAMPLE)
+    instruction, rest = prompt.split('\n\n', 1)
+    assert instruction.startswith('You are a professional tool parameter filling assistant. Given ')
+    assert instruction.endswith('"parameter name2": "<parameter value2>", ...}}, ...]')
+    assert rest == (
+        'You should strictly follow the output format requirements and not output any other content. \n'
+        '\n'
+        ' Example: \n'
+        'Question: \n'
+        'Q?\n'
+        'Plan: \n'
+        "[{'step': \"1. It's\"}]\n"
+        'Toolset: \n'
+        '[]\n'
+        'Output: \n'
+        "[{'step': \"1. It's\", 'tool': None, 'param': {'a': True}}]\n"
+        '\n'
+        'Let’s Begin!\n'
+        '\n'
+        'Question: \n'
+        "It's late.\n"
+        '\n'
+        'Plan: \n'
+        "[{'step': '1. 写', 'tool': ''}]\n"
+        'Toolset: \n'
+        "[{'name': 'f', 'arguments': {}}]\n"
+        'Output: '
+    )
+
+
+def test_planning_in_chinese() -> None:
+    row = {'input': '买票', 'reference': '1. 秘密'}
+    prompt = build_prompt('planning', 'zh', row, {'input': '查汇率', 'reference': '1. 查\n1.1 算'})
+    instruction, rest = prompt.split('\n\n', 1)
+    assert instruction.startswith('你是一个专业的计划制定助手，')
+    assert instruction.endswith(
+        '例如：1. 任务1 \n 1.1 任务1.1 \n 1.2 任务1.2 \n 1.2.1 任务1.2.1 \n ... \n 2. 任务2 \n ...'
+    )
+    assert rest == (
+        '你应该严格遵守输出格式要求，不要输出其他任何内容。\n\n样例：\n问题：\n查汇率\n输出：\n1. 查\n1.1 算\n\n'
+        '让我们开始吧！\n\n问题：\n买票\n输出：'
+    )
+
+
+def test_zero_shot_calls_the_question_of_planning_a_plan() -> None:
+    prompt = build_prompt('planning', 'en', {'input': 'Buy a ticket.\n'}, None)
+    assert prompt == f'{INSTRUCTIONS["en"]["planning"]}\n\nPlan: \nBuy a ticket.\n\nOutput: '
+
+
+GOLDEN = json.loads((ROOT / 'tests' / 'cases' / 'ultratool_prompts.json').read_text(encoding='utf-8'))
+
+
+def digest(prompt: str) -> str:
+    return hashlib.sha256(prompt.encode('utf-8')).hexdigest()[:16]
+
+
+@pytest.mark.parametrize(('language', 'task'), CASES)
+@pytest.mark.parametrize('shots', [0, 1])
+def test_golden(task: str, language: str, shots: int) -> None:
+    """Digests of the published templates, filled with a row and an example of ours."""
+    prompt = build_prompt(task, language, ROW, EXAMPLE if shots else None)
+    assert digest(prompt) == GOLDEN[f'{task}_{language}'][shots]
+
+
+def template(task: str, language: str, shots: int) -> str:
+    prompts = json.loads(real(PROMPTS / 'prompts.json').read_text(encoding='utf-8'))
+    text: str = prompts['tasks'][f'{task}_{language}']['template' if shots else 'template_without_example']
+    return text
+
+
+@pytest.mark.parametrize(('language', 'task'), CASES)
+@pytest.mark.parametrize('shots', [0, 1])
+def test_published_template(task: str, language: str, shots: int) -> None:
+    published = template(task, language, shots)
+    row = {key: f'{{{key}}}' for key in ('question', 'input', 'toolset')}
+    example = {key: f'{{example_{key}}}' for key in ('question', 'input', 'toolset', 'reference')}
+    assert build_prompt(task, language, row, example if shots else None) == published
+    values = {**ROW, **{f'example_{key}': value for key, value in EXAMPLE.items()}}
+    filled = re.sub(r'\{((?:example_)?(?:question|input|toolset|reference))\}', lambda m: str(values[m[1]]), published)
+    assert digest(filled) == GOLDEN[f'{task}_{language}'][shots]
+
+
+@pytest.mark.parametrize('language', FOLDERS)
+@pytest.mark.parametrize('task', ['planning', 'tool_creation', 'tool_usage_awareness', 'tool_usage'])
+def test_every_published_prompt(task: str, language: str) -> None:
+    expected = json.loads(real(PROMPTS / 'digests.json').read_text(encoding='utf-8'))[f'{task}_{language}']
+    folder = DATA / FOLDERS[language]
+    example = json.loads(real(folder / 'example' / f'{task}.json').read_text(encoding='utf-8'))
+    lines = real(folder / 'test_set' / f'{task}.json').read_text(encoding='utf-8').splitlines()
+    assert len(lines) == len(expected) == 1000
+    prompts = [build_prompt(task, language, json.loads(line), example) for line in lines]
+    assert [digest(prompt) for prompt in prompts] == expected
+
+
+@pytest.mark.parametrize(('language', 'task'), [case for case in CASES if case[1] != 'planning'])
+def test_prompt_of_the_example(task: str, language: str) -> None:
+    published = json.loads(real(PROMPTS / 'prompts.json').read_text(encoding='utf-8'))['tasks'][f'{task}_{language}']
+    file = DATA / FOLDERS[language] / 'example' / f'{task}.json'
+    example = json.loads(real(file).read_text(encoding='utf-8'))
+    assert build_prompt(task, language, example, example) == published['prompt_of_the_example_row']
+
+
+@pytest.mark.parametrize(('language', 'task'), CASES)
+def test_the_gold_is_nowhere(language: str, task: str) -> None:
+    for example in (EXAMPLE, None):
+        assert 'SECRET' not in build_prompt(task, language, ROW, example)
+        bare = {key: value for key, value in ROW.items() if key not in ('reference', 'domain')}
+        assert build_prompt(task, language, bare, example) == build_prompt(task, language, ROW, example)
+
+
+@pytest.mark.parametrize(
+    ('task', 'language', 'row', 'example', 'said'),
+    [
+        ('plan', 'en', ROW, None, 'no prompt'),
+        ('planning', 'fr', ROW, None, 'no prompt'),
+        ('tool_usage', 'en', {'input': []}, None, "'question'"),
+        ('tool_usage', 'en', ROW, {'question': 'q', 'input': [], 'toolset': []}, "'reference'"),
+        ('tool_selection', 'zh', ROW, {'input': [], 'reference': []}, "'toolset'"),
+    ],
+)
+def test_faults_are_said(task: str, language: str, row: dict[str, Any], example: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        build_prompt(task, language, row, example)
+
+
+def leaks(task: str, row: dict[str, Any], prompt: str) -> list[str]:
+    """Gold texts that a prompt holds and the fields it is made from do not."""
+    given = '\n'.join(str(row[key]) for _, key in FIELDS[task])
+    golds: list[str] = [str(row['reference'])]
+    if task == 'planning':
+        golds = row['reference'].split('\n')
+    for item in row['reference'] if task != 'planning' else ():
+        golds.append(str(item))
+        golds += [str(value) for value in item.get('param', {}).values() if len(str(value)) > 6]
+    return [gold for gold in golds if gold and gold in prompt and gold not in given]
+
+
+@needs_real_data
+@pytest.mark.parametrize(('language', 'task'), CASES)
+def test_real_rows_hold_no_gold(language: str, task: str) -> None:
+    folder = FOLDERS[language]
+    file = REAL / folder / 'example' / f'{task}.json'
+    example = json.loads(file.read_text(encoding='utf-8'))
+    is_official = Path(REAL / folder / 'test_set' / f'{task}.json').is_file()
+    rows = official(folder, task) if is_official else rebuilt(folder, task)
+    frame = build_prompt(task, language, dict.fromkeys(('question', 'input', 'toolset'), ''), example)
+    for row in rows:
+        prompt = build_prompt(task, language, row, example)
+        assert str(example['reference']) in prompt
+        assert [gold for gold in leaks(task, row, prompt) if gold not in frame] == []

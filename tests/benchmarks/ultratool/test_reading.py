@@ -1,0 +1,95 @@
+"""Golden cases of reading, one or more per rung."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.benchmarks.ultratool.protocol import LISTS, Protocol
+from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read
+from opencompass_tooleval.benchmarks.ultratool.reading_official import LADDERS
+from opencompass_tooleval.core.answer import clean
+from opencompass_tooleval.core.bounds import MAX_CHARS
+from tests.benchmarks.ultratool.support import cases
+from tests.growth import in_linear_time
+
+READING = cases('reading')
+
+
+@pytest.mark.parametrize('case', READING, ids=lambda case: case['source'])
+def test_golden(case: dict[str, Any]) -> None:
+    parsed = read(case['answer'], case['reading'], Protocol(case['scoring'], case['lists']))
+    assert (parsed.value, parsed.rung, parsed.reason) == (case['value'], case['rung'], case['reason'])
+
+
+def test_every_rung_has_a_case() -> None:
+    seen = {(case['reading'], case['rung']) for case in READING}
+    rungs = {(reading, rung) for reading, ladder in LADDERS.items() for rung, _ in ladder}
+    assert rungs <= seen
+
+
+def test_three_dots_in_a_list() -> None:
+    parsed = read('[{"step": "1.1 a", "tool": {"name": ...}}, ...]', 'tools', Protocol())
+    assert parsed.value == [{'step': '1.1 a', 'tool': {'name': ...}}, ...]
+
+
+@pytest.mark.parametrize('reading', LADDERS)
+@pytest.mark.parametrize('lists', LISTS)
+@pytest.mark.parametrize(
+    'unit',
+    [
+        '{',
+        '}',
+        '[',
+        ']',
+        '}}}}, ',
+        '{"step',
+        "{'",
+        "', '",
+        '"',
+        '\\',
+        '},\n',
+        '[{}]',
+        '1+',
+        'x',
+        ' ',
+        '\n',
+        '\t',
+        '{"a":',
+    ],
+)
+def test_a_ladder_is_bounded(unit: str, lists: str, reading: str) -> None:
+    for start, end in (('', ''), ('[', ']'), ('[{"a": "', '}}}}}}}}}]'), ("[{'a': 'it's'", '')):
+        text = start + unit * ((MAX_CHARS - 100) // len(unit)) + end
+        in_linear_time(lambda text: read(text, reading, Protocol('official', lists)), text)
+
+
+def test_an_unknown_rule_is_named() -> None:
+    with pytest.raises(ValueError, match="lists 'first' is none of last, span"):
+        Protocol(lists='first')
+
+
+@pytest.mark.parametrize(
+    ('answer', 'expected'),
+    [
+        ('[]', True),
+        (' [{"a": null}]\n', True),
+        ('```json\n[1]\n```', True),
+        ("[{'a': 1}]", False),
+        ('Here: []', False),
+        ('{"a": 1}', False),
+        ('', False),
+        ([], True),
+        (None, False),
+    ],
+)
+def test_json_as_it_stands(answer: Any, expected: bool) -> None:
+    assert is_json(answer) is expected
+
+
+def test_thoughts_are_dropped() -> None:
+    assert clean('<think>[1]?</think>[2]') == '[2]'
+    assert clean('[2]') == '[2]'
+    assert clean([2]) == [2]
+    assert clean('<think>[1]?').reason == 'answer:truncated_reasoning'

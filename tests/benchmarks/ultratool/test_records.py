@@ -1,0 +1,205 @@
+"""Records: every field, every fault, and where domains come from."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.benchmarks.ultratool.records import (
+    FOLDERS,
+    TABLE,
+    data_file,
+    find_subset,
+    guess_language,
+    load_recorded_rows,
+    load_records,
+    parse_payload,
+    step_number,
+)
+from opencompass_tooleval.core.errors import DataError
+from tests.benchmarks.ultratool.support import DATA, ROOT, make_record, real
+
+USAGE: dict[str, Any] = {
+    'question': 'q',
+    'input': [{'step': '1. a'}, {'step': '1.1 b', 'tool': 't', 'param': ''}],
+    'toolset': [{'name': 't', 'arguments': {'type': 'object', 'properties': {'x': {}}}}],
+    'reference': [{'step': '1.1 b', 'tool': 't', 'param': {'x': '1'}}],
+}
+
+
+def write(folder: Path, rows: list[Any], name: str = 'test_set/tool_usage.json') -> Path:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lines = (row if isinstance(row, str) else json.dumps(row, ensure_ascii=False) for row in rows)
+    file.write_text('\n'.join(lines) + '\n', encoding='utf-8')
+    return file
+
+
+def test_a_record(tmp_path: Path) -> None:
+    (record,) = load_records(write(tmp_path, [USAGE]), 'tool_usage', 'zh')
+    assert (record.id, record.language, record.question, record.domain, record.rebuilt) == ('0', 'zh', 'q', '', False)
+    assert [(step.number, step.tool, step.param) for step in record.steps] == [('1.', None, None), ('1.1', 't', None)]
+    assert record.toolset[0].name == 't' and record.toolset[0].properties == {'x'}
+    assert record.reference[0].param == {'x': '1'}
+    assert parse_payload(record.to_payload(), 'tool_usage') == record
+
+
+def test_a_plan() -> None:
+    record = make_record('planning', {'input': 'q', 'reference': '1. a'})
+    assert (record.question, record.plan, record.steps, record.reference) == ('q', '1. a', (), ())
+
+
+def test_what_is_rebuilt_says_so() -> None:
+    raw = {'input': [], 'reference': [{'step': '1.1 b', 'tool': '0'}]}
+    for subset in ('tool_creation_awareness', 'tool_usage_awareness'):  # rows as the authors have them
+        assert not make_record(subset, raw).rebuilt
+        assert make_record(subset, {**raw, 'rebuilt': True}).rebuilt
+    assert not make_record('tool_selection', raw).rebuilt
+    assert make_record('tool_selection_32', raw).rebuilt  # the authors have no such set
+
+
+@pytest.mark.parametrize(
+    ('row', 'message'),
+    [
+        ('{"input": [', 'cut short or no JSON'),
+        ([], 'a row is a JSON object'),
+        ({**USAGE, 'input': 'x'}, "field 'input' is no list"),
+        ({'input': []}, "field 'reference' is missing"),
+        ({**USAGE, 'reference': []}, 'there is nothing to score'),
+        ({**USAGE, 'reference': [{'step': ' '}]}, 'begins with its number'),
+        ({**USAGE, 'reference': [{'step': '1 a', 'tool': 5, 'param': {}}]}, 'is no name'),
+        ({**USAGE, 'reference': [{'step': '1 a', 'tool': 't', 'param': ''}]}, 'is no object'),
+        ({**USAGE, 'toolset': [{'description': ''}]}, "needs a 'name'"),
+    ],
+)
+def test_faults_name_file_row_and_mend(tmp_path: Path, row: Any, message: str) -> None:
+    file = write(tmp_path, [USAGE, row])
+    with pytest.raises(DataError, match=message) as caught:
+        load_records(file, 'tool_usage', 'zh')
+    assert str(file) in str(caught.value)
+    assert "record '1'" in str(caught.value)
+    assert 'tooleval prepare ultratool' in str(caught.value)
+
+
+def test_awareness_wants_zero_or_one(tmp_path: Path) -> None:
+    file = write(tmp_path, [{'input': [], 'reference': [{'step': '1.1 b', 'tool': 'yes'}]}])
+    with pytest.raises(DataError, match='neither 0 nor 1'):
+        load_records(file, 'tool_usage_awareness', 'zh')
+
+
+def test_missing_and_empty_files(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match='is missing'):
+        load_records(tmp_path / 'none.json', 'tool_usage', 'zh')
+    with pytest.raises(DataError, match='is empty'):
+        load_records(write(tmp_path, ['']), 'tool_usage', 'zh')
+    with pytest.raises(DataError, match='tooleval build ultratool'):
+        load_records(tmp_path / 'none.json', 'tool_selection', 'zh')
+
+
+def test_unknown_names(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match='no subset'):
+        find_subset('tool_use')
+    with pytest.raises(ValueError, match='languages zh, en'):
+        load_records(tmp_path, 'tool_usage', 'fr')
+
+
+def test_domains_come_from_the_annotated_samples(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write(tmp_path, [{'question': 'q', 'domain': 'Train'}, {'question': 'other', 'domain': 'Alarm'}], 'test.json')
+    with caplog.at_level(logging.WARNING):
+        records = load_records(write(tmp_path, [USAGE, USAGE]), 'tool_usage', 'zh')
+    assert [record.domain for record in records] == ['Train', '']
+    assert '1 of 2 rows are not of these records' in caplog.text
+
+
+def test_a_domain_of_the_row_itself_counts(tmp_path: Path) -> None:
+    (record,) = load_records(write(tmp_path, [{**USAGE, 'domain': 'Hotel'}]), 'tool_usage', 'zh')
+    assert record.domain == 'Hotel'
+
+
+@pytest.mark.parametrize('language', FOLDERS)
+@pytest.mark.parametrize('subset', [subset.name for subset in TABLE if subset.official])
+def test_the_real_files(subset: str, language: str) -> None:
+    file = real(data_file(DATA, subset, language))
+    records = load_records(file, subset, language)
+    assert len(records) == 1000
+    assert len({record.domain for record in records} - {''}) == 22
+    assert all(record.domain for record in records)
+    with file.open(encoding='utf-8') as stream:
+        text = stream.read(4000)
+    assert guess_language(Path('x.json'), text) == guess_language(file, '') == language
+    assert guess_language(Path('x.json'), json.dumps(text)[:4000]) == language
+    assert parse_payload(records[7].to_payload(), subset) == records[7]
+
+
+OUTPUT = {'init prompt': 'p', 'init output': ['x', 'y']}
+
+
+@pytest.mark.parametrize(
+    ('row', 'shape', 'answer'),
+    [
+        ({'data': USAGE, 'init output': 'x'}, 'gpt', 'x'),
+        ({'data': USAGE, 'init output': ['x', 'y']}, 'gpt', 'x'),
+        ({'data': USAGE, 'init output': [{'step': '1.1 b'}]}, 'gpt', [{'step': '1.1 b'}]),
+        ({'question': USAGE, 'original ans': [], 'total output': OUTPUT}, 'open', 'x'),
+        ({'question': USAGE, 'original ans': [], 'total output': {**OUTPUT, 'init output': []}}, 'open', []),
+    ],
+)
+def test_shapes_of_the_authors_files(tmp_path: Path, row: Any, shape: str, answer: Any) -> None:
+    (recorded,) = load_recorded_rows(write(tmp_path, [row]), 'tool_usage', 'zh')
+    assert (recorded.shape, recorded.answer) == (shape, answer)
+    assert recorded.record is not None and recorded.record.question == 'q'
+
+
+def test_answers_without_records(tmp_path: Path) -> None:
+    (recorded,) = load_recorded_rows(write(tmp_path, [{'total output': OUTPUT}]), 'tool_usage', 'zh')
+    assert recorded.record is None
+
+
+@pytest.mark.parametrize(
+    ('row', 'message'),
+    [
+        ({'data': USAGE}, "neither 'init output' nor 'total output'"),
+        ({'data': USAGE, 'init output': 5}, 'neither text nor a list'),
+        ({'data': {}, 'init output': 'x'}, "field 'input' is missing"),
+        ({'question': USAGE, 'total output': 'x'}, 'neither text nor a list'),
+        ({'question': USAGE, 'total output': {}}, 'neither text nor a list'),
+        ({'question': 'p', 'total output': OUTPUT}, 'a row is a JSON object'),
+    ],
+)
+def test_faults_of_the_authors_files(tmp_path: Path, row: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        load_recorded_rows(write(tmp_path, [row]), 'tool_usage', 'zh')
+
+
+@pytest.mark.parametrize(
+    ('text', 'number'),
+    [('1.1 a', '1.1'), (' 1.1\u3000a', '1.1'), ('1.', '1.'), ('', None), (' ', None), (5, None), (None, None)],
+)
+def test_step_numbers(text: Any, number: str | None) -> None:
+    assert step_number(text) == number
+
+
+def test_importing_costs_no_framework() -> None:
+    heavy = ('opencompass', 'mmengine', 'torch', 'datasets', 'transformers')
+    code = (
+        'import sys; from opencompass_tooleval.benchmarks.ultratool import recorded, scoring; '
+        f'print([name for name in {heavy!r} if name in sys.modules])'
+    )
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == '[]'
+
+
+def test_recorded_content_in_parts_is_its_text(tmp_path: Path) -> None:
+    file = tmp_path / 'answers.json'
+    parts: list[Any] = [{'type': 'text', 'text': '[{"step": '}, {'type': 'text', 'text': '"1 a"}]'}]
+    file.write_text(json.dumps({'init output': parts}), encoding='utf-8')
+    assert [row.answer for row in load_recorded_rows(file, 'tool_usage', 'zh')] == ['[{"step": "1 a"}]']
+    file.write_text(json.dumps({'init output': [*parts, {'type': 'image_url'}]}), encoding='utf-8')
+    with pytest.raises(DataError, match=r"answers.json: record '0': its answer has a part of type 'image_url'"):
+        load_recorded_rows(file, 'tool_usage', 'zh')

@@ -1,0 +1,206 @@
+"""The function behind ``tooleval score ultratool``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.cli.score import score_recorded
+from opencompass_tooleval.core.benchmark import find_benchmark
+from opencompass_tooleval.core.errors import DataError
+from tests.benchmarks.ultratool.support import DATA, PREDICTIONS, real
+
+RAW = {
+    'question': 'q',
+    'input': [{'step': '1.1 b', 'tool': 't', 'param': ''}],
+    'toolset': [{'name': 't', 'arguments': {'properties': {'x': {}}}}],
+    'reference': [{'step': '1.1 b', 'tool': 't', 'param': {'x': '12'}}],
+}
+RIGHT = '[{"step": "1.1 b", "tool": "t", "param": {"x": "12"}}]'
+TWO_LISTS = f'[{{"step": "1.1 b", "param": {{"x": "1"}}}}] {RIGHT}'
+
+
+def write(file: Path, rows: list[Any]) -> Path:
+    file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
+    return file
+
+
+ULTRATOOL = find_benchmark('ultratool')
+
+
+def result(folder: Path, **fields: Any) -> dict[str, Any]:
+    out = folder / 'result.json'
+    score_recorded(ULTRATOOL, **{'subset': 'tool_usage', **fields}, json_out=str(out))
+    loaded: dict[str, Any] = json.loads(out.read_text(encoding='utf-8'))
+    return loaded
+
+
+def test_the_authors_files_carry_their_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path / 'gpt.json', [{'data': RAW, 'init output': RIGHT}, {'data': RAW, 'init output': '[]'}])
+    outcome = result(tmp_path, predictions=file, details=tmp_path / 'details.jsonl')
+    assert outcome['metrics'] == {'local_levenshtein': 50.0, 'json_rate': 100.0, 'json_rate_unrepaired': 100.0}
+    assert (outcome['lists'], outcome['scoring'], outcome['gold'], outcome['language']) == (
+        'span',
+        'official',
+        'official',
+        'en',
+    )
+    assert outcome['reasons'] == {'ok': 1, 'step:missing': 1}
+    details = [json.loads(line) for line in (tmp_path / 'details.jsonl').read_text(encoding='utf-8').splitlines()]
+    assert [detail['id'] for detail in details] == ['0', '1']
+    assert details[0]['steps'][0]['arguments'][0]['value'] == 1.0
+    assert 'local_levenshtein' in capsys.readouterr().out
+
+
+def test_answers_in_another_language_are_refused(tmp_path: Path) -> None:
+    """A number of 1,000 Chinese samples that says it is of English ones would stand in the wrong column."""
+    chinese = json.loads(json.dumps(RAW).replace('"q"', '"我想预订一张去北京的机票"'))
+    for rows, language, other in (([chinese], 'zh', 'en'), ([RAW], 'en', 'zh')):
+        file = write(tmp_path / f'{language}.json', [{'data': row, 'init output': RIGHT} for row in rows])
+        data = write(tmp_path / 'data.json', rows)
+        assert result(tmp_path, predictions=file, language=language)['language'] == language
+        for more in ({}, {'data': data}):
+            with pytest.raises(DataError, match=f'give --language {language}, or leave it out'):
+                result(tmp_path, predictions=file, language=other, **more)
+
+
+def test_the_published_answers_are_not_english(tmp_path: Path) -> None:
+    file = real(PREDICTIONS / 'gpt-4' / 'tool_usage.json')
+    with pytest.raises(DataError, match='the text is Chinese, not English: give --language zh'):
+        result(tmp_path, predictions=file, language='en')
+
+
+def test_the_shape_of_the_file_chooses_the_list(tmp_path: Path) -> None:
+    gpt = write(tmp_path / 'gpt.json', [{'data': RAW, 'init output': TWO_LISTS}])
+    output = {'init prompt': 'p', 'init output': [TWO_LISTS]}
+    other = write(tmp_path / 'open.json', [{'question': RAW, 'original ans': [], 'total output': output}])
+    assert result(tmp_path, predictions=gpt)['metrics']['local_levenshtein'] == 0.0
+    assert result(tmp_path, predictions=gpt, lists='last')['metrics']['local_levenshtein'] == 100.0
+    assert result(tmp_path, predictions=other)['metrics']['local_levenshtein'] == 100.0
+    assert result(tmp_path, predictions=other)['lists'] == 'last'
+    assert result(tmp_path, predictions=other, lists='span')['metrics']['local_levenshtein'] == 0.0
+    replayed = [{'prediction': TWO_LISTS, 'record_id': '0', 'infra': None, 'recorded_shape': 'gpt'}]
+    of_a_run = write(tmp_path / 'replayed.jsonl', replayed)
+    data = write(tmp_path / 'tool_usage.json', [RAW])
+    outcomes = [
+        result(tmp_path, predictions=of_a_run, data=data),
+        result(tmp_path, predictions=other),
+        result(tmp_path, predictions=gpt, lists='last'),
+    ]
+    assert [(outcome['preset'], outcome['lists']) for outcome in outcomes] == [
+        ('gpt', 'span'),
+        ('open', 'last'),
+        (None, 'last'),
+    ]
+
+
+def test_answers_in_other_shapes_need_the_records(tmp_path: Path) -> None:
+    answers = write(tmp_path / 'answers.jsonl', [{'id': '0', 'prediction': f'<think>[]</think>{RIGHT}'}])
+    with pytest.raises(DataError, match='give --data FILE'):
+        result(tmp_path, predictions=answers)
+    data = write(tmp_path / 'tool_usage.json', [RAW])
+    assert result(tmp_path, predictions=answers, data=data)['metrics']['local_levenshtein'] == 100.0
+
+
+def test_standard_output_is_json_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path / 'gpt.json', [{'data': RAW, 'init output': RIGHT}])
+    score_recorded(ULTRATOOL, 'tool_usage', file, json_out='-')
+    assert json.loads(capsys.readouterr().out)['samples'] == 1
+
+
+def test_answers_of_other_records_are_refused(tmp_path: Path) -> None:
+    file = write(tmp_path / 'gpt.json', [{'data': RAW, 'init output': RIGHT}])
+    other = write(tmp_path / 'tool_usage.json', [{**RAW, 'input': [{'step': '1.1 c'}]}])
+    with pytest.raises(DataError, match='another record'):
+        result(tmp_path, predictions=file, data=other)
+    more = write(tmp_path / 'more.json', [RAW, RAW])
+    with pytest.raises(DataError, match='1 answers for 2 records'):
+        result(tmp_path, predictions=file, data=more)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r'none\.json: the file is missing'):
+        result(tmp_path, predictions=tmp_path / 'none.json')
+
+
+@pytest.mark.parametrize(
+    ('fields', 'message'),
+    [
+        ({'subset': 'planning'}, 'give --predictions or --judgements'),
+        ({'subset': 'tool_usage', 'judgements': 'x', 'predictions': 'x'}, 'leave --judgements out'),
+        ({'subset': 'tool_usage'}, 'give --predictions FILE'),
+        ({'subset': 'tool_usage', 'predictions': 'x', 'gold': 'repaired'}, 'give --data FILE'),
+        ({'subset': 'tool_use', 'predictions': 'x'}, 'has no subset'),
+    ],
+)
+def test_options_that_do_not_fit(fields: dict[str, Any], message: str) -> None:
+    paths = {name: Path(value) if name in {'predictions', 'judgements'} else value for name, value in fields.items()}
+    with pytest.raises(ValueError, match=message):
+        score_recorded(ULTRATOOL, **paths)
+
+
+def test_domains_of_the_real_records(tmp_path: Path) -> None:
+    predictions = real(PREDICTIONS / 'gpt-4' / 'tool_usage.json')
+    data = real(DATA / 'Chinese-dataset' / 'test_set' / 'tool_usage.json')
+    outcome = result(tmp_path, predictions=predictions, data=data)
+    assert round(outcome['metrics']['local_levenshtein'], 2) == 86.62
+    assert len(outcome['domains']) == 22
+    assert sum(domain['samples'] for domain in outcome['domains'].values()) == 1000
+
+
+def test_published_judgements_alone(tmp_path: Path) -> None:
+    outcome = result(
+        tmp_path, subset='planning', judgements=real(PREDICTIONS / 'gpt-4' / 'eval' / 'planning_eval.json')
+    )
+    assert round(outcome['metrics']['overall'], 2) == 76.39
+    assert (outcome['samples'], outcome['unjudged'], outcome['language']) == (1000, 0, 'zh')
+
+
+PLAN = {'input': 'q', 'reference': '1. gold'}
+TOOL = {'name': 't'}
+CREATION = {'input': [{'step': '1.1 b'}], 'reference': [{'step': '1.1 b', 'tool': TOOL}]}
+
+
+def test_without_judgements_answers_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plans = write(tmp_path / 'plans.json', [{'data': PLAN, 'init output': '1. a'}, {'data': PLAN, 'init output': ''}])
+    outcome = result(tmp_path, subset='planning', predictions=plans, details=tmp_path / 'details.jsonl')
+    assert set(outcome['metrics'].values()) == {None}
+    assert (outcome['judged'], outcome['samples'], outcome['reasons']) == (
+        False,
+        2,
+        {'judge:not_asked': 1, 'answer:empty': 1},
+    )
+    details = [json.loads(line) for line in (tmp_path / 'details.jsonl').read_text(encoding='utf-8').splitlines()]
+    assert [detail['parsed'] for detail in details] == ['1. a', '']
+    assert 'NOTE nobody judged the answers' in capsys.readouterr().out
+    answers = [json.dumps([{'step': '1.1 b', 'tool': TOOL}]), 'none']
+    tools = write(tmp_path / 'tools.json', [{'data': CREATION, 'init output': answer} for answer in answers])
+    metrics = result(tmp_path, subset='tool_creation', predictions=tools)['metrics']
+    assert (metrics['json_rate'], metrics['json_rate_unrepaired'], metrics['overall']) == (50.0, 50.0, None)
+
+
+def test_the_real_answers_are_read_without_judgements(tmp_path: Path) -> None:
+    predictions = real(PREDICTIONS / 'gpt-3.5' / 'tool_creation.json')
+    outcome = result(tmp_path, subset='tool_creation', predictions=predictions)
+    assert outcome['metrics']['json_rate'] >= 99.0  # Table 6
+    assert (outcome['metrics']['overall'], outcome['samples'], outcome['lists']) == (None, 1000, 'span')
+
+
+def test_open_models_files_need_no_data(tmp_path: Path) -> None:
+    """The real GPT answers, as the authors' script for open models writes them."""
+    rows = [json.loads(line) for line in real(PREDICTIONS / 'gpt-4' / 'tool_usage.json').open(encoding='utf-8')]
+    open_rows = [
+        {
+            'question': row['data'],
+            'original ans': row['data']['reference'],
+            'total output': {'init prompt': 'p', 'init output': [row['init output']]},
+        }
+        for row in rows
+    ]
+    outcome = result(tmp_path, predictions=write(tmp_path / 'tool_usage.json', open_rows))
+    assert (round(outcome['metrics']['local_levenshtein'], 2), outcome['lists']) == (84.74, 'last')
+    outcome = result(tmp_path, predictions=tmp_path / 'tool_usage.json', lists='span')
+    assert round(outcome['metrics']['local_levenshtein'], 2) == 86.62

@@ -1,0 +1,177 @@
+"""Golden cases of scoring, written from the metrics' definitions, and what aggregates say."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.benchmarks.ultratool.protocol import SCORINGS, Protocol
+from opencompass_tooleval.benchmarks.ultratool.score_steps import error_type
+from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, breakdown, score_answer, score_answers
+from opencompass_tooleval.core.answer import Answer
+from tests.benchmarks.ultratool.support import cases, make_record
+
+SCORING = cases('scoring')
+TOOLSET = [{'name': 't', 'arguments': {'properties': {'x': {}}}}]
+
+
+@pytest.mark.parametrize('case', SCORING, ids=lambda case: f'{case["source"]} [{case["scoring"]}]')
+def test_golden(case: dict[str, Any]) -> None:
+    record = make_record(case['subset'], case['raw'])
+    score = score_answer(record, case['answer'], Protocol(case['scoring'], 'span'))
+    assert list(score.values) == list(record.subset.metrics)
+    assert {name: score.values[name] for name in case['values']} == pytest.approx(case['values'], abs=1e-12)
+    assert score.reason == case['reason']
+    assert dict(score.codes()) == case['codes']
+    json.dumps(score.to_detail(), allow_nan=False)
+
+
+def usage(values: list[str], domain: str, record_id: str) -> Any:
+    steps = [{'step': f'1.{i} a', 'tool': 't', 'param': {'x': value}} for i, value in enumerate(values)]
+    return make_record('tool_usage', {'input': steps, 'toolset': TOOLSET, 'reference': steps}, record_id, domain)
+
+
+def answer(values: list[str]) -> str:
+    return json.dumps([{'step': f'1.{i}', 'tool': 't', 'param': {'x': value}} for i, value in enumerate(values)])
+
+
+def test_local_metrics_are_means_over_steps_not_over_samples() -> None:
+    records = [usage(['a'], 'Train', '0'), usage(['a', 'b', 'c'], 'Alarm', '1')]
+    scores = score_answers(records, [answer(['a']), answer(['x', 'y', 'z'])], Protocol())
+    metrics = records[0].subset.metrics
+    total = aggregate_scores(scores, metrics)
+    assert total.metrics['local_levenshtein'] == 25.0
+    # a ratio of sums over two samples: residuals 1 - 0.25 and 0 - 0.75
+    assert total.standard_errors['local_levenshtein'] == pytest.approx(100 * math.sqrt(2 * 2 * 0.75**2) / 4)
+    said = breakdown(scores, metrics)
+    assert said['steps'] == 4
+    assert said['domains']['Train'] == {
+        'samples': 1,
+        'local_levenshtein': 100.0,
+        'json_rate': 100.0,
+        'json_rate_unrepaired': 100.0,
+    }
+    assert said['domains']['Alarm']['local_levenshtein'] == 0.0
+    assert said['codes'] == {'args:wrong_value': 3}
+    assert said['rungs'] == {'as_is': 2}
+
+
+def test_domains_are_left_out_where_none_is_known() -> None:
+    scores = score_answers([usage(['a'], '', '0')], [answer(['a'])], Protocol())
+    assert breakdown(scores, ('local_levenshtein',))['domains'] == {}
+
+
+def test_the_five_error_types_of_the_paper() -> None:
+    assert error_type('parse:not_json') == 'incorrect_json'
+    assert error_type('parse:no_list') == 'not_following_instructions'
+    assert error_type('answer:empty') == 'not_following_instructions'
+    assert error_type('tool:hallucinated_tool') == 'hallucinations'
+    assert error_type('args:extra') == 'redundant_outputs'
+    assert error_type('step:missing') == 'incomplete_outputs'
+    assert error_type('args:wrong_value') is None
+
+
+@pytest.mark.parametrize('scoring', SCORINGS)
+def test_infrastructure_failures_score_nothing_under_their_name(scoring: str) -> None:
+    score = score_answer(usage(['a'], '', '0'), Answer('', 'infra:timeout'), Protocol(scoring))
+    assert score.reason == 'infra:timeout'
+    assert set(score.values.values()) == {0.0}
+
+
+def test_the_order_of_details_is_that_of_the_records() -> None:
+    records = [usage(['a'], '', str(i)) for i in range(5)]
+    assert [score.id for score in score_answers(records, ['[]'] * 5, Protocol())] == ['0', '1', '2', '3', '4']
+    with pytest.raises(ValueError, match='5 records, but 4 answers'):
+        score_answers(records, ['[]'] * 4, Protocol())
+
+
+def test_without_a_judge_judged_scores_are_none_and_answers_are_read() -> None:
+    plan = make_record('planning', {'input': 'q', 'reference': '1. a'})
+    score = score_answer(plan, '1. a', Protocol())
+    assert (set(score.values.values()), score.reason, score.parsed) == ({None}, 'judge:not_asked', '1. a')
+    assert score_answer(plan, ' ', Protocol()).reason == 'answer:empty'
+    steps = [{'step': f'1.{i} x', 'tool': {'name': 'x'}} for i in (1, 2)]
+    creation = make_record('tool_creation', {'input': steps, 'reference': steps})
+    half = score_answer(creation, json.dumps(steps[:1]), Protocol())
+    assert [step.reason for step in half.steps] == ['judge:not_asked', 'tool:missing']
+    assert (half.values['overall'], half.values['json_rate']) == (None, 1.0)
+    assert score_answer(creation, 'no list', Protocol()).reason == 'parse:no_list'
+
+
+STEPS = [{'step': '1.1 one', 'tool': 't'}, {'step': '1.2 two', 'tool': 'u'}]
+
+
+@pytest.mark.parametrize(
+    ('subset', 'gold', 'said', 'shown'),
+    [
+        ('tool_usage_awareness', ['0', '1'], [0, '1'], {'1.1': 0, '1.2': 1}),
+        ('tool_selection', ['t', 'u_v'], ['t', 'u\\_v'], {'1.1': 't', '1.2': 'u_v'}),
+        ('tool_creation', [{'name': 'a'}, {'name': 'b'}], [{'name': 'a'}, {'name': 'b'}], None),
+    ],
+)
+def test_what_is_read_has_the_shape_of_gold(subset: str, gold: list[Any], said: list[Any], shown: Any) -> None:
+    """Steps count by their number: another text or order is no difference."""
+    reference = [{**step, 'tool': tool} for step, tool in zip(STEPS, gold, strict=True)]
+    record = make_record(subset, {'input': reference, 'toolset': TOOLSET, 'reference': reference})
+    items = [{'step': f'1.{i} in other words', 'tool': tool} for i, tool in enumerate(said, 1)]
+    answered = json.dumps([{'step': '9 no such', 'tool': 'x'}, *reversed(items)])
+    detail = score_answer(record, answered, Protocol('strict'), []).to_detail()
+    assert detail['gold'] == (shown or {'1.1': {'name': 'a'}, '1.2': {'name': 'b'}})
+    assert detail['parsed'] == detail['gold']
+    assert [other['reason'] for other in detail['other_steps']] == ['step:wrong_step']
+    half = score_answer(record, json.dumps(items[1:]), Protocol('strict'), []).to_detail()
+    assert half['parsed'] == {'1.2': detail['gold']['1.2']}
+    assert score_answer(record, 'no list', Protocol('strict'), []).parsed is None
+
+
+A, B = ({'step': f'1.{i} x', 'tool': 't', 'param': {'x': 'a'}} for i in (1, 2))
+SHAPES = {
+    'a list': (json.dumps([A, B]), {'tool_usage_awareness', 'tool_selection', 'tool_usage'}),
+    'a list in a list': (json.dumps([[A, B]]), {'tool_selection', 'tool_usage'}),
+    'two lists in a list': (json.dumps([[A, B], []]), {'tool_usage'}),
+    'two lists side by side': (f'{json.dumps([A, B])}, []', {'tool_selection'}),
+    'objects with commas': (f'{json.dumps(A)}, {json.dumps(B)}', {'tool_usage'}),
+    'objects, one per line': (f'{json.dumps(A)}\n{json.dumps(B)}', {'tool_usage'}),
+    'a leading blank': (json.dumps([{**item, 'step': f' {item["step"]}'} for item in (A, B)]), set()),
+    'a tab behind the number': (
+        json.dumps([{**item, 'step': item['step'].replace(' ', '\\t')} for item in (A, B)]),
+        set(),
+    ),
+    'the number alone': (
+        json.dumps([{**item, 'step': item['step'][:3]} for item in (A, B)]),
+        {'tool_usage_awareness', 'tool_selection', 'tool_usage'},
+    ),
+}
+
+
+@pytest.mark.parametrize('subset', ['tool_usage_awareness', 'tool_selection', 'tool_usage'])
+@pytest.mark.parametrize('shape', SHAPES)
+def test_shapes_of_answers_that_count_officially(shape: str, subset: str) -> None:
+    text, counting = SHAPES[shape]
+    aware = subset == 'tool_usage_awareness'
+    reference = [{**item, 'tool': '1'} for item in (A, B)] if aware else [A, B]
+    record = make_record(subset, {'input': reference, 'toolset': TOOLSET, 'reference': reference})
+    score = score_answer(record, text.replace('"t"', '1') if aware else text, Protocol('official', 'span'))
+    assert score.values[record.subset.metrics[0]] == float(subset in counting)
+    per_line = shape == 'objects, one per line' and subset != 'tool_usage'
+    assert score.values['json_rate'] == float(not per_line)
+
+
+@pytest.mark.parametrize(('subset', 'rate'), [('tool_usage_awareness', 1), ('tool_selection', 0), ('tool_usage', 0)])
+def test_a_bare_number_is_bad_json_where_the_published_scorer_stops(subset: str, rate: int) -> None:
+    record = make_record(subset, {'input': [A], 'toolset': TOOLSET, 'reference': [{**A, 'tool': '1'}]})
+    assert score_answer(record, '7', Protocol()).values['json_rate'] == rate
+
+
+def test_one_object_is_good_json_and_worth_nothing() -> None:
+    score = score_answer(usage(['a'], '', '0'), json.dumps({'step': '1.0', 'param': {'x': 'a'}}), Protocol())
+    assert (score.values['local_levenshtein'], score.values['json_rate'], score.reason) == (0, 1, 'step:missing')
+
+
+def test_arguments_read_have_the_shape_of_gold() -> None:
+    detail = score_answer(usage(['a', 'b'], '', '0'), answer(['a', 'c']), Protocol()).to_detail()
+    assert detail['gold'] == {'1.0': {'x': 'a'}, '1.1': {'x': 'b'}}
+    assert detail['parsed'] == {'1.0': {'x': 'a'}, '1.1': {'x': 'c'}}

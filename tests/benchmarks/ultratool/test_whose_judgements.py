@@ -1,0 +1,319 @@
+"""A judgement counts for the answer that it judged, and for no other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset
+
+from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
+from opencompass_tooleval.benchmarks.ultratool.judge import LABELS
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import digests_of, load_judgements
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
+from opencompass_tooleval.benchmarks.ultratool.records import Record, find_subset
+from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, score_answers, score_judgements
+from opencompass_tooleval.cli.score import score_recorded
+from opencompass_tooleval.core.benchmark import find_benchmark
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.judging.judgement import UnjudgedError
+from tests.benchmarks.ultratool.support import PREDICTIONS, make_record, published, real
+
+PLANNING, CREATION = find_subset('planning'), find_subset('tool_creation')
+RULES = Protocol()
+ULTRATOOL = find_benchmark('ultratool')
+
+
+def lines(file: Path, rows: Sequence[Any]) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
+    return file
+
+
+def scores(task: str, score: float) -> dict[str, float]:
+    return dict.fromkeys(LABELS[task], score)
+
+
+def eval_of(task: str, score: float) -> list[dict[str, Any]]:
+    """``eval`` of the authors' rows."""
+    return [{'打分理由': 'w', labels[0]: score} for labels in LABELS[task].values()]
+
+
+def plans(count: int) -> list[Record]:
+    return [make_record('planning', {'input': f'q{i}', 'reference': '1. g'}, str(i)) for i in range(count)]
+
+
+def evaluate(
+    records: Sequence[Record], answers: Sequence[str], run: Path, model: str, **evaluator: Any
+) -> dict[str, Any]:
+    """What OpenCompass's task does, after a run that left these predictions."""
+    subset = records[0].subset.name
+    rows = {str(i): {'prediction': a, 'record_id': r.id} for i, (r, a) in enumerate(zip(records, answers, strict=True))}
+    file = run / 'predictions' / model / 'set.json'
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(rows), encoding='utf-8')
+    scorer = ToolEvalUltraToolEvaluator(subset, 'zh', **evaluator)
+    scorer._out_dir = str(run / 'results' / model / 'set')
+    dataset = Dataset.from_list([{'record_id': record.id, 'record': record.to_payload()} for record in records])
+    columns = {
+        'predictions': list(answers),
+        'references': list(dataset['record']),
+        'record_id': list(dataset['record_id']),
+        'infra': [None] * len(records),
+    }
+    return scorer.evaluate(1, 1, dataset, **columns)
+
+
+ANSWERS = ['1. a', '1. b']
+
+
+def test_the_authors_rows_say_what_they_judged(tmp_path: Path) -> None:
+    rows = [
+        {'data': {'data': record.raw, 'init output': answer}, 'eval': eval_of('planning', 8)}
+        for record, answer in zip(plans(2), ANSWERS, strict=True)
+    ]
+    file = lines(tmp_path / 'x.json', rows)
+    result = evaluate(plans(2), ANSWERS, tmp_path, 'right', judgements=str(file))
+    assert result['overall'] == pytest.approx(80.0)
+    with pytest.raises(UnjudgedError, match=r'1 of 2 .* record 1 \(the judgement is of another answer\)') as caught:
+        evaluate(plans(2), ['1. a', '1. c'], tmp_path, 'other', judgements=str(file))
+    assert 'give each model its own file' in str(caught.value)
+
+
+def test_our_rows_say_what_they_judged(tmp_path: Path) -> None:
+    subset_scores = score_answers(
+        plans(2), ANSWERS, RULES, load_judgements(old_rows(tmp_path, 8), PLANNING, RULES, plans(2))
+    )
+    assert all(len(step.answer_digest) == 32 for score in subset_scores for step in score.steps)
+    rows = [
+        {'id': score.id, 'step': '', 'scores': scores('planning', 8), 'answer_digest': score.steps[0].answer_digest}
+        for score in subset_scores
+    ]
+    file = lines(tmp_path / 'new.jsonl', rows)
+    assert evaluate(plans(2), ANSWERS, tmp_path, 'm', judgements=str(file))['overall'] == pytest.approx(80.0)
+    with pytest.raises(UnjudgedError, match='2 of 2'):
+        evaluate(plans(2), ANSWERS[::-1], tmp_path, 'n', judgements=str(file))
+
+
+def old_rows(folder: Path, score: float, name: str = 'old.jsonl') -> Path:
+    """Rows as a former version wrote them."""
+    return lines(folder / name, [{'id': str(i), 'step': '', 'scores': scores('planning', score)} for i in range(2)])
+
+
+def test_rows_that_do_not_say_serve_one_model(tmp_path: Path) -> None:
+    file = old_rows(tmp_path, 7)
+    assert evaluate(plans(2), ANSWERS, tmp_path, 'first', judgements=str(file))['overall'] == pytest.approx(70.0)
+    with pytest.raises(ValueError, match='cannot serve second and first'):
+        evaluate(plans(2), ANSWERS, tmp_path, 'second', judgements=str(file))
+    own = {'second': str(old_rows(tmp_path, 6, 'second.jsonl'))}
+    result = evaluate(plans(2), ANSWERS, tmp_path, 'second', judgements=own)
+    assert result['overall'] == pytest.approx(60.0)
+    assert result['provenance']['judgements'] == own['second']
+    with pytest.raises(ValueError, match='names no file for model third'):
+        evaluate(plans(2), ANSWERS, tmp_path, 'third', judgements=own)
+
+
+def test_old_rows_go_by_the_predictions_beside_them(tmp_path: Path) -> None:
+    run = tmp_path / 'run'
+    evaluate(plans(2), ANSWERS, run, 'first', judgements=str(old_rows(tmp_path, 5)))
+    file = old_rows(run / 'results' / 'first', 7, 'set_judgements.jsonl')
+    same = evaluate(plans(2), ANSWERS, tmp_path / 'new', 'renamed', judgements=str(file))
+    assert same['overall'] == pytest.approx(70.0)
+    with pytest.raises(UnjudgedError, match='of another answer'):
+        evaluate(plans(2), ['1. x', '1. y'], tmp_path / 'new', 'other', judgements=str(file))
+
+
+def test_a_path_with_the_model(tmp_path: Path) -> None:
+    for model, score in (('a', 4), ('b', 9)):
+        old_rows(tmp_path / model, score, 'judged.jsonl')
+    setting = str(tmp_path / '{model}' / 'judged.jsonl')
+    results = [evaluate(plans(2), ANSWERS, tmp_path, model, judgements=setting) for model in ('a', 'b')]
+    assert [result['overall'] for result in results] == pytest.approx([40.0, 90.0])
+    assert {result['provenance']['judge'] for result in results} == {setting}
+
+
+@pytest.mark.parametrize('model', ['gpt-3.5', 'gpt-4'])
+def test_published_judgements_are_of_their_model(model: str, tmp_path: Path) -> None:
+    other = {'gpt-3.5': 'gpt-4', 'gpt-4': 'gpt-3.5'}[model]
+    file = real(PREDICTIONS / model / 'eval' / 'planning_eval.json')
+    request = {'benchmark': ULTRATOOL, 'subset': 'planning', 'judgements': file, 'json_out': str(tmp_path / 'out.json')}
+    score_recorded(**request, predictions=PREDICTIONS / model / 'planning.json')
+    said = json.loads((tmp_path / 'out.json').read_text(encoding='utf-8'))
+    assert round(said['metrics']['overall'], 2) == {'gpt-3.5': 69.50, 'gpt-4': 76.39}[model]
+    with pytest.raises(UnjudgedError, match='of another answer'):
+        score_recorded(**request, predictions=PREDICTIONS / other / 'planning.json')
+
+
+@pytest.mark.parametrize('model', ['gpt-3.5', 'gpt-4'])
+def test_no_published_plan_is_cut_to_nothing(model: str) -> None:
+    """Seven of GPT-3.5's are refusals in one paragraph; the published judge saw them."""
+    for row in published(model, 'planning'):
+        assert row.record is not None
+        assert list(digests_of(row.record, row.answer, RULES)) == ['']
+
+
+# Created tools
+
+
+def creation_steps(record: int) -> list[dict[str, Any]]:
+    return [{'step': f'1.{i} do {i}', 'tool': {'name': f't{record}{i}'}} for i in (1, 2)]
+
+
+def creations(count: int) -> list[Record]:
+    raws = [{'input': [{'step': f'1. all {i}'}], 'reference': creation_steps(i)} for i in range(count)]
+    return [make_record('tool_creation', raw, str(i)) for i, raw in enumerate(raws)]
+
+
+def creation_rows(records: Sequence[Record], answers: Sequence[str], shape: str = 'gpt') -> list[dict[str, Any]]:
+    """``eval/tool_creation_eval.json``: one row per created tool, with the post-processed row in it."""
+    rows = []
+    for record, answer in zip(records, answers, strict=True):
+        reference = record.raw['reference']
+        data = {'golden': reference, 'pred': [], 'pred_need_eval': []}
+        if shape == 'gpt':
+            data |= {'data': record.raw, 'init output': answer}
+        else:
+            data |= {'question': record.raw, 'original ans': reference, 'total output': {'init output': [answer]}}
+        made = [item['step'] for item in json.loads(answer)]
+        rows += [
+            {'data': data, 'step': step['step'], 'eval': eval_of('tool_creation', 4 + i)}
+            for i, step in enumerate(reference)
+            if step['step'] in made
+        ]
+    return rows
+
+
+@pytest.mark.parametrize('shape', ['gpt', 'open'])
+def test_the_authors_judgements_of_created_tools(shape: str, tmp_path: Path) -> None:
+    records = creations(3)
+    answers = [json.dumps(creation_steps(0)), '[]', json.dumps(creation_steps(2)[1:])]
+    file = lines(tmp_path / 'tool_creation_eval.json', creation_rows(records, answers, shape))
+    result = evaluate(records, answers, tmp_path, 'm', judgements=str(file))
+    # flat over judged tools; of a sample with none, each gold step is 0
+    assert result['overall'] == pytest.approx((40 + 50 + 0 + 0 + 50) / 5)
+    assert [detail['reason'] for detail in result['details']][1] == 'tool:missing'
+    with pytest.raises(UnjudgedError, match=r'1 of 3 .*record 0, step 1\.1 \(the judgement is of another answer\)'):
+        others = [json.dumps([{'step': '1.1 do', 'tool': {'name': 'x'}}, *creation_steps(0)[1:]]), *answers[1:]]
+        evaluate(records, others, tmp_path, 'n', judgements=str(file))
+
+
+def test_created_tools_of_another_answer_may_be_the_same_tool(tmp_path: Path) -> None:
+    """What was judged is a tool; the text around it does not matter."""
+    records, answers = creations(1), [json.dumps(creation_steps(0))]
+    file = lines(tmp_path / 'x.json', creation_rows(records, answers))
+    again = [f'Here: {json.dumps(creation_steps(0)[::-1])}']
+    assert evaluate(records, again, tmp_path, 'm', judgements=str(file))['overall'] == pytest.approx(45.0)
+
+
+def test_judgements_of_created_tools_alone(tmp_path: Path) -> None:
+    records = creations(2)
+    answers = [json.dumps(creation_steps(0)[:1]), json.dumps(creation_steps(1))]
+    file = lines(tmp_path / 'x.json', creation_rows(records, answers))
+    alone = score_judgements(CREATION, load_judgements(file, CREATION, RULES), RULES)
+    assert [[step.reason for step in score.steps] for score in alone] == [
+        ['judge:below_full', 'tool:missing'],
+        ['judge:below_full', 'judge:below_full'],
+    ]
+    assert aggregate_scores(alone, CREATION.metrics).metrics['overall'] == pytest.approx((40 + 40 + 50) / 3)
+
+
+def test_judgements_of_created_tools_that_are_of_other_data(tmp_path: Path) -> None:
+    file = lines(tmp_path / 'x.json', creation_rows(creations(1), [json.dumps(creation_steps(0))]))
+    with pytest.raises(DataError, match="record '0': it judges a record that is not in the data"):
+        load_judgements(file, CREATION, RULES, creations(5)[1:])
+    for row in ({'eval': []}, {'eval': [], 'data': {}, 'step': ' '}, {'eval': [], 'data': 5, 'step': '1.1 x'}):
+        with pytest.raises(DataError, match="needs 'data' and the text of its 'step'"):
+            load_judgements(lines(tmp_path / 'y.json', [row]), CREATION, RULES)
+
+
+def test_judgements_of_the_real_answers_in_the_authors_shape(tmp_path: Path) -> None:
+    rows = published('gpt-3.5', 'tool_creation')[:50]
+    records = [row.record for row in rows if row.record]
+    answers = [str(row.answer) for row in rows]
+    gpt = Protocol('official', 'span')
+    read = score_answers(records, answers, gpt)
+    made = [
+        {
+            'data': {'data': record.raw, 'init output': answer, 'golden': record.raw['reference']},
+            'step': step.text,
+            'eval': eval_of('tool_creation', 8),
+        }
+        for record, answer, score in zip(records, answers, read, strict=True)
+        for step, scored in zip(record.reference, score.steps, strict=True)
+        if scored.reason == 'judge:not_asked'
+    ]
+    file = lines(tmp_path / 'tool_creation_eval.json', made)
+    judged = score_answers(records, answers, gpt, load_judgements(file, CREATION, gpt, records))
+    assert sum(step.reason == 'judge:below_full' for score in judged for step in score.steps) == len(made) > 60
+    assert not [step for score in judged for step in score.steps if step.fault]
+
+
+# What the file says counts
+
+
+def test_a_missing_plan_has_no_use_for_a_judgement(tmp_path: Path) -> None:
+    result = evaluate(plans(2), ['', '1. b'], tmp_path, 'm', judgements=str(old_rows(tmp_path, 8)))
+    assert result['overall'] == pytest.approx(40.0)
+    assert result['reasons'] == {'answer:empty': 1, 'judge:below_full': 1}
+
+
+def test_what_a_file_could_not_judge_keeps_its_reason(tmp_path: Path) -> None:
+    rows = [{'id': '0', 'status': 'unjudged', 'fault': 'range:overall'}, {'id': '1', 'scores': scores('planning', 11)}]
+    with pytest.raises(UnjudgedError, match=r'2 of 2 .*: 2 out of range'):
+        evaluate(plans(2), ANSWERS, tmp_path, 'm', judgements=str(lines(tmp_path / 'x.jsonl', rows)))
+    with pytest.raises(UnjudgedError, match='1 no judgement of it'):
+        evaluate(plans(2), ANSWERS, tmp_path, 'm', judgements=str(lines(tmp_path / 'x.jsonl', rows[:1])))
+
+
+def test_several_answers_judged_need_the_answers(tmp_path: Path) -> None:
+    rows = [{'id': '0', 'scores': scores('planning', 5), 'answer_digest': digest * 16} for digest in ('ab', 'cd')]
+    file = lines(tmp_path / 'x.jsonl', rows)
+    with pytest.raises(DataError, match='judges several answers'):
+        score_recorded(ULTRATOOL, 'planning', judgements=file)
+
+
+# Which list counts
+
+
+TWO_LISTS = '[{"step": "1.1 b", "param": {"x": "1"}}] [{"step": "1.1 b", "tool": "t", "param": {"x": "12"}}]'
+
+
+@pytest.mark.parametrize(
+    ('shapes', 'setting', 'lists', 'value'),
+    [
+        (['gpt', 'gpt'], {}, 'span', 0.0),
+        (['open', 'open'], {}, 'last', 100.0),
+        (['gpt', 'open'], {}, 'last', 100.0),
+        ([None, None], {}, 'last', 100.0),
+        (['gpt', 'gpt'], {'lists': 'last'}, 'last', 100.0),
+        ([None, None], {'lists': 'span'}, 'span', 0.0),
+    ],
+)
+def test_the_shape_of_what_is_replayed_chooses_the_list(
+    shapes: list[str | None], setting: dict[str, Any], lists: str, value: float, tmp_path: Path
+) -> None:
+    raw = {
+        'question': 'q',
+        'input': [{'step': '1.1 b', 'tool': 't', 'param': ''}],
+        'toolset': [{'name': 't', 'arguments': {'properties': {'x': {}}}}],
+        'reference': [{'step': '1.1 b', 'tool': 't', 'param': {'x': '12'}}],
+    }
+    records = [make_record('tool_usage', raw, str(i)) for i in range(2)]
+    rows = {str(i): {'prediction': TWO_LISTS, 'recorded_shape': shape} for i, shape in enumerate(shapes)}
+    file = tmp_path / 'predictions' / 'm' / 'set.json'
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(rows), encoding='utf-8')
+    evaluator = ToolEvalUltraToolEvaluator('tool_usage', 'zh', **setting)
+    evaluator._out_dir = str(tmp_path / 'results' / 'm' / 'set')
+    dataset = Dataset.from_list([{'record_id': record.id, 'record': record.to_payload()} for record in records])
+    columns = {'predictions': [TWO_LISTS] * 2, 'references': list(dataset['record']), 'infra': [None] * 2}
+    result = evaluator.evaluate(1, 1, dataset, record_id=list(dataset['record_id']), **columns)
+    assert (result['provenance']['lists'], result['local_levenshtein']) == (lists, value)
+
+
+def test_an_unknown_reading_is_refused() -> None:
+    with pytest.raises(ValueError, match="lists 'first' is none of"):
+        ToolEvalUltraToolEvaluator('tool_usage', 'zh', lists='first')

@@ -1,0 +1,324 @@
+"""StableToolBench's server: its replies and messages as published, what it checks, and hostile replies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.agents.records import load_data
+from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.observation import Observation
+from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from opencompass_tooleval.environments.simulator import MAX_REQUESTS, Simulator
+from opencompass_tooleval.environments.stabletoolbench import (
+    MAX_EXAMPLE_CHARS,
+    NO_RESPONSE,
+    mirrorapi_message,
+    read_mirrorapi,
+    read_simulated,
+    simulator_message,
+    standard_category,
+)
+from tests.growth import in_linear_time
+from tests.instructions.shared_data import DEMO, expected
+from tests.rounds import run_alone
+
+PUBLISHED = ('stabletoolbench', 'mirrorapi', 'mirrorapi_cot')
+DOCUMENT = {
+    'category_name': 'News, Media',
+    'tool_name': 'Film Index',
+    'api_name': 'Find It',
+    'api_description': 'Finds films.',
+    'required_parameters': [{'name': 'q', 'type': 'STRING', 'description': '', 'default': 'Dune'}],
+    'optional_parameters': [],
+    'method': 'GET',
+}
+
+
+@pytest.fixture
+def published() -> dict[str, Any]:
+    """What the published code did."""
+    content: dict[str, Any] = json.loads(expected('stabletoolbench/simulator.json').read_text(encoding='utf-8'))
+    return content
+
+
+def recorded(arguments: Any, response: Any, name: str = 'find_it_for_film_index') -> RecordedCall:
+    return RecordedCall('cache', '', name, arguments, response if isinstance(response, str) else json.dumps(response))
+
+
+# What the published code did
+
+
+def test_the_published_replies_are_read_as_published(published: dict[str, Any]) -> None:
+    cases = published['mirrorapi_replies']
+    assert len(cases) == 23
+    for case in cases:
+        raises = case['published'].startswith('raises ')
+        assert (read_mirrorapi(case['reply']) or NO_RESPONSE) == (NO_RESPONSE if raises else case['published']), case
+
+
+def test_the_published_messages_to_mirrorapi_are_sent(published: dict[str, Any]) -> None:
+    messages = published['mirrorapi_user_messages']
+    assert len(messages) == 4
+    for message in messages:
+        documented = message['doc']
+        document = {**documented, 'category_name': documented['tool_category'], 'method': 'GET'}
+        for system in ('mirrorapi', 'mirrorapi_cot'):
+            turn = next(Simulator('m', system).simulate('find_it_for_imdb', message['request'], document))
+            assert turn.messages[1].content == message['user_message']
+
+
+def test_the_published_message_to_a_general_model_is_sent(published: dict[str, Any], tmp_path: Path) -> None:
+    case = published['stabletoolbench_user_message']
+    (api,) = case['api_doc']['api_info']
+    document = {
+        'api_name': api['name'],
+        'api_description': api['description'],
+        'tool_description': case['api_doc']['tool_description'],
+        'required_parameters': [],
+    }
+    file = tmp_path / 'cache' / 'Data' / 'imdb_for_Data' / 'find_it.json'
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(case['cached']), encoding='utf-8')
+    write_bank(read_sources(find_sources([tmp_path / 'cache'])), tmp_path / 'bank')
+    environment = Environment(Bank(tmp_path / 'bank'), simulator=Simulator('m', 'stabletoolbench'))
+    session = environment.begin('1', {'find_it_for_imdb': {}}, {'find_it_for_imdb': document})
+    turn = next(session.ask('find_it_for_imdb', json.dumps(case['input'])))
+    assert turn.messages[1].content == case['message']
+
+
+# Replies
+
+
+@pytest.mark.parametrize(
+    ('reply', 'response'),
+    [
+        ('{"error": "", "response": "{"a": "b"}"}', {'error': '', 'response': '{"a": "b"}"}'}),
+        ('{"error":"No key","response":"', {'error': 'No key', 'response': ''}),
+        ('Sure. {"error": "",\n "response": "a', {'error': '', 'response': 'a'}),
+        ('{"mechanism_of_the_api": "a "b"", "error": "c "d"", "response": "e', {'error': 'c "d"', 'response': 'e'}),
+        ('{"mechanism_of_the_api": "a", "response": "e', None),
+        ('{"error": "", "response": ""', {'error': '', 'response': '"'}),
+        ('{"error": "", "response": {}}', None),
+        ('{"error": "", "response": "\ud800"}', {'error': '', 'response': '\\ud800'}),
+        ('null', None),
+        ('[' * 100_000, None),
+        ('{"error": "", "response": "' + 'é' * 100_000, None),
+        ('{"error": "", "response": "a' + ' ' * MAX_CHARS + '"}', None),
+    ],
+)
+def test_replies_of_mirrorapi(reply: str, response: dict[str, str] | None) -> None:
+    assert read_mirrorapi(reply) == (None if response is None else json.dumps(response))
+
+
+@pytest.mark.parametrize(
+    ('reply', 'response'),
+    [
+        ('```json\n{"error": "", "response": "é"}\n```', '{"error": "", "response": "\\u00e9"}'),
+        ('{"response": {"a": [1]}, "error": "", "more": 1}', '{"response": {"a": [1]}, "error": "", "more": 1}'),
+        ('{"error": "Not found"}', '{"error": "Not found"}'),
+        ('{"response": 1}', '{"error": "", "response": 1}'),
+        ('<think>{"error": 1}</think>{"error": "", "response": "a"}', '{"error": "", "response": "a"}'),
+        ('Here it is: {"error": "", "response": "a"}', None),
+        ("{'error': '', 'response': 'a'}", None),
+        ('{"error": "", "response": "{"a": 1}"}', None),
+        ('{}', None),
+        ('["error"]', None),
+        ('', None),
+        ('{"error": "", "response": ' + '[' * 100_000, None),
+    ],
+)
+def test_replies_of_a_general_model(reply: str, response: str | None) -> None:
+    assert read_simulated(reply) == response
+
+
+@pytest.mark.parametrize('unit', ['"mechanism_of_the_api": "', '"mechanism_of_the_api": "", "error": "', '"error": "'])
+def test_repeated_marks_cost_no_more_than_their_length(unit: str) -> None:
+    in_linear_time(read_mirrorapi, (unit * MAX_CHARS)[:MAX_CHARS], (unit * MAX_CHARS)[: MAX_CHARS // 2])
+
+
+@pytest.mark.parametrize('system', PUBLISHED)
+def test_an_unreadable_reply_is_asked_again_and_not_kept(system: str) -> None:
+    simulator = Simulator('m', system)
+    session = Environment(simulator=simulator).begin('1', {'find': {}}, {'find': DOCUMENT})
+    read = '{"error": "", "response": "a"}'
+    assert run_alone(session.ask('find', {}), ['I cannot.'] * MAX_REQUESTS) == Observation(
+        NO_RESPONSE, 'error', 'unanswered'
+    )
+    assert simulator.kept == {}
+    assert run_alone(session.ask('find', {}), ['I cannot.', read]) == Observation(read, 'simulated')
+    assert run_alone(session.ask('find', {}), []) == Observation(read, 'simulated')
+
+
+# Messages
+
+
+def test_the_last_examples_are_left_out_until_the_others_fit() -> None:
+    calls = [recorded({'q': f'{place}'}, {'error': '', 'response': 'x' * 600}) for place in range(7)]
+
+    def examples(shown: list[RecordedCall]) -> str:
+        return simulator_message(DOCUMENT, shown, 'n', {}).split('\n')[1].removeprefix('API Examples:')
+
+    few = examples(calls)
+    assert few == str([(f"{{'q': '{place}'}}", {'error': '', 'response': 'x' * 600}) for place in range(3)])
+    one = examples([recorded({'q': 'a'}, {'error': '', 'response': 'é' * 3_000}), *calls])
+    assert len(one) == MAX_EXAMPLE_CHARS and one.endswith('éé') and one.startswith("[(\"{'q': 'a'}\", {'error")
+    assert examples([recorded('no dict', 'text')]) == "[('no dict', 'text')]"
+    assert examples([]) == '[]'
+    assert examples(calls[:1] * 5).count("'q'") == 3
+
+
+def test_inputs_are_shown_as_python_has_them() -> None:
+    assert simulator_message(DOCUMENT, [], 'n', [1, None]).endswith('\nAPI Input:[1, None]\n')
+    passed = {'toolbench_key': 'k', 'b': 1.0, 'a': 'it\'s "x"\n'}
+    assert mirrorapi_message(DOCUMENT, [], 'n', passed) == (
+        "API doc:\n{'api_name': 'Find It', 'api_description': 'Finds films.', 'required_parameters': [{'name': 'q', "
+        "'type': 'STRING', 'description': '', 'default': 'Dune'}], 'optional_parameters': [], 'tool_description': '', "
+        "'tool_name': 'film_index', 'tool_category': 'News_Media'}\n\n"
+        "Request:\n{'b': 1.0, 'a': 'it\\'s \"x\"\\n'}"
+    )
+    long = {'q': '\ud800' + 'x' * 1_000_000}
+    for message in (simulator_message(DOCUMENT, [], 'n', long), mirrorapi_message(DOCUMENT, [], 'n', long)):
+        assert message is not None and len(message) <= 2 * MAX_CHARS and message.encode()
+
+
+def test_mirrorapi_takes_objects_only() -> None:
+    assert mirrorapi_message(DOCUMENT, [], 'n', [1]) is None
+    session = Environment(simulator=Simulator('m', 'mirrorapi')).begin('1', {'find': {}})
+    assert run_alone(session.ask('find', '[1]'), []) == Observation(NO_RESPONSE, 'error', 'unanswered')
+
+
+def test_documentation_of_other_benchmarks_is_shown_whole() -> None:
+    schema = {
+        'type': 'object',
+        'properties': {'q': {'type': 'string', 'description': 'words'}, 'n': {'type': 'integer'}, 'x': 1},
+        'required': ['q'],
+    }
+    document = {'name': 'films', 'description': 'Finds.', 'arguments': schema, 'results': {'type': 'object'}}
+    general = simulator_message(document, [], 'films', {}).split('\n')[0]
+    assert general == f'API Documentation:{ {"tool_description": "", "api_info": [document]} }'
+    asked = mirrorapi_message(document, [], 'films', {})
+    assert (
+        asked is not None
+        and (
+            "'required_parameters': [{'name': 'q', 'type': 'STRING', 'description': 'words', 'default': ''}], "
+            "'optional_parameters': [{'name': 'n', 'type': 'INTEGER', 'description': '', 'default': ''}]"
+        )
+        in asked
+    )
+    only_schema = mirrorapi_message({'name': 'Films.find', 'parameters': schema}, [], 'Films.find', {})
+    assert only_schema is not None and "'tool_name': 'films'" in only_schema and "{'name': 'q'" in only_schema
+    for odd in (None, [], {'parameters': []}, {'arguments': {'properties': [1], 'required': 'q'}}):
+        assert mirrorapi_message(odd, [], 'n', {}) and simulator_message(odd, [], 'n', {})
+
+
+@pytest.mark.parametrize(
+    ('category', 'folder'),
+    [('Data', 'Data'), ('News, Media', 'News_Media'), ('Video/Images', 'Video_Images'), ('eCommerce', 'eCommerce')],
+)
+def test_categories_are_named_as_the_cache_names_them(category: str, folder: str) -> None:
+    assert standard_category(category) == folder
+
+
+def test_published_forms_share_nothing_that_was_simulated() -> None:
+    digests = {Simulator('m', system).digest('n', {}, DOCUMENT) for system in ('own', *PUBLISHED)}
+    # The same prompt given as a text is asked in our form.
+    as_text = Simulator('m', Simulator('m', 'stabletoolbench').prompt)
+    assert len({*digests, as_text.digest('n', {}, DOCUMENT)}) == 5
+
+
+# What is checked before a simulator is asked
+
+
+@pytest.fixture
+def task() -> Task:
+    """Its second API has no required parameter, so that its optional one, ``country``, is not shown."""
+    return load_data(DEMO / 'toolbench' / 'G1_instruction.json', 'toolbench_g1').tasks[0]
+
+
+def test_all_that_is_json_goes_to_a_published_simulator(task: Task) -> None:
+    hidden, shown = (name for name in sorted(task.schemas, key=lambda name: len(task.schemas[name]['properties'])))
+    assert task.schemas[hidden]['properties'] == {} and task.documents[hidden]['optional_parameters']
+    reply = '{"error": "", "response": "a"}'
+    for system in PUBLISHED:
+        session = Environment(simulator=Simulator('m', system)).begin(task.id, task.schemas, task.documents)
+        for name, passed in ((hidden, {'country': 'gb'}), (shown, {}), (shown, '{"unknown": 1}')):
+            assert run_alone(session.ask(name, passed), [reply]) == Observation(reply, 'simulated')
+        refused = run_alone(session.ask(shown, '{"harbour": '), [])
+        assert refused == Observation(
+            json.dumps({'error': 'Tool input parse error...\n', 'response': ''}), 'error', 'wrong_arguments'
+        )
+        assert run_alone(session.ask('nothing', {}), []).fault == 'unknown_tool'
+    empty = Environment(simulator=Simulator('m', 'stabletoolbench')).begin(task.id, task.schemas, task.documents)
+    assert next(empty.ask(hidden, '')).messages[1].content.endswith('API Input:{}\n')
+
+
+def test_the_checks_are_a_named_parameter(task: Task) -> None:
+    hidden = next(name for name in task.schemas if not task.schemas[name]['properties'])
+
+    def environment(system: str, checks: str | None) -> Environment:
+        return Environment(simulator=Simulator('m', system), argument_checks=checks)
+
+    for system, checks, goes_on in (
+        ('stabletoolbench', 'schema', False),
+        ('own', None, False),
+        ('Be an API.', None, False),
+        ('own', 'json', True),
+    ):
+        session = environment(system, checks).begin(task.id, task.schemas, task.documents)
+        if goes_on:
+            assert next(session.ask(hidden, {'country': 'gb'})).model == 'simulator'
+        else:
+            assert run_alone(session.ask(hidden, {'country': 'gb'}), []).fault == 'wrong_arguments'
+    assert Environment().argument_checks == 'schema'
+    with pytest.raises(ValueError, match="argument_checks is 'none'; it is one of schema, json"):
+        environment('own', 'none')
+
+
+def test_the_only_recorded_call_answers_no_call_that_breaks_the_schema(task: Task, tmp_path: Path) -> None:
+    shown = next(name for name in task.schemas if task.schemas[name]['properties'])
+    passed = {'harbour': 'Hull', 'date': '2024-01-01'}
+    write_bank([RecordedCall('runs', task.id, shown, passed, 'recorded')], tmp_path / 'bank')
+    simulator = Simulator('m', 'stabletoolbench')
+    session = Environment(Bank(tmp_path / 'bank'), simulator=simulator).begin(task.id, task.schemas, task.documents)
+    assert run_alone(session.ask(shown, {**passed, 'date': '2024-01-02'}), []).source == 'nearest'
+    assert next(session.ask(shown, {'harbour': 'Hull'})).model == 'simulator'
+
+
+def test_of_equal_arguments_those_that_are_written_the_same_answer(tmp_path: Path) -> None:
+    calls = [
+        recorded({'a': 1, 'b': 2}, 'first'),
+        recorded({'b': 2, 'a': 1}, 'second'),
+        RecordedCall('cache', '', 'find_it_for_film_index', {'a': 1.0, 'b': 2}, 'third', 'server'),
+    ]
+    write_bank(calls, tmp_path / 'bank')
+    environment = Environment(Bank(tmp_path / 'bank'), simulator=Simulator('m', 'stabletoolbench'))
+    for passed, response in (
+        ('{"b": 2, "a": 1}', 'second'),
+        ('{"a": 1.0, "b": 2}', 'third'),
+        ({'a': 1, 'b': 2, 'toolbench_key': 'k'}, 'first'),
+        ('{"a": 1, "b": 2.0}', 'first'),
+    ):
+        observed = environment.begin('1').call('find_it_for_film_index', passed)
+        assert (observed.text, observed.source) == (response, 'elsewhere')
+    plain = Environment(Bank(tmp_path / 'bank')).begin('1')
+    assert plain.call('find_it_for_film_index', '{"b": 2, "a": 1}').text == 'first'
+
+
+def test_examples_are_in_the_caches_order_errors_too(tmp_path: Path) -> None:
+    calls = [
+        RecordedCall('runs', '7', 'find', {'q': 'run'}, '{"error": "", "response": "r"}'),
+        RecordedCall('cache', '', 'find', {'q': 'bad'}, '{"error": "no", "response": ""}', 'server'),
+        RecordedCall('cache', '', 'find', {'q': 'good'}, '{"error": "", "response": "g"}'),
+    ]
+    write_bank(calls, tmp_path / 'bank')
+    for system, order in (('stabletoolbench', ['bad', 'good', 'run']), ('own', ['run', 'good', 'bad'])):
+        environment = Environment(Bank(tmp_path / 'bank'), simulator=Simulator('m', system))
+        message = next(environment.begin('1').ask('find', {'q': 'new'})).messages[1].content
+        assert sorted(order, key=message.index) == order

@@ -1,1 +1,0 @@
-"""Tests of `opencompass_tooleval.host`."""

@@ -1,0 +1,208 @@
+"""ToolEvalRoundsGenInferencer with a small model in this process: batches, order, resuming, failures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opencompass.openicl.icl_retriever import ZeroRetriever
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.tool_calls import ToolCall
+from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.inferencers.inferencer import InfraFailureError
+from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
+from opencompass_tooleval.work_dir.unanswered import find_unanswered, reopen
+from opencompass_tooleval.work_dir.work_dir import WorkDir
+from tests.inferencers.test_inferencer import RowsDataset, StubModel, make_rows
+
+
+class Countdown:
+    """Dialogues of as many rounds as the record's number says, and ``more``."""
+
+    def __init__(self, more: int = 1) -> None:
+        self._more = more
+
+    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+        """Begins one; it ends in all answers, joined."""
+        said = []
+        for number in range(int(row['record_id'][1:]) % 4 + self._more):
+            said.append((yield Turn((Message('user', f'{row["record"]}, round {number}'),), f'gold {number}')))
+        return '|'.join(said)
+
+
+def where(prompt: Any) -> str:
+    """What a prompt asks."""
+    return str(prompt[-1]['prompt'])
+
+
+@dataclass
+class Run:
+    """One call of the inferencer on eight rows, in ``folder``."""
+
+    folder: Path
+    model: StubModel = field(default_factory=lambda: StubModel(lambda prompt: f'<{where(prompt)}>'))
+    batch_size: int = 100
+    max_infra_share: float = 0.005
+    copies: int = 1
+    dialogues: Any = field(default_factory=lambda: {'type': Countdown, 'more': 1})
+
+    @property
+    def journal(self) -> Path:
+        """Answers so far."""
+        return self.folder / 'tmp_stub.jsonl'
+
+    def go(self) -> list[dict[str, Any]]:
+        """Runs it, and returns the predictions in the order of the file."""
+        rows = make_rows(8) * self.copies
+        reader = {'input_columns': ['messages'], 'output_column': 'record'}
+        inferencer = ToolEvalRoundsGenInferencer(
+            model=self.model,
+            max_out_len=16,
+            dialogues=self.dialogues,
+            max_infra_share=self.max_infra_share,
+            batch_size=self.batch_size,
+            output_json_filepath=str(self.folder),
+        )
+        returned = inferencer.inference(
+            ZeroRetriever(RowsDataset(reader_cfg=reader, abbr='stub', rows=rows)),
+            prompt_template=ToolEvalConversationTemplate('{messages}'),
+            output_json_filepath=str(self.folder),
+            output_json_filename='stub.json',
+        )
+        written = json.loads((self.folder / 'stub.json').read_text(encoding='utf-8'))
+        assert list(written) == [str(index) for index in range(len(rows))]
+        assert returned == [row['prediction'] for row in written.values()]
+        assert not self.journal.exists()
+        return list(written.values())
+
+
+def expected(index: int) -> str:
+    """What the dialogue about a row ends in."""
+    return '|'.join(f'<gold of r{index}, round {number}>' for number in range(index % 4 + 1))
+
+
+def test_each_round_is_one_batch_of_all_that_go_on(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    rows = run.go()
+    assert [len(batch) for batch in run.model.asked] == [8, 6, 4, 2]
+    assert [row['prediction'] for row in rows] == [expected(index) for index in range(8)]
+    assert [row['record_id'] for row in rows] == [f'r{index}' for index in range(8)]
+    assert [row['gold'] for row in rows] == [f'gold of r{index}' for index in range(8)]
+    assert {row['infra'] for row in rows} == {None}
+    assert rows[0]['origin_prompt'][-1]['prompt'] == 'question 0'
+
+
+@pytest.mark.parametrize('size', [1, 3, 5])
+def test_every_batch_size_gives_the_same_file(size: int, tmp_path: Path) -> None:
+    run = Run(tmp_path / 'a', batch_size=size)
+    run.go()
+    assert max(map(len, run.model.asked)) == size
+    Run(tmp_path / 'b').go()
+    assert (tmp_path / 'a' / 'stub.json').read_bytes() == (tmp_path / 'b' / 'stub.json').read_bytes()
+
+
+def test_the_oracle_finds_the_gold_of_each_round_and_recorded_answers_their_record(tmp_path: Path) -> None:
+    run = Run(tmp_path, StubModel(lambda prompt: f'{prompt.source} {prompt.record_id} {prompt.gold_answer}'))
+    rows = run.go()
+    assert rows[1]['prediction'] == 'stub_v2 r1 gold 0|stub_v2 r1/1 gold 1'
+
+
+def dies_on(what: str) -> Callable[[Any], str]:
+    """A reply that is killed when it is asked ``what``."""
+
+    def reply(prompt: Any) -> str:
+        if what in where(prompt):
+            raise KeyboardInterrupt
+        return f'<{where(prompt)}>'
+
+    return reply
+
+
+@pytest.mark.parametrize('what', ['r0, round 0', 'r5, round 0', 'r6, round 1', 'r7, round 3'])
+def test_a_killed_run_asks_only_what_is_missing(what: str, tmp_path: Path) -> None:
+    run = Run(tmp_path / 'killed', StubModel(dies_on(what)), batch_size=2)
+    with pytest.raises(KeyboardInterrupt):
+        run.go()
+    kept = run.journal.read_text(encoding='ascii').splitlines() if run.journal.exists() else []
+    assert len(kept) == sum(map(len, run.model.asked[:-1]))
+    again = Run(run.folder, batch_size=2)
+    again.go()
+    assert sum(map(len, again.model.asked)) == 20 - len(kept)
+    Run(tmp_path / 'whole').go()
+    assert (run.folder / 'stub.json').read_bytes() == (tmp_path / 'whole' / 'stub.json').read_bytes()
+
+
+def fails_on(what: str) -> StubModel:
+    """A model that gives no answer to ``what``."""
+    return StubModel(lambda prompt: Answer('', 'infra:timeout') if what in where(prompt) else f'<{where(prompt)}>')
+
+
+def test_too_many_failures_end_the_task_and_keep_the_journal(tmp_path: Path) -> None:
+    with pytest.raises(InfraFailureError, match=r'1 of 8.*infra:timeout.*-r'):
+        Run(tmp_path, fails_on('r6, round 1')).go()
+    again = Run(tmp_path)
+    assert [row['prediction'] for row in again.go()] == [expected(index) for index in range(8)]
+    assert again.model.asked == [['r6/1'], ['r6/2']]
+
+
+def test_few_failures_are_written_with_their_reason(tmp_path: Path) -> None:
+    rows = Run(tmp_path, fails_on('r6, round 1'), max_infra_share=0.2).go()
+    assert [(row['record_id'], row['prediction'], row['infra']) for row in rows if row['infra']] == [
+        ('r6', '', 'infra:timeout')
+    ]
+
+
+def test_a_reopened_file_asks_only_what_has_no_answer(tmp_path: Path) -> None:
+    work, folder = WorkDir(tmp_path), tmp_path / 'predictions' / 'stub'
+    Run(folder, fails_on('r3, round 2'), max_infra_share=1).go()
+    reopen(work, list(find_unanswered(work)))
+    run = Run(folder)
+    rows = run.go()
+    assert [row['prediction'] for row in rows] == [expected(index) for index in range(8)]
+    assert run.model.asked == [['r3'], ['r3/1'], ['r3/2'], ['r3/3']]
+
+
+def test_several_runs_of_a_data_set_are_dialogues_of_their_own(tmp_path: Path) -> None:
+    run = Run(tmp_path, copies=2)
+    rows = run.go()
+    assert [len(batch) for batch in run.model.asked] == [16, 12, 8, 4]
+    assert [row['prediction'] for row in rows] == [expected(index) for index in range(8)] * 2
+    assert [row['record_id'] for row in rows] == [f'r{index}' for index in range(8)] * 2
+
+
+class Silent:
+    """Dialogues of one round that end in a call and no text."""
+
+    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+        """Begins one."""
+        yield Turn((Message('user', row['record']),), '')
+        return Answer('', calls=(ToolCall('search', {'row': row['record_id']}),))
+
+
+def test_calls_are_kept_where_nothing_is_said_beside_them(tmp_path: Path) -> None:
+    rows = Run(tmp_path, dialogues={'type': Silent}).go()
+    assert [row['prediction'] for row in rows] == [''] * 8
+    assert [row['calls'][0]['arguments'] for row in rows] == [{'row': f'r{index}'} for index in range(8)]
+
+
+def test_dialogues_are_named_by_class_or_by_text(tmp_path: Path) -> None:
+    """A dumped config, which is what workers read, holds text."""
+    run = Run(tmp_path, dialogues={'type': f'{Countdown.__module__}.Countdown', 'more': 2})
+    run.go()
+    assert [len(batch) for batch in run.model.asked] == [8, 8, 6, 4, 2]
+
+
+def test_another_process_of_the_same_model_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr('opencompass.openicl.icl_inferencer.icl_base_inferencer.is_main_process', lambda: False)
+    run = Run(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        run.go()
+    assert [len(batch) for batch in run.model.asked] == [8, 6, 4, 2]
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,107 @@
+"""A disk that is full is an error, and what was written before it is whole."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from opencompass_tooleval.embedding.cache import VectorCache
+from opencompass_tooleval.work_dir.journal import Journal
+from tests.embedding.test_cache import TEXTS, assert_same
+from tests.forked import run_python
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))  # a file that would grow beyond it cannot be written
+folder = Path(sys.argv[1])
+"""
+ANSWERS = """
+from opencompass_tooleval.work_dir.journal import Journal
+journal = Journal(folder / 'journal.jsonl')
+for number in range(100):
+    journal.append({2 * number: {'prediction': 'x' * 200}, 2 * number + 1: {'prediction': 'y' * 200}})
+    print(number, flush=True)
+"""
+PREDICTIONS = """
+from opencompass_tooleval.work_dir.journal import write_json
+write_json(folder / 'predictions.json', ((str(number), 'x' * 200) for number in range(100)))
+"""
+VECTORS = """
+import logging
+from opencompass_tooleval.embedding.cache import VectorCache
+from tests.embedding.test_cache import TEXTS, vector_of
+logging.basicConfig()
+VectorCache(folder).store({text: vector_of(text, 400) for text in TEXTS})
+print('went on')
+"""
+
+
+def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    root = Path(__file__).resolve().parents[2]
+    return subprocess.run([sys.executable, '-c', LIMITED + code, str(folder)], capture_output=True, text=True, cwd=root)
+
+
+def test_answers_that_were_kept_are_whole(tmp_path: Path) -> None:
+    done = run(ANSWERS, tmp_path)
+    assert done.returncode == 1 and f"File too large: '{tmp_path / 'journal.jsonl'}'" in done.stderr
+    kept = len(done.stdout.split())
+    journal = Journal(tmp_path / 'journal.jsonl')
+    rows = journal.restore()
+    assert 0 < 2 * kept <= len(rows) <= 2 * kept + 1 and list(rows) == list(range(len(rows)))
+    assert all(len(row['prediction']) == 200 for row in rows.values())
+    journal.append({90: {'prediction': 'later'}})
+    assert journal.restore() == {**rows, 90: {'prediction': 'later'}}
+
+
+def test_no_half_predictions_file(tmp_path: Path) -> None:
+    done = run(PREDICTIONS, tmp_path)
+    assert done.returncode == 1 and f"File too large: '{tmp_path / 'predictions.json'}'" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_half_details_and_the_error_names_them(tmp_path: Path) -> None:
+    code = """
+sys.argv = ['tooleval', 'score', 'teval', 'review_str', '--data', sys.argv[2], '--predictions', sys.argv[3],
+    '--details', str(folder / 'details.jsonl')]
+from opencompass_tooleval.cli.main import main
+main()
+"""
+    root = Path(__file__).resolve().parents[2]
+    data = root / 'opencompass_tooleval' / 'demo' / 'teval' / 'EN' / 'review_str_v2.json'
+    answers = tmp_path / 'answers.json'
+    answers.write_text(json.dumps(dict.fromkeys(json.loads(data.read_text()), 'A')))
+    out = tmp_path / 'out'
+    out.mkdir()
+    limited = LIMITED.replace('3000', '300')
+    command = [sys.executable, '-c', limited + code, str(out), str(data), str(answers)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stderr.splitlines()[-1] == f'tooleval: cannot write {out / "details.jsonl"}: File too large'
+    assert list(out.iterdir()) == []
+
+
+def test_vectors_that_cannot_be_kept_are_a_warning(tmp_path: Path) -> None:
+    done = run(VECTORS, tmp_path)
+    assert done.stdout == 'went on\n' and 'going on without the cache' in done.stderr
+    assert list(tmp_path.iterdir()) == []
+    assert_same(VectorCache(tmp_path).load(TEXTS), [])
+
+
+def test_a_result_is_whole_or_missing(tmp_path: Path) -> None:
+    """The evaluation of a whole data set on a full disk: no result, so that a resumed run scores it again."""
+    code = """
+from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
+task = object.__new__(ToolEvalEvalTask)
+task.work_dir = str(folder)
+task.model_cfg, task.dataset_cfg = dict(abbr='model', type='M'), dict(abbr='data', type='D')
+task._save_results({'right': 100.0, 'details': ['x' * 200] * 100})
+"""
+    done = run_python('-c', LIMITED + code, tmp_path)
+    assert done.returncode == 1 and 'File too large' in done.stderr
+    assert not (tmp_path / 'results' / 'model' / 'data.json').exists()
+    whole = run_python('-c', LIMITED + code.replace('* 100})', '* 2})'), tmp_path)
+    assert whole.returncode == 0, whole.stderr
+    assert json.loads((tmp_path / 'results' / 'model' / 'data.json').read_text())['right'] == 100.0

@@ -1,0 +1,460 @@
+"""ToolEvalGenInferencer with a small model in this process: order, resuming, failures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset
+from opencompass.datasets.base import BaseDataset
+from opencompass.models.base import BaseModel
+from opencompass.openicl.icl_retriever import ZeroRetriever
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.inferencers.inferencer import InfraFailureError, ToolEvalGenInferencer
+from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
+from opencompass_tooleval.models.model_calls import AskingEndedError, token_length
+
+
+class RowsDataset(BaseDataset):
+    """Rows made by hand."""
+
+    @staticmethod
+    def load(rows: list[dict[str, str]]) -> Dataset:
+        """Returns them."""
+        return Dataset.from_list(rows)
+
+
+class StubModel(BaseModel):
+    """Answers through a function, and keeps what it was asked."""
+
+    def __init__(
+        self, reply: Callable[[Any], str] | None = None, is_api: bool = True, max_seq_len: int = 10**6
+    ) -> None:
+        super().__init__(path='stub', max_seq_len=max_seq_len, tokenizer_only=True)
+        self.is_api = is_api
+        self.asked: list[list[str]] = []
+        self._reply = reply or (lambda prompt: f'answer to {prompt.record_id}')
+
+    def records_asked(self) -> list[str]:
+        """Ids of the records in the order in which they were asked."""
+        return [record for batch in self.asked for record in batch]
+
+    def parse_template(self, prompt_template: Any, mode: str) -> Any:
+        """Leaves conversations as they are."""
+        return prompt_template
+
+    def generate(self, inputs: list[Any], max_out_len: int) -> list[str]:
+        """Answers a batch."""
+        self.asked.append([prompt.record_id for prompt in inputs])
+        return [self._reply(prompt) for prompt in inputs]
+
+    def get_token_len(self, prompt: Any) -> int:
+        """Words."""
+        return len(str(prompt).split())
+
+
+def make_row(record_id: str, *contents: str) -> dict[str, str]:
+    """A row whose conversation holds ``contents``, the first as system message."""
+    messages = [{'role': 'user' if i else 'system', 'content': content} for i, content in enumerate(contents)]
+    gold = f'gold of {record_id}'
+    return {
+        'record_id': record_id,
+        'messages': json.dumps(messages),
+        'record': gold,
+        'gold_answer': gold,
+        'source': 'stub_v2',
+    }
+
+
+def make_rows(count: int) -> list[dict[str, str]]:
+    """Rows of which every third has the same system message."""
+    return [make_row(f'r{i}', f'tools of {i % 3}', f'question {i}') for i in range(count)]
+
+
+@dataclass
+class Run:
+    """One call of the inferencer on ``rows``, in ``folder``."""
+
+    folder: Path
+    rows: Sequence[dict[str, str]]
+    model: StubModel = field(default_factory=StubModel)
+    batch_size: int = 4
+    max_infra_share: float = 0.005
+
+    @property
+    def journal(self) -> Path:
+        """Answers so far."""
+        return self.folder / 'tmp_stub.jsonl'
+
+    @property
+    def predictions(self) -> Path:
+        """The file that OpenCompass reads."""
+        return self.folder / 'stub.json'
+
+    def go(self) -> list[dict[str, Any]]:
+        """Runs it, and returns the predictions file in the order of its keys."""
+        dataset = RowsDataset(
+            reader_cfg={'input_columns': ['messages'], 'output_column': 'record'}, abbr='stub', rows=list(self.rows)
+        )
+        inferencer = ToolEvalGenInferencer(
+            model=self.model,
+            max_out_len=16,
+            max_infra_share=self.max_infra_share,
+            batch_size=self.batch_size,
+            output_json_filepath=str(self.folder),
+        )
+        returned = inferencer.inference(
+            ZeroRetriever(dataset),
+            prompt_template=ToolEvalConversationTemplate('{messages}'),
+            output_json_filepath=str(self.folder),
+            output_json_filename=self.predictions.name,
+        )
+        written = json.loads(self.predictions.read_text(encoding='utf-8'))
+        assert list(written) == [str(index) for index in range(len(self.rows))]
+        assert returned == [row['prediction'] for row in written.values()]
+        return list(written.values())
+
+
+def write_journal(run: Run, indices: Sequence[int], **changes: Any) -> None:
+    """Writes a journal as an earlier run would have left it."""
+    lines = [
+        {
+            'idx': index,
+            'origin_prompt': [],
+            'prediction': f'earlier answer to r{index}',
+            'gold': f'gold of r{index}',
+            'record_id': f'r{index}',
+            'infra': None,
+            **changes,
+        }
+        for index in indices
+    ]
+    run.folder.mkdir(parents=True, exist_ok=True)
+    run.journal.write_text(''.join(json.dumps(line) + '\n' for line in lines), encoding='ascii')
+
+
+def test_predictions_are_in_the_order_of_the_data(tmp_path: Path) -> None:
+    run = Run(tmp_path, make_rows(10))
+    rows = run.go()
+    asked = run.model.records_asked()
+    assert asked != [f'r{i}' for i in range(10)]  # asked in another order
+    assert sorted(asked) == sorted(f'r{i}' for i in range(10))
+    assert [row['record_id'] for row in rows] == [f'r{i}' for i in range(10)]
+    assert [row['prediction'] for row in rows] == [f'answer to r{i}' for i in range(10)]
+    assert [row['gold'] for row in rows] == [f'gold of r{i}' for i in range(10)]
+    assert [row['origin_prompt'][-1]['prompt'] for row in rows] == [f'question {i}' for i in range(10)]
+    assert {row['infra'] for row in rows} == {None}
+    assert not run.journal.exists()
+
+
+def test_neighbours_share_their_beginning(tmp_path: Path) -> None:
+    run = Run(tmp_path, make_rows(12))
+    run.go()
+    assert [{int(record[1:]) % 3 for record in batch} for batch in run.model.asked] == [{0}, {1}, {2}]
+
+
+def test_every_batch_size_gives_the_same_file(tmp_path: Path) -> None:
+    files = []
+    for size in (1, 4, 8, 100):
+        run = Run(tmp_path / str(size), make_rows(11), batch_size=size)
+        run.go()
+        assert max(map(len, run.model.asked)) == min(size, 11)
+        files.append(run.predictions.read_bytes())
+    assert len(set(files)) == 1
+
+
+def test_what_is_answered_is_not_asked_again(tmp_path: Path) -> None:
+    run = Run(tmp_path, make_rows(8))
+    write_journal(run, [0, 3, 5])
+    rows = run.go()
+    assert sorted(run.model.records_asked()) == ['r1', 'r2', 'r4', 'r6', 'r7']
+    assert [row['prediction'].startswith('earlier') for row in rows] == [i in (0, 3, 5) for i in range(8)]
+
+
+def test_a_cut_last_line_is_asked_again(tmp_path: Path) -> None:
+    run = Run(tmp_path, make_rows(8))
+    write_journal(run, [0, 3, 5])
+    run.journal.write_bytes(run.journal.read_bytes()[:-7])
+    run.go()
+    assert sorted(run.model.records_asked()) == ['r1', 'r2', 'r4', 'r5', 'r6', 'r7']
+
+
+def test_every_place_to_cut_the_journal(tmp_path: Path) -> None:
+    """Wherever a killed process stopped writing, the next run ends with the same file."""
+    run = Run(tmp_path, make_rows(3))
+    write_journal(run, [0, 1])
+    whole = run.journal.read_bytes()
+    first = whole.index(b'\n') + 1
+    for length in (0, 1, first - 1, first, first + 1, len(whole) - 1, len(whole)):
+        run = Run(tmp_path / str(length), make_rows(3))
+        run.folder.mkdir()
+        run.journal.write_bytes(whole[:length])
+        rows = run.go()
+        kept = whole[:length].count(b'\n')
+        assert [row['prediction'].startswith('earlier') for row in rows] == [i < kept for i in range(3)]
+        assert [row['record_id'] for row in rows] == ['r0', 'r1', 'r2']
+
+
+def test_a_cut_line_is_cut_off_before_more_is_written(tmp_path: Path) -> None:
+    """Otherwise the next answer would be glued to the half line, and be lost when the run is killed again."""
+
+    def fail_on_r5(prompt: Any) -> str:
+        if prompt.record_id == 'r5':
+            raise KeyboardInterrupt
+        return 'fresh'
+
+    run = Run(tmp_path, make_rows(8), StubModel(fail_on_r5), batch_size=1)
+    write_journal(run, [0, 3])
+    run.journal.write_bytes(run.journal.read_bytes()[:-7])
+    with pytest.raises(KeyboardInterrupt):
+        run.go()
+    answered = [record for (record,) in run.model.asked if record != 'r5']
+    assert answered
+    again = Run(tmp_path, make_rows(8))
+    again.go()
+    assert set(again.model.records_asked()) == {f'r{i}' for i in range(1, 8)} - set(answered)
+
+
+@pytest.mark.parametrize(
+    'changes',
+    [
+        {'infra': 'infra:timeout', 'prediction': ''},
+        {'record_id': 'of another data set'},
+        {'asked': ToolEvalConversationTemplate(system_role='user').asked(make_row('r1', 'tools of 1')['messages'])},
+    ],
+)
+def test_rows_that_are_no_answer_to_this_record_are_asked_again(tmp_path: Path, changes: dict[str, str]) -> None:
+    run = Run(tmp_path, make_rows(5))
+    write_journal(run, [1, 2], **changes)
+    rows = run.go()
+    assert sorted(run.model.records_asked()) == ['r0', 'r1', 'r2', 'r3', 'r4']
+    assert [row['record_id'] for row in rows] == [f'r{i}' for i in range(5)]
+    assert {row['infra'] for row in rows} == {None}
+
+
+def test_rows_that_answer_this_very_prompt_are_kept(tmp_path: Path) -> None:
+    run = Run(tmp_path, make_rows(3))
+    before = run.go()
+    assert len({row['asked'] for row in before}) == 3
+    changed = [make_row('r0', 'tools of 0', 'another question'), *make_rows(3)[1:]]
+    again = Run(tmp_path, changed)
+    lines = (json.dumps({'idx': index, **row}) + '\n' for index, row in enumerate(before))
+    again.journal.write_text(''.join(lines), encoding='ascii')
+    after = again.go()
+    assert again.model.records_asked() == ['r0']
+    assert [a['asked'] == b['asked'] for a, b in zip(after, before, strict=True)] == [False, True, True]
+
+
+def test_rows_beyond_the_data_are_dropped(tmp_path: Path) -> None:
+    run = Run(tmp_path, make_rows(3))
+    write_journal(run, [0, 1, 2, 3, 4])
+    assert len(run.go()) == 3
+    assert run.model.asked == []
+
+
+def test_a_line_that_is_no_row_costs_only_itself(tmp_path: Path) -> None:
+    run = Run(tmp_path, make_rows(4))
+    write_journal(run, [0, 1])
+    lines = run.journal.read_bytes().splitlines(keepends=True)
+    run.journal.write_bytes(lines[0] + b'{"idx": 2, "pred\n[]\n\n' + lines[1])
+    run.go()
+    assert sorted(run.model.records_asked()) == ['r2', 'r3']
+
+
+def test_a_killed_run_keeps_every_whole_batch(tmp_path: Path) -> None:
+    def fail_on_r4(prompt: Any) -> str:
+        if prompt.record_id == 'r4':
+            raise KeyboardInterrupt
+        return f'answer to {prompt.record_id}'
+
+    run = Run(tmp_path / 'killed', make_rows(9), StubModel(fail_on_r4), batch_size=2)
+    with pytest.raises(KeyboardInterrupt):
+        run.go()
+    assert not run.predictions.exists()
+    in_flight = run.model.asked[-1]
+    kept = set(run.model.records_asked()) - set(in_flight)
+    assert 'r4' in in_flight and kept
+    again = Run(run.folder, make_rows(9), batch_size=2)
+    again.go()
+    assert set(again.model.records_asked()) == {f'r{i}' for i in range(9)} - kept
+    undisturbed = Run(tmp_path / 'undisturbed', make_rows(9), batch_size=2)
+    undisturbed.go()
+    assert again.predictions.read_bytes() == undisturbed.predictions.read_bytes()
+
+
+def test_a_prompt_over_the_context_of_a_local_model_is_not_sent(tmp_path: Path) -> None:
+    rows = [make_row('short', 'tools', 'question'), make_row('long', 'tools', 'word ' * 300), *make_rows(2)]
+    run = Run(tmp_path, rows, StubModel(is_api=False, max_seq_len=200), max_infra_share=0.5)
+    written = run.go()
+    assert sorted(run.model.records_asked()) == ['r0', 'r1', 'short']
+    assert [row['infra'] for row in written] == [None, 'infra:truncated', None, None]
+    assert written[1]['prediction'] == ''
+    assert written[1]['record_id'] == 'long'
+
+
+def test_a_batch_of_nothing_but_long_prompts(tmp_path: Path) -> None:
+    rows = [make_row(f'r{i}', 'tools', f'{i} ' + 'word ' * 300) for i in range(2)]
+    run = Run(tmp_path, rows, StubModel(is_api=False, max_seq_len=200), max_infra_share=1.0)
+    assert [row['infra'] for row in run.go()] == ['infra:truncated'] * 2
+    assert run.model.asked == []
+
+
+def test_an_api_model_sees_long_prompts_for_itself(tmp_path: Path) -> None:
+    run = Run(tmp_path, [make_row('long', 'tools', 'word ' * 300)], StubModel(is_api=True, max_seq_len=200))
+    assert run.go()[0]['infra'] is None
+    assert run.model.asked == [['long']]
+
+
+def reply_but_for(*failing: str) -> Callable[[Any], str]:
+    """A reply that fails for some records, as an API model does."""
+    return lambda prompt: (
+        Answer('', 'infra:timeout') if prompt.record_id in failing else f'answer to {prompt.record_id}'
+    )
+
+
+def test_too_many_failures_end_the_task_and_keep_the_journal(tmp_path: Path) -> None:
+    run = Run(tmp_path, make_rows(199), StubModel(reply_but_for('r7')), batch_size=32)
+    with pytest.raises(InfraFailureError, match=r'1 of 199.*infra:timeout.*0\.50%.*-r'):
+        run.go()
+    assert not run.predictions.exists()
+    assert run.journal.exists()
+    again = Run(tmp_path, make_rows(199), batch_size=32)
+    rows = again.go()
+    assert again.model.asked == [['r7']]
+    assert [row['prediction'] for row in rows] == [f'answer to r{i}' for i in range(199)]
+
+
+def test_few_failures_are_written_with_their_reason(tmp_path: Path) -> None:
+    run = Run(tmp_path, make_rows(200), StubModel(reply_but_for('r7')), batch_size=32)
+    rows = run.go()
+    assert [(row['record_id'], row['prediction'], row['infra']) for row in rows if row['infra']] == [
+        ('r7', '', 'infra:timeout')
+    ]
+    assert not run.journal.exists()
+
+
+def test_the_number_of_failures_is_counted_after_resuming(tmp_path: Path) -> None:
+    """A failure of the earlier run that is mended now does not count."""
+    run = Run(tmp_path, make_rows(3))
+    write_journal(run, [0, 1, 2], infra='infra:timeout', prediction='')
+    assert [row['infra'] for row in run.go()] == [None] * 3
+
+
+def test_lone_surrogates_and_line_separators_survive(tmp_path: Path) -> None:
+    nasty = 'cut emoji \ud83d, separators \u2028\u2029\x85, NUL \x00, "quotes" and \\ and 中文'
+    run = Run(tmp_path, make_rows(3), StubModel(lambda prompt: nasty))
+    assert [row['prediction'] for row in run.go()] == [nasty] * 3
+
+
+def test_lone_surrogates_survive_the_journal(tmp_path: Path) -> None:
+    nasty = 'cut emoji \ud83d, separators \u2028\u2029\x85\r and 中文'
+    run = Run(tmp_path, make_rows(3))
+    write_journal(run, [0, 1, 2], prediction=nasty)
+    assert [row['prediction'] for row in run.go()] == [nasty] * 3
+    assert run.model.asked == []
+
+
+def test_a_lone_surrogate_in_a_prompt(tmp_path: Path) -> None:
+    rows = [make_row('r0', 'tools', 'cut emoji \ud83d')]
+    run = Run(tmp_path, rows, StubModel(is_api=False, max_seq_len=9999))
+    assert run.go()[0]['origin_prompt'][-1]['prompt'] == 'cut emoji \ud83d'
+
+
+def test_several_answers_per_prompt_are_refused() -> None:
+    model = StubModel()
+    model.generation_kwargs = {'num_return_sequences': 3}
+    with pytest.raises(ValueError, match=r'num_return_sequences must be 1; .* n=3 .* config'):
+        ToolEvalGenInferencer(model=model, max_out_len=16)
+
+
+def test_the_error_on_long_prompts_names_limit_and_longest(tmp_path: Path) -> None:
+    rows = [make_row('r0', 'tools', 'short'), make_row('r1', 'tools', 'word ' * 400), make_row('r2', 'word ' * 300)]
+    with pytest.raises(InfraFailureError) as failed:
+        Run(tmp_path, rows, StubModel(is_api=False, max_seq_len=100)).go()
+    said = str(failed.value)
+    longest = token_length(StubModel(), ToolEvalConversationTemplate().generate_item({**rows[1], 'idx': 1}))
+    assert f'2 prompts are too long for the model: the longest has {longest} tokens' in said
+    assert 'max_seq_len=100' in said and 'max_out_len=16' in said
+    assert '-r' not in said and 'tooleval retry' in said
+
+    def reply(prompt: Any) -> Answer:
+        return Answer('', {'r0': 'infra:server', 'r1': 'infra:truncated'}.get(prompt.record_id))
+
+    with pytest.raises(InfraFailureError) as failed:
+        Run(tmp_path / 'api', rows, StubModel(reply, max_seq_len=500)).go()
+    assert '1 prompts are too long for the model: the longest has 401 tokens' in str(failed.value)
+    assert 'Run again with -r to ask again what failed otherwise' in str(failed.value)
+
+
+def test_what_was_answered_before_the_end_is_in_the_journal(tmp_path: Path) -> None:
+    class Ending(StubModel):
+        def generate(self, inputs: list[Any], max_out_len: int) -> list[str]:
+            answers: list[str | None] = list(super().generate(inputs, max_out_len))
+            if len(self.asked) == 2:
+                raise AskingEndedError('no credit', [None, answers[1], Answer('', 'infra:server'), None])
+            return [str(answer) for answer in answers]
+
+    with pytest.raises(AskingEndedError, match='no credit'):
+        Run(tmp_path, make_rows(8), Ending()).go()
+    rows = [json.loads(line) for line in Run(tmp_path, []).journal.read_text().splitlines()]
+    assert [row['prediction'] for row in rows if not row['infra']] == [
+        f'answer to {row["record_id"]}' for row in rows[:5]
+    ]
+    assert len(rows) == 6
+    model = StubModel()
+    Run(tmp_path, make_rows(8), model).go()
+    assert len(model.records_asked()) == 3
+
+
+class _Characters:
+    """A tokenizer with a token per character."""
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        return [0] * add_special_tokens + [ord(character) for character in text]
+
+
+@pytest.mark.parametrize(
+    ('is_api', 'reply', 'finish'),
+    [
+        (False, 'x' * 15, 'stop'),
+        (False, 'x' * 16, 'length'),
+        (False, '猫' * 15, 'stop'),
+        (True, 'x' * 16, None),
+        (True, Answer('x', finish='tool_calls'), 'tool_calls'),
+        (True, Answer('', 'infra:server'), None),
+    ],
+)
+def test_rows_say_how_an_answer_finished(tmp_path: Path, is_api: bool, reply: str, finish: str | None) -> None:
+    model = StubModel(lambda prompt: reply, is_api)
+    model.tokenizer = _Characters()
+    (row,) = Run(tmp_path, make_rows(1), model, max_infra_share=1).go()
+    assert row['finish'] == finish
+
+
+def test_every_trial_keeps_its_own_answer_when_a_run_is_resumed(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def reply(prompt: Any) -> str:
+        if len(said) == 7:
+            said.append('killed')
+            raise KeyboardInterrupt
+        said.append(f'answer {len(said)} to {prompt.record_id}')
+        return said[-1]
+
+    run = Run(tmp_path, make_rows(4) * 3, StubModel(reply), batch_size=1)
+    with pytest.raises(KeyboardInterrupt):
+        run.go()
+    kept = {row['idx']: row['prediction'] for row in map(json.loads, run.journal.read_text().splitlines())}
+    assert len(kept) == 7
+    rows = run.go()
+    assert [row['record_id'] for row in rows] == ['r0', 'r1', 'r2', 'r3'] * 3
+    assert sorted(row['prediction'] for row in rows) == sorted(
+        set(said) - {'killed'}
+    )  # each asked once, twelve answers
+    assert {index: rows[index]['prediction'] for index in kept} == kept
+    assert all(row['prediction'].endswith(f'to {row["record_id"]}') for row in rows)

@@ -1,0 +1,184 @@
+"""Several trials of every shipped data set: each says what is right in it, and a sample is right or wrong there."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from mmengine.config import Config, ConfigDict
+from opencompass.registry import ICL_EVALUATORS
+
+from opencompass_tooleval.agents.records import TABLE as AGENTS
+from opencompass_tooleval.benchmarks.funcqa.records import TABLE as FUNCQA
+from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH
+from opencompass_tooleval.benchmarks.teval.function_calling import native_subset
+from opencompass_tooleval.benchmarks.teval.records import TABLE as TEVAL
+from opencompass_tooleval.benchmarks.teval.subsets import FUNCTION_CALLING
+from opencompass_tooleval.benchmarks.toolbench.records import TABLE as TOOLBENCH
+from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL
+from opencompass_tooleval.core.benchmark import all_benchmarks
+from opencompass_tooleval.core.damage import damage
+from opencompass_tooleval.core.metrics import lower_is_better
+from opencompass_tooleval.core.trials import SUCCESS, names_of
+from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
+from opencompass_tooleval.models.conversation import Conversation
+from opencompass_tooleval.models.fixed_models import OracleModel
+from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
+from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
+
+DEMO = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'configs' / 'eval_demo.py'
+TABLES = {
+    'teval': TEVAL,
+    'ultratool': ULTRATOOL,
+    'restbench': RESTBENCH,
+    'funcqa': FUNCQA,
+    'toolbench': TOOLBENCH,
+    'agents': AGENTS,
+}
+ROWS = [(name, row) for name, rows in TABLES.items() for row in rows]
+NATIVE = [('teval', native_subset(str(row['name']))) for row in FUNCTION_CALLING]
+
+RIGHT_OR_WRONG = {
+    'accuracy',
+    'all_calls_right',
+    'correct_path_rate',
+    'error_free_rate',
+    'finish_rate',
+    'global_accuracy',
+    'json_format_metric',
+    'json_rate',
+    'json_rate_unrepaired',
+    'name',
+    'parse_rate',
+    'review_quality',
+    'strict_accuracy',
+    'string_format_metric',
+    'success_rate',
+}
+GRADED = {
+    'args',
+    'arguments',
+    'call_f1',
+    'call_order',
+    'call_precision',
+    'call_recall',
+    'completeness',
+    'content_reasonableness',
+    'efficiency',
+    'executability',
+    'f1_score',
+    'format_compliance',
+    'json_args_em_metric',
+    'local_accuracy',
+    'local_levenshtein',
+    'overall',
+    'precision',
+    'recall',
+    'richness',
+    'string_args_em_metric',
+    'structural_rationality',
+    'syntactic_soundness',
+    'thought',
+}
+JUDGED = {('ultratool', 'planning'), ('ultratool', 'tool_creation')}
+"""A judge grades them, their ``accuracy`` too."""
+
+
+def test_every_benchmark_is_looked_at() -> None:
+    assert {benchmark.name: benchmark.subsets for benchmark in all_benchmarks()} == {
+        name: tuple(row.name for row in rows) for name, rows in TABLES.items()
+    }
+
+
+@pytest.mark.parametrize(('benchmark', 'row'), [*ROWS, *NATIVE], ids=lambda part: getattr(part, 'name', part))
+def test_every_subset_says_which_of_its_metrics_are_binary_metrics(benchmark: str, row: Any) -> None:
+    better_high = [metric for metric in row.metrics if not lower_is_better(metric)]
+    graded = {metric for metric in better_high if metric not in row.binary_metrics}
+    if (benchmark, row.name) in JUDGED:
+        graded -= {'accuracy'}
+    assert tuple(metric for metric in better_high if metric in row.binary_metrics) == row.binary_metrics
+    assert set(row.binary_metrics) <= RIGHT_OR_WRONG and graded <= GRADED
+    assert set(getattr(row, 'success', ())) <= set(better_high)
+
+
+class Wavering(OracleModel):
+    """Damages half of its answers, in each trial others."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._asked: Counter[tuple[str, str]] = Counter()
+
+    def reply(self, prompt: Conversation) -> str:
+        key = prompt.source, prompt.record_id
+        self._asked[key] += 1
+        rng = Random(f'{key}/{self._asked[key]}')
+        return damage(prompt.gold_answer, rng) if rng.random() < 0.5 else prompt.gold_answer
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A data set that was asked four times."""
+
+    evaluator: ToolEvalEvaluator
+    result: dict[str, Any]
+
+
+@pytest.fixture(scope='module')
+def repeated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Repeated]:
+    """Every data set of the demo, by abbr."""
+    folder = tmp_path_factory.mktemp('trials')
+    datasets = Config.fromfile(DEMO, format_python_code=False)['datasets']
+    for dataset in datasets:
+        dataset['n'] = 4
+    model = ConfigDict(type=Wavering, abbr='wavering', batch_size=64)
+    evaluation = {'runner': {'task': {'dump_details': True}}}
+    task = ConfigDict(models=[model], datasets=[datasets], work_dir=str(folder), eval=evaluation)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv('TOOLEVAL_CACHE', str(folder / 'cache'))
+        ToolEvalInferTask(task).run()
+        ToolEvalEvalTask(task).run()
+    return {
+        dataset['abbr']: Repeated(
+            ICL_EVALUATORS.build(dataset['eval_cfg']['evaluator']),
+            json.loads((folder / 'results' / 'wavering' / f'{dataset["abbr"]}.json').read_text(encoding='utf-8')),
+        )
+        for dataset in datasets
+    }
+
+
+def test_every_shipped_data_set_has_its_trials(repeated: dict[str, Repeated]) -> None:
+    seen = {(its.result['provenance']['benchmark'], its.result['provenance']['subset']) for its in repeated.values()}
+    assert set(TABLES) == {benchmark for benchmark, _ in seen} and len(repeated) > 40
+    for name, its in repeated.items():
+        rule, result = its.evaluator.binary_metrics, its.result
+        trials = result['trials']
+        assert (trials['n'], trials['success']) == (4, list(rule.success)), name
+        assert list(trials['metrics']) == [*its.evaluator.metrics, *((SUCCESS,) if rule.success else ())]
+        for metric, own in trials['metrics'].items():
+            assert list(own) == ['avg@4', *(names_of(4) if metric in rule.names else ())]
+            if metric in result:
+                assert own['avg@4']['value'] == result[metric]
+                assert own['avg@4']['standard_error'] == result['standard_errors'][metric]
+        values = {detail['values'][metric] for detail in result['details'] for metric in rule.metrics}
+        assert values <= {0.0, 1.0, None}
+        records = len(result['details']) // 4
+        assert [detail['trial'] for detail in result['details']] == [i // records for i in range(4 * records)]
+
+
+def test_what_is_right_in_some_trials_lies_between(repeated: dict[str, Repeated]) -> None:
+    """The more trials, the more records are right once, and the fewer every time."""
+    wavering = 0
+    for its in repeated.values():
+        for own in its.result['trials']['metrics'].values():
+            if len(own) > 1 and own['pass@4']['records']:
+                rising = [own[name]['value'] for name in ('pass^4', 'pass^2', 'pass^1', 'pass@2', 'pass@4')]
+                assert all(low <= high + 1e-9 for low, high in pairwise(rising))
+                assert own['pass^1']['value'] == pytest.approx(own['pass@1']['value'])
+                wavering += rising[0] < rising[-1]
+    assert wavering > 40

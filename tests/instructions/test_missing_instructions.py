@@ -1,0 +1,81 @@
+"""What is printed where instructions are missing or lack tools: a command that runs as it stands, and is enough."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.agents.adapter import ToolEvalAgentDataset
+from opencompass_tooleval.benchmarks.restbench.adapter import ToolEvalRestBenchDataset
+from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchDataset
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDataset, ToolEvalUltraToolEasyToolDataset
+from tests.conftest import ROOT
+from tests.instructions.shared_data import DEMO
+
+MADE = 'data/easytool/made.json'
+Load = Callable[[], Any]
+
+LOADS: dict[str, Load] = {
+    'teval': lambda: ToolEvalTEvalEasyToolDataset.load(
+        'data/teval/EN', 'plan_json_v2', instructions=MADE, check_encoder=False
+    ),
+    'ultratool': lambda: ToolEvalUltraToolEasyToolDataset.load('data/ultratool', 'tool_usage', 'zh', MADE),
+    'restbench': lambda: ToolEvalRestBenchDataset.load('data/restbench', 'tmdb', instructions=MADE),
+    'restbench by number': lambda: ToolEvalRestBenchDataset.load(
+        'data/restbench', 'tmdb', instructions=MADE, method='easytool'
+    ),
+    'toolbench': lambda: ToolEvalToolBenchDataset.load('data/toolbench', 'calls_g2', instructions=MADE),
+    'agents of teval': lambda: ToolEvalAgentDataset.load('data/teval', 'teval', 'v2', MADE),
+    'agents of toolbench': lambda: ToolEvalAgentDataset.load('data/toolbench', 'toolbench_g3', instructions=MADE),
+    'agents of ultratool': lambda: ToolEvalAgentDataset.load('data/ultratool', 'ultratool_en', instructions=MADE),
+}
+
+
+@pytest.fixture(params=['', 'cache'])
+def cache(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Data below the working directory, or below ``$COMPASS_DATA_CACHE``; nothing of instructions."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv('HOME', str(tmp_path / 'home'))
+    monkeypatch.delenv('COMPASS_DATA_CACHE', raising=False)
+    if request.param:
+        monkeypatch.setenv('COMPASS_DATA_CACHE', request.param)
+    folder = tmp_path / request.param / 'data'
+    folder.mkdir(parents=True)
+    for name in ('teval', 'ultratool', 'restbench', 'toolbench'):
+        shutil.copytree(DEMO / name, folder / name)
+    return folder
+
+
+def run_what_is_said(load: Load, cwd: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        load()
+    command = str(caught.value).partition('Mend it with: ')[2]
+    program = f'{sys.executable} -c "from opencompass_tooleval.cli.main import main; main()"'
+    line = command.replace('tooleval easytool', f'PYTHONPATH={ROOT} {program} easytool')
+    done = subprocess.run(['bash', '-c', line], cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, f'{command}\n{done.stderr}'
+
+
+@pytest.mark.parametrize('load', LOADS.values(), ids=list(LOADS))
+def test_the_command_makes_them(load: Load, cache: Path, tmp_path: Path) -> None:
+    run_what_is_said(load, tmp_path)
+    load()
+
+
+@pytest.mark.parametrize('name', ['teval', 'restbench', 'toolbench', 'agents of ultratool'])
+def test_the_command_replaces_a_file_that_lacks_tools(name: str, cache: Path, tmp_path: Path) -> None:
+    run_what_is_said(LOADS[name], tmp_path)
+    file = cache / 'easytool' / 'made.json'
+    first = json.loads(file.read_text(encoding='utf-8'))[:1]
+    file.write_text(json.dumps(first), encoding='utf-8')
+    run_what_is_said(LOADS[name], tmp_path)
+    LOADS[name]()
+    assert json.loads(file.with_name('made.json.old').read_text(encoding='utf-8')) == first

@@ -1,0 +1,77 @@
+"""Calls that are noted: one answer or several, and no end in sight."""
+
+from __future__ import annotations
+
+import pytest
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.messages import Message, messages_text
+from opencompass_tooleval.core.tool_calls import ToolCall, read_answer
+from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.instructions.planned_calls import NOTED, PlannedCallDialogues
+
+ROW = {
+    'messages': messages_text([Message('user', 'Do it.')]),
+    'tools': ToolSet([ToolSchema('A.b', '', {'type': 'object', 'properties': {}})], parallel=True).to_text(),
+    'gold_answer': 'gold',
+}
+
+
+def calling(*names: str, text: str = '') -> Answer:
+    """An answer with calls."""
+    return Answer(text, calls=tuple(ToolCall(name, {}, f'id-{name}') for name in names))
+
+
+def drive(dialogue: Rounds[str], *answers: Answer) -> tuple[Answer, list[Turn]]:
+    """The prediction, and what was asked; fails if more or less is asked for."""
+    turns = [next(dialogue)]
+    for answer in answers[:-1]:
+        turns.append(dialogue.send(answer))
+    with pytest.raises(StopIteration) as end:
+        dialogue.send(answers[-1])
+    assert isinstance(end.value.value, Answer)
+    return end.value.value, turns
+
+
+def names(answer: Answer) -> list[str]:
+    return [call.name for call in answer.calls]
+
+
+def test_calls_may_come_at_once_or_one_by_one() -> None:
+    dialogues = PlannedCallDialogues()
+    once, _ = drive(dialogues(ROW), calling('a', 'b'), Answer('done'))
+    one_by_one, turns = drive(dialogues(ROW), calling('a', text='first'), calling('b'), Answer('done'))
+    assert (once, names(once)) == ('done', ['a', 'b'])
+    assert (one_by_one, names(one_by_one)) == ('done', ['a', 'b'])
+    assert [(message.role, message.content) for message in turns[2].messages] == [
+        ('user', 'Do it.'),
+        ('assistant', 'first'),
+        ('tool', NOTED),
+        ('assistant', ''),
+        ('tool', NOTED),
+    ]
+    assert all(turn.tools and turn.tools.parallel for turn in turns)
+    assert turns[0].gold == 'gold' and read_answer(turns[1].gold)[1] == ()
+
+
+def test_with_one_step_the_first_answer_counts() -> None:
+    answer, turns = drive(PlannedCallDialogues(max_steps=1)(ROW), calling('a', text='I call'))
+    assert (answer, names(answer), len(turns)) == ('I call', ['a'], 1)
+
+
+def test_an_answer_without_a_call_is_the_end() -> None:
+    answer, turns = drive(PlannedCallDialogues()(ROW), Answer('no', finish='stop'))
+    assert (answer, answer.calls, answer.finish, len(turns)) == ('no', (), 'stop', 1)
+
+
+def test_there_is_an_end_for_those_who_find_none() -> None:
+    answer, turns = drive(PlannedCallDialogues(max_steps=4)(ROW), *[calling('a')] * 4)
+    assert (len(turns), names(answer)) == (4, ['a'] * 4)
+    answer, turns = drive(PlannedCallDialogues(max_steps=10)(ROW), *[calling(*['a'] * 50)] * 3)
+    assert (len(turns), len(answer.calls)) == (3, 150)
+
+
+def test_a_step_is_the_least() -> None:
+    with pytest.raises(ValueError, match='max_steps must be at least 1, not 0'):
+        PlannedCallDialogues(0)

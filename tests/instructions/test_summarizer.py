@@ -1,0 +1,294 @@
+"""instructions/summarizer, on OpenCompass's own DefaultSummarizer and files as our tasks write them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mmengine.config import ConfigDict
+from typer.testing import CliRunner
+
+from opencompass_tooleval.benchmarks.variant_kinds import EASYTOOL
+from opencompass_tooleval.cli.main import app
+from opencompass_tooleval.core.intervals import RESAMPLES
+from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.usage_summary import REPORTED, summary_of
+from opencompass_tooleval.instructions.summarizer import ToolEvalEasyToolSummarizer
+from opencompass_tooleval.report.build import write_report
+from opencompass_tooleval.report.read import read
+from opencompass_tooleval.report.variant_figures import comparisons, variant_table
+from opencompass_tooleval.work_dir.prompt_tokens import choose_counter
+
+TIME = '20250101_000000'
+
+
+class Run:
+    """A work folder with results and predictions, and the summarizer over it."""
+
+    def __init__(self, folder: Path, datasets: Sequence[str] = ('d', 'd-easytool'), models: Sequence[str] = ('m',)):
+        self.folder, self.datasets, self.models = folder, datasets, models
+        self.extra = {'instructions': 'i.json'}
+
+    def write(self, dataset: str, values: Sequence[float], prompt: str = '', model: str = 'm', **changes: Any) -> Run:
+        details = [{'id': f'r{i}', 'values': {'name': value}} for i, value in enumerate(values)]
+        result = {
+            'name': 100 * sum(values) / len(values),
+            'standard_errors': {'name': 1.0},
+            'reasons': {'ok': len(values)},
+            'samples': {'all': len(values), 'infra': 0},
+            'details': details,
+            **changes,
+        }
+        self._put('results', model, dataset, result)
+        if prompt:
+            rows = {str(i): {'origin_prompt': f'{prompt} {i}'} for i in range(len(values))}
+            self._put('predictions', model, dataset, rows)
+        return self
+
+    def _put(self, stage: str, model: str, dataset: str, content: Any) -> None:
+        file = self.folder / stage / model / f'{dataset}.json'
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(content), encoding='utf-8')
+
+    def summarize(self, model: dict[str, Any] | None = None, output_path: str | None = None, **options: Any) -> None:
+        infer_cfg = {
+            'prompt_template': {'type': 'ToolEvalConversationTemplate', 'template': '{messages}'},
+            'retriever': {'type': 'ZeroRetriever'},
+            'inferencer': {'type': 'ToolEvalGenInferencer', 'max_out_len': 5},
+        }
+        reader_cfg = {'input_columns': ['messages'], 'output_column': 'record'}
+        config = {
+            'models': [{'type': 'OracleModel', 'path': 'x', **(model or {}), 'abbr': name} for name in self.models],
+            'datasets': [
+                {'abbr': name, 'type': 'x', 'path': 'x', 'reader_cfg': reader_cfg, 'infer_cfg': infer_cfg, **self.extra}
+                for name in self.datasets
+            ],
+            'work_dir': str(self.folder),
+        }
+        summarizer = ToolEvalEasyToolSummarizer(ConfigDict(config), **{'resamples': 200, **options})
+        summarizer.summarize(output_path, TIME)
+
+    @property
+    def text(self) -> str:
+        return (self.folder / 'summary' / f'summary_{TIME}_easytool.txt').read_text(encoding='utf-8')
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        file = self.folder / 'summary' / f'summary_{TIME}_easytool.csv'
+        with file.open(encoding='utf-8') as stream:
+            return list(csv.DictReader(stream))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
+
+
+def test_side_by_side(run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('TOOLEVAL_VERBOSE', '1')
+    run.write('d', [0.0, 1.0], 'one two three four').write('d-easytool', [1.0, 1.0], 'one')
+    run.summarize()
+    tokens = ['5.00', '2.00', '60.00']
+    expected = ['m', 'd', 'name', '50.00', '100.00', '50.00', '0.00', '100.00', '2', *tokens, *tokens]
+    assert run.rows == [dict(zip(EASYTOOL.columns, expected, strict=True))]
+    lines = run.text.splitlines()
+    assert lines[0] == 'Documentation against instructions (delta in points, 95% interval of 200 resamples):'
+    assert lines[1].split() == list(EASYTOOL.columns)
+    assert lines[3].split() == expected
+    assert lines[4:] == ['tokens of m: means over the tasks, estimate: words, signs and Chinese characters']
+    printed = capsys.readouterr().out
+    assert run.text in printed
+    assert printed.index('| d-easytool |') < printed.index('Documentation against instructions')
+
+
+def test_a_pair_has_one_interval_on_every_screen(tmp_path: Path) -> None:
+    """The summarizer's table, the report's and ``tooleval compare``'s; of ``slow`` half of the records have a value."""
+    folder = tmp_path / TIME
+    run = Run(folder)
+    (folder / 'configs').mkdir(parents=True)
+    for dataset, model, skill in (('d', 'm', 0.4), ('d-easytool', 'm', 0.6), ('d', 'before', 0.4), ('d', 'after', 0.6)):
+        values = np.random.default_rng(int(100 * skill)).random(40) ** (1 / skill)
+        details = [
+            {'id': f'r{i}', 'values': {'name': value, 'slow': value**2 if i % 2 else None}}
+            for i, value in enumerate(values.tolist())
+        ]
+        slow = 100 * float(np.mean(values[1::2] ** 2))
+        run.write(dataset, values.tolist(), model=model, slow=slow, details=details)
+    run.summarize(resamples=RESAMPLES)
+    summarized = [{name: row[name] for name in ('metric', 'delta', 'low', 'high', 'records')} for row in run.rows]
+    assert [row['metric'] for row in summarized] == ['name', 'slow'] and summarized[0]['low'] != summarized[1]['low']
+
+    table = variant_table('easytool', list(comparisons(EASYTOOL, read([folder]))), {})
+    reported = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    assert [{name: row[name] for name in summarized[0]} for row in reported] == summarized
+
+    done = CliRunner().invoke(app, ['compare', str(folder), 'before', 'after', '--json', '-'])
+    compared = json.loads(done.stdout)['datasets']
+    assert [
+        {name: f'{row[name]:.2f}' if isinstance(row[name], float) else str(row[name]) for name in summarized[0]}
+        for row in compared
+    ] == summarized
+
+
+def test_nothing_is_said_without_a_variant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(tmp_path, datasets=('d', 'e')).write('d', [1.0]).write('e', [1.0])
+    run.summarize()
+    assert not list((tmp_path / 'summary').glob('*_easytool.*'))
+    assert 'Documentation against' not in capsys.readouterr().out
+
+
+def test_a_variant_alone_is_said(tmp_path: Path) -> None:
+    run = Run(tmp_path, datasets=('d-easytool',)).write('d-easytool', [1.0])
+    run.summarize()
+    assert 'NOTE d-easytool: d is not part of this run' in run.text
+    assert run.rows == []
+
+
+def test_a_method_of_that_name_is_no_variant(tmp_path: Path) -> None:
+    run = Run(tmp_path, datasets=('funcqa-easytool',)).write('funcqa-easytool', [1.0])
+    run.extra = {}
+    run.summarize()
+    assert not list((tmp_path / 'summary').glob('*_easytool.*'))
+
+
+@pytest.mark.parametrize('broken', ['d', 'd-easytool'])
+@pytest.mark.parametrize('how', ['absent', 'error'])
+def test_a_missing_result_is_said_and_the_status_is_1(run: Run, broken: str, how: str) -> None:
+    run.datasets = ('d', 'd-easytool', 'e', 'e-easytool')
+    for dataset in run.datasets:
+        run.write(dataset, [1.0])
+    file = run.folder / 'results' / 'm' / f'{broken}.json'
+    if how == 'absent':
+        file.unlink()
+    else:
+        file.write_text('{"error": "no"}', encoding='utf-8')
+    with pytest.raises(SystemExit) as caught:
+        run.summarize()
+    assert caught.value.code == 1
+    assert f'NOTE m: no result of {broken}, so nothing to compare' in run.text
+    assert [line['dataset'] for line in run.rows] == ['e']
+
+
+def test_each_model_has_its_lines(run: Run) -> None:
+    run.models = ('m', 'n')
+    for model, gain in (('m', 1.0), ('n', 0.0)):
+        run.write('d', [0.0, 0.0], model=model).write('d-easytool', [gain, gain], model=model)
+    run.summarize()
+    assert [(line['model'], line['delta']) for line in run.rows] == [('m', '100.00'), ('n', '0.00')]
+    assert run.rows[0]['first_prompt_documentation'] == run.rows[0]['first_prompt_reduction'] == ''
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> Run:
+    """A run that the report reads too."""
+    (tmp_path / TIME / 'configs').mkdir(parents=True)
+    return Run(tmp_path / TIME, ('tooleval-restbench-tmdb', 'tooleval-restbench-tmdb-easytool'))
+
+
+@pytest.mark.parametrize('reported', [True, False])
+def test_tokens_are_the_same_on_every_screen(sweep: Run, tiny_model: Path, reported: bool) -> None:
+    """As the server reports them; of recorded answers, with the tokenizer that the summarizer has."""
+    cells = []
+    for dataset, prompt, sizes in zip(sweep.datasets, ('APIs at your disposal', 'APIs'), (4000, 40), strict=True):
+        usages = [Usage(3 * size, 9, first_prompt=size) for size in (sizes, sizes + 10)]
+        more = {'usage': summary_of(usages)} if reported else {}
+        sweep.write(dataset, [0.0, 1.0], prompt, provenance={'benchmark': 'restbench'}, **more)
+        cells.append(usages)
+    settings = f'summarizer = dict(tokenizer={str(tiny_model)!r})\n'
+    (sweep.folder / 'configs' / 'run.py').write_text(f"models = [dict(abbr='m')]\n{settings}", encoding='utf-8')
+    sweep.summarize(tokenizer=str(tiny_model), resamples=RESAMPLES)
+    columns = [*EASYTOOL.token_columns('first_prompt'), *EASYTOOL.token_columns('task_prompts')]
+    summarized = [{name: row[name] for name in columns} for row in sweep.rows]
+    if reported:
+        expected = ['4005.00', '45.00', '98.88', '12015.00', '135.00', '98.88']
+        assert summarized == [dict(zip(columns, expected, strict=True))]
+    else:
+        tokenizer = choose_counter([str(tiny_model)])
+        lengths = [sum(tokenizer.count([f'{prompt} 0'])) for prompt in ('APIs at your disposal', 'APIs')]
+        assert summarized[0][columns[0]] == f'{lengths[0]:.2f}' and lengths[0] > lengths[1]
+    write_report([sweep.folder], sweep.folder / 'out')
+    with (sweep.folder / 'out' / 'files' / 'easytool.csv').open(encoding='utf-8', newline='') as stream:
+        reported_rows = list(csv.DictReader(stream))
+    assert [{name: row[name] for name in columns} for row in reported_rows] == summarized
+    with (sweep.folder / 'out' / 'files' / 'provenance.csv').open(encoding='utf-8', newline='') as stream:
+        first = next(csv.DictReader(stream))
+    shown = [f'{float(summarized[0][name]):.0f}' for name in (columns[0], columns[3])]
+    assert [first['first prompt, tokens'], first['all prompts, tokens']] == shown
+    assert first['counted'] == (REPORTED if reported else f'tokenizer {tiny_model.name}')
+
+
+def test_tokens_of_agents_are_what_the_server_says_of_a_task(run: Run) -> None:
+    agents: dict[str, Any] = {'provenance': {'benchmark': 'agents'}}
+    for name, prompt in (('d', 300), ('d-easytool', 150)):
+        usage = summary_of([Usage(prompt - 50, 1, first_prompt=prompt // 10), Usage(50, 1, first_prompt=50), None])
+        run.write(name, [0.0, 1.0, 1.0], prompt='the same query', usage=usage, **agents)
+    run.summarize()
+    columns = EASYTOOL.token_columns('task_prompts')
+    assert [run.rows[0][column] for column in columns] == ['150.00', '75.00', '50.00']
+    columns = EASYTOOL.token_columns('first_prompt')
+    assert [run.rows[0][column] for column in columns] == ['40.00', '32.50', '18.75']
+    assert f'tokens of m: means over the tasks, {REPORTED}' in run.text
+    run.write('d', [0.0, 1.0, 1.0], prompt='the same query', **agents).summarize()
+    assert run.rows[0]['first_prompt_documentation'] == run.rows[0]['task_prompts_reduction'] == ''
+
+
+def test_tables_are_set_side_by_side_without_an_interval(run: Run) -> None:
+    run.write('d', [0.0, 1.0]).write('d-easytool', [1.0, 1.0])
+    groups = [
+        {'name': 't', 'metric': 'overall', 'subsets': [['d', 'name']]},
+        {'name': 't-easytool', 'metric': 'overall', 'subsets': [['d-easytool', 'name'], ['d', 'name']]},
+    ]
+    run.summarize(summary_groups=groups)
+    shown = [[line[name] for name in ('dataset', 'metric', 'instructions', 'delta', 'low')] for line in run.rows]
+    assert shown == [['d', 'name', '100.00', '50.00', '0.00'], ['t', 'overall', '75.00', '25.00', '']]
+
+
+def test_records_that_only_one_side_has_are_said(run: Run) -> None:
+    run.write('d', [0.0, 1.0, 1.0]).write('d-easytool', [1.0, 1.0])
+    run.summarize()
+    assert 'NOTE m / d: 2 of 3 records are in both; scores are over these' in run.text
+    assert run.rows[0]['delta'] == '50.00'
+    assert run.rows[0]['records'] == '2'
+
+
+def test_a_score_that_is_no_mean_has_no_interval(run: Run) -> None:
+    run.write('d', [0.0, 1.0], name=77.0).write('d-easytool', [1.0, 1.0])
+    run.summarize()
+    assert 'NOTE m / d / name: no interval, since the scores are no means over shared records' in run.text
+    assert (run.rows[0]['delta'], run.rows[0]['low']) == ('23.00', '')
+
+
+def test_predictions_of_several_workers(run: Run) -> None:
+    run.write('d', [0.0, 1.0], 'one two three').write('d-easytool', [1.0, 1.0], 'one')
+    folder = run.folder / 'predictions' / 'm'
+    rows = json.loads((folder / 'd.json').read_text(encoding='utf-8'))
+    (folder / 'd.json').unlink()
+    for i in range(2):
+        (folder / f'd_{i}.json').write_text(json.dumps({'0': rows[str(i)]}), encoding='utf-8')
+    (folder / 'd_other.json').write_text(json.dumps({'0': {'origin_prompt': 'x ' * 99}}), encoding='utf-8')
+    run.summarize()
+    assert run.rows[0]['first_prompt_documentation'] == run.rows[0]['task_prompts_documentation'] == '4.00'
+
+
+@pytest.mark.parametrize('named', ['path', 'tokenizer_path', 'summarizer'])
+def test_tokenizers(run: Run, tiny_model: Path, named: str) -> None:
+    from transformers import AutoTokenizer
+
+    text = 'These APIs are at your disposal, one per line:'
+    run.write('d', [0.0], text).write('d-easytool', [1.0], 'These')
+    options = {'tokenizer': str(tiny_model)} if named == 'summarizer' else {}
+    run.summarize({} if options else {named: str(tiny_model)}, **options)
+    expected = len(AutoTokenizer.from_pretrained(tiny_model)(f'{text} 0', add_special_tokens=False)['input_ids'])
+    assert run.rows[0]['first_prompt_documentation'] == f'{expected}.00'
+    assert f'tokens of m: means over the tasks, tokenizer {tiny_model.name}' in run.text
+
+
+def test_output_path(run: Run, tmp_path: Path) -> None:
+    run.write('d', [0.0]).write('d-easytool', [1.0])
+    run.summarize(output_path=str(tmp_path / 'mine' / 'table.txt'))
+    assert {'table_easytool.csv', 'table_easytool.txt'} < {file.name for file in (tmp_path / 'mine').iterdir()}

@@ -1,0 +1,839 @@
+"""The judge: what it asks, what it keeps and what it never asks twice; and the scores that come of it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from datasets import Dataset, concatenate_datasets
+
+from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
+from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, parse_scores, prompt_hash
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.model_name import model_name
+from opencompass_tooleval.core.usage_summary import summary_of
+from opencompass_tooleval.judging import judge as judging
+from opencompass_tooleval.judging.judge import (
+    TRIES,
+    Judge,
+    judge_cfg_from_env,
+    judge_settings,
+    settings_hash,
+)
+from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, single
+from opencompass_tooleval.judging.judgement import UnjudgedError, Unread
+from opencompass_tooleval.models.fixed_models import _FixedModel
+from opencompass_tooleval.models.model_calls import AskingEndedError
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from tests.benchmarks.ultratool.support import make_record
+from tests.conftest import ModelServer, start_server
+from tests.forked import NOWHERE, Fork, start_python
+
+KEY = 'right'
+
+
+def reply(task: str, score: float, **others: float) -> str:
+    """What a judge says that gives ``score`` in every dimension but ``others``."""
+    scores = {**dict.fromkeys(LABELS[task], score), **others}
+    return json.dumps(
+        [{'理由': '...', LABELS[task][name][0]: value} for name, value in scores.items()], ensure_ascii=False
+    )
+
+
+SEVEN = reply('planning', 7)
+
+
+def read(text: str) -> float | Unread:
+    """The overall score of a reply about a plan."""
+    found = parse_scores(text, 'planning')
+    return found if isinstance(found, Unread) else found.scores['overall']
+
+
+def asked(judge: Judge, items: Sequence[JudgeItem]) -> dict[str, Any]:
+    """Id -> verdict, or why there is none."""
+    found = judge.converse({place: single(item) for place, item in enumerate(items)})
+    return {item.id: found[place] for place, item in enumerate(items)}
+
+
+def judged(judge: Judge, items: Sequence[JudgeItem]) -> dict[str, Any]:
+    """Id -> verdict, where there is one."""
+    return {name: verdict for name, verdict in asked(judge, items).items() if not isinstance(verdict, Unread)}
+
+
+def items(count: int) -> list[JudgeItem]:
+    return [JudgeItem(str(i), f'plan {i}.', read) for i in range(count)]
+
+
+def journal(folder: Path) -> list[dict[str, Any]]:
+    """Every whole row that any judge keeps below ``folder``."""
+    files = sorted(folder.glob('judgements/*/*.jsonl'))
+    return [json.loads(line) for file in files for line in file.read_text(encoding='ascii').splitlines()]
+
+
+def kept(folder: Path) -> list[dict[str, Any]]:
+    """The rows of replies that could be read."""
+    return [row for row in journal(folder) if 'fault' not in row]
+
+
+def unread(folder: Path) -> list[dict[str, Any]]:
+    """The rows of those that could not."""
+    return [row for row in journal(folder) if 'fault' in row]
+
+
+@pytest.fixture(scope='module')
+def server_process() -> Iterator[ModelServer]:
+    """A judge that gives 7 in every dimension, whatever it is asked."""
+    server = start_server('--canned', SEVEN, '--key', KEY)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def server(server_process: ModelServer) -> ModelServer:
+    """The server, with no faults, nothing asked yet and nobody waiting."""
+    while server_process.stats()['in_flight']:
+        time.sleep(0.05)
+    server_process.reset()
+    return server_process
+
+
+def server_cfg(server: ModelServer, **changes: Any) -> dict[str, Any]:
+    defaults = {'type': ToolEvalOpenAI, 'path': 'tiny', 'key': KEY, 'openai_api_base': server.url, 'temperature': 0}
+    speed = {'query_per_second': 1000, 'backoff': 0.001, 'retry': 1, 'max_workers': 4, 'max_seq_len': 8192}
+    return {**defaults, **speed, **changes}
+
+
+def digests(server: ModelServer) -> list[str]:
+    return [asked['digest'] for asked in server.stats()['asked']]
+
+
+class Scripted(_FixedModel):
+    """A judge in this process: ``says`` maps the id and how often it was asked before to a reply."""
+
+    says: ClassVar[Callable[[str, int], str]]
+    asked: ClassVar[list[str]]
+    batches: ClassVar[list[int]]
+
+    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+        self.batches.append(len(inputs))
+        return super().generate(inputs, max_out_len, **kwargs)
+
+    def reply(self, prompt: Any) -> str:
+        before = self.asked.count(prompt.record_id)
+        self.asked.append(prompt.record_id)
+        return type(self).says(prompt.record_id, before)
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
+    """Sets what :class:`Scripted` says, and returns its config."""
+
+    def script(says: Callable[[str, int], str], **changes: Any) -> dict[str, Any]:
+        monkeypatch.setattr(Scripted, 'says', staticmethod(says), raising=False)
+        monkeypatch.setattr(Scripted, 'asked', [], raising=False)
+        monkeypatch.setattr(Scripted, 'batches', [], raising=False)
+        return {'type': Scripted, 'path': 'scripted', **changes}
+
+    return script
+
+
+# Asking
+
+
+def test_everything_is_judged_at_the_same_time(server: ModelServer, tmp_path: Path) -> None:
+    server.reset(latency=0.1)
+    judge = Judge(server_cfg(server), tmp_path)
+    assert judged(judge, items(10)) == {str(i): 7.0 for i in range(10)}
+    stats = server.stats()
+    assert judge.calls == stats['requests'] == len(set(digests(server))) == 10
+    assert 2 <= stats['most_in_flight'] <= 4
+    assert sorted(row['id'] for row in kept(tmp_path)) == [str(i) for i in range(10)]
+
+
+def test_batches_are_of_the_size_that_the_config_says(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    judged(Judge(scripted(lambda *_: SEVEN, batch_size=4, max_out_len=16), tmp_path), items(10))
+    assert Scripted.batches == [4, 4, 2]
+    judged(Judge(scripted(lambda *_: SEVEN, path='another'), tmp_path), items(65))
+    assert Scripted.batches == [64, 1]
+
+
+def test_nothing_to_judge_builds_no_model(tmp_path: Path) -> None:
+    judge = Judge({'type': 'NoSuchModel', 'path': 'x'}, tmp_path)
+    assert judged(judge, []) == {}
+    assert (judge.calls, list(tmp_path.iterdir())) == (0, [])
+
+
+def test_one_prompt_is_asked_once(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    same = [JudgeItem('a', 'the same', read), JudgeItem('b', 'another', read), JudgeItem('c', 'the same', read)]
+    judge = Judge(scripted(lambda *_: SEVEN), tmp_path)
+    assert judged(judge, same) == {'a': 7.0, 'b': 7.0, 'c': 7.0}
+    assert Scripted.asked == ['a', 'b']
+    assert judge.calls == len(kept(tmp_path)) == 2
+
+
+@pytest.mark.parametrize('times', range(TRIES + 1))
+def test_an_unreadable_reply_is_asked_again_three_times(
+    scripted: Callable[..., dict[str, Any]], tmp_path: Path, times: int
+) -> None:
+    cfg = scripted(lambda item, before: 'No idea.' if item == '3' and before < times else SEVEN)
+    judge = Judge(cfg, tmp_path)
+    found = asked(judge, items(6))
+    verdicts = {name: verdict for name, verdict in found.items() if verdict != Unread('unread')}
+    assert set(verdicts.values()) == {7.0}
+    assert ('3' in verdicts) == (times <= 3)
+    assert len(verdicts) == 6 - ('3' not in verdicts)
+    assert Scripted.asked.count('3') == min(times, 3) + 1
+    assert judge.calls == len(Scripted.asked) == 5 + Scripted.asked.count('3')
+    assert [row['reply'] for row in kept(tmp_path)] == [SEVEN] * len(verdicts)
+    assert [(row['id'], row['reply'], row['fault']) for row in unread(tmp_path)] == [
+        ('3', 'No idea.', 'unread')
+    ] * times
+    assert len(found) == 6
+
+
+@pytest.mark.parametrize(
+    'bad',
+    [
+        pytest.param('', id='empty'),
+        pytest.param('I would rather not say.', id='prose'),
+        pytest.param(reply('planning', 7, efficiency=11), id='over 10'),
+        pytest.param(reply('planning', 7, overall=0), id='under 1'),
+        pytest.param(json.dumps(json.loads(SEVEN)[:-1]), id='a dimension missing'),
+        pytest.param('<think>' + SEVEN, id='thoughts that never end'),
+        pytest.param(Answer(SEVEN, 'infra:timeout'), id='a failure with text'),
+        pytest.param('[' * 100_000, id='brackets'),
+    ],
+)
+def test_what_is_no_judgement_is_never_a_score_and_never_kept(
+    scripted: Callable[..., dict[str, Any]], tmp_path: Path, bad: str
+) -> None:
+    verdicts = judged(Judge(scripted(lambda item, _: bad if item == '1' else SEVEN), tmp_path), items(3))
+    assert verdicts == {'0': 7.0, '2': 7.0}
+    assert [row['id'] for row in kept(tmp_path)] == ['0', '2']
+    is_reply = bool(bad) and getattr(bad, 'reason', None) is None
+    assert len(unread(tmp_path)) == (TRIES if is_reply else 0)  # for people to look at, cut
+    assert all(row['id'] == '1' and len(row['reply']) <= 2_000 for row in unread(tmp_path))
+
+
+def test_unreadable_replies_do_not_fill_the_disk(
+    scripted: Callable[..., dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, 'MAX_UNREAD', 5)
+    judge = Judge(scripted(lambda *_: 'x' * 100_000), tmp_path)
+    assert asked(judge, items(6)) == {str(i): Unread('unread') for i in range(6)}
+    assert [len(row['reply']) for row in journal(tmp_path)] == [2_000] * 5
+    again = Judge(scripted(lambda *_: SEVEN), tmp_path)
+    assert (len(judged(again, items(6))), again.calls) == (6, 6)  # what is kept for people is no judgement
+
+
+def test_a_model_that_loses_replies_is_an_error(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    class Losing(Scripted):
+        def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+            return super().generate(inputs, max_out_len, **kwargs)[:-1]
+
+    with pytest.raises(ValueError, match='zip'):
+        judged(Judge({**scripted(lambda *_: SEVEN), 'type': Losing}, tmp_path), items(3))
+
+
+# Faults of the server
+
+
+@pytest.mark.parametrize('fault', ['429@1-2=0.001', '500@1-2', 'cut@1-2', 'html@1-2', 'empty@1-2', 'nochoice@1-2'])
+def test_a_passing_fault_costs_nothing_but_time(server: ModelServer, tmp_path: Path, fault: str) -> None:
+    server.reset(fault)
+    assert judged(Judge(server_cfg(server), tmp_path), items(5)) == {str(i): 7.0 for i in range(5)}
+    assert server.stats()['requests'] == 7
+
+
+@pytest.mark.parametrize('kind', ['500', 'notjson', 'empty', 'filter400', 'length', 'bad'])
+def test_a_lasting_fault_leaves_one_unjudged_and_is_not_kept(server: ModelServer, tmp_path: Path, kind: str) -> None:
+    server.reset(f'{kind}@~plan 2.')
+    assert sorted(judged(Judge(server_cfg(server), tmp_path), items(5))) == ['0', '1', '3', '4']
+    assert len(kept(tmp_path)) == 4
+
+    server.reset()
+    assert judged(Judge(server_cfg(server), tmp_path), items(5)) == {str(i): 7.0 for i in range(5)}
+    assert server.stats()['requests'] == 1
+
+
+def test_what_a_judge_costs_is_what_its_server_received(server: ModelServer, tmp_path: Path) -> None:
+    """Unreadable replies too; what is kept from earlier is told by itself."""
+    server.reset('500@2', 'empty@4', 'calls@6')
+    judge = Judge(server_cfg(server, prices={'input': 1.0, 'output': 2.0}), tmp_path)
+    assert len(judged(judge, items(8))) == 8
+    spent, stats = summary_of(judge.usages, judge.prices), server.stats()
+    assert spent is not None and spent['tries'] == stats['requests'] == 11 and judge.calls == 9
+    assert spent['completion']['total'] == stats['tokens']['completion']
+    assert spent['prompt']['total'] == stats['tokens']['prompt'] and spent['cost']['total'] > 0
+    again = Judge(server_cfg(server), tmp_path)
+    judged(again, items(9))
+    assert again.calls == len(again.usages) == len(again.asked) == 1
+    paid = [usage for usage in judge.usages if usage]
+    assert len(again.kept_usages) == 8 and set(again.kept_usages.values()) < set(paid)
+
+
+def test_a_wrong_key_ends_it_at_once(server: ModelServer, tmp_path: Path) -> None:
+    with pytest.raises(AskingEndedError, match='status 401'):
+        judged(Judge(server_cfg(server, key='wrong'), tmp_path), items(20))
+    assert server.stats()['requests'] <= 4
+    assert kept(tmp_path) == []
+    assert len(judged(Judge(server_cfg(server), tmp_path), items(20))) == 20
+
+
+def test_verdicts_before_the_end_are_kept(server: ModelServer, tmp_path: Path) -> None:
+    server.reset('402@4-')
+    with pytest.raises(AskingEndedError, match='status 402'):
+        judged(Judge(server_cfg(server, max_workers=1), tmp_path), items(4))
+    assert len(kept(tmp_path)) == 3
+
+
+def test_half_a_surrogate_pair_can_be_judged(server: ModelServer, tmp_path: Path) -> None:
+    texts = {'a': '\ud83d', 'b': '\udc00', 'c': '\x00\u2028'}
+    odd = [JudgeItem(name, f'plan {text}', read) for name, text in texts.items()]
+    assert len(judged(Judge(server_cfg(server), tmp_path), odd)) == 3
+    again = Judge(server_cfg(server), tmp_path)
+    assert (len(judged(again, odd)), again.calls) == (3, 0)
+
+
+def test_local_tokenizers_get_text_that_is_utf_8(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    class Encoding(Scripted):
+        def reply(self, prompt: Any) -> str:
+            prompt[0]['prompt'].encode('utf-8')
+            return super().reply(prompt)
+
+    cfg = {**scripted(lambda *_: SEVEN), 'type': Encoding}
+    assert len(judged(Judge(cfg, tmp_path), [JudgeItem('a', 'plan \ud83d', read)])) == 1
+
+
+# Memory
+
+
+def test_a_second_judge_costs_no_call(server: ModelServer, tmp_path: Path) -> None:
+    first = judged(Judge(server_cfg(server), tmp_path), items(10))
+    server.reset()
+    second = Judge(server_cfg(server), tmp_path)
+    assert judged(second, items(10)) == first
+    assert (second.calls, server.stats()['requests']) == (0, 0)
+    assert len(judged(second, items(12))) == 12  # two more
+    assert (second.calls, server.stats()['requests']) == (2, 2)
+
+
+JUDGE_SCRIPT = textwrap.dedent(
+    """
+    import json, sys
+    from pathlib import Path
+    from opencompass_tooleval.judging.judge import Judge
+    from tests.judging.test_judge import items, judged
+
+    cfg, folder, count = json.loads(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+    judge = Judge(cfg, folder)
+    verdicts = judged(judge, items(count))
+    print(json.dumps({'verdicts': verdicts, 'calls': judge.calls, 'settings': judge.settings}))
+    """
+)
+
+
+def start_judge(cfg: dict[str, Any], folder: Path, count: int, output: Path = NOWHERE) -> Fork:
+    """A judge in a process of its own, its config being text as OpenCompass dumps it."""
+    cfg = {**cfg, 'type': 'opencompass_tooleval.models.openai_model.ToolEvalOpenAI'}
+    return start_python('-c', JUDGE_SCRIPT, json.dumps(cfg), folder, count, output=output, errors=NOWHERE)
+
+
+def said(process: Fork) -> dict[str, Any]:
+    assert process.wait(1500) == 0
+    result: dict[str, Any] = json.loads(process.output.read_text(encoding='utf-8').splitlines()[-1])
+    return result
+
+
+def test_after_a_kill_only_what_was_in_flight_is_asked_again(server: ModelServer, tmp_path: Path) -> None:
+    server.reset('slow@9-12=10')
+    process = start_judge(server_cfg(server), tmp_path, 20)
+    try:
+        deadline = time.monotonic() + 1500
+        while len(set(digests(server))) < 12 or len(kept(tmp_path)) < 8:  # eight are back, four on their way
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.02)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert len(kept(tmp_path)) == 8
+    first = digests(server)
+
+    server.reset()
+    judge = Judge(server_cfg(server), tmp_path)
+    assert judged(judge, items(20)) == {str(i): 7.0 for i in range(20)}
+    second = digests(server)
+    assert len(second) == judge.calls == 12
+    assert set(first[:8]).isdisjoint(second)
+    assert set(first[8:]) < set(second)
+    assert len(kept(tmp_path)) == 20
+
+
+def test_judges_in_several_processes_share_a_folder(server: ModelServer, tmp_path: Path) -> None:
+    server.reset(latency=0.05)
+    folder = tmp_path / 'verdicts'
+    processes = [start_judge(server_cfg(server), folder, 24, tmp_path / f'output {i}') for i in range(2)]
+    results = [said(process) for process in processes]
+    assert all(result['verdicts'] == {str(i): 7.0 for i in range(24)} for result in results)
+    assert server.stats()['requests'] == sum(result['calls'] for result in results) == len(kept(folder))
+    last = Judge(server_cfg(server), folder)
+    assert (len(judged(last, items(24))), last.calls) == (24, 0)
+    assert {result['settings'] for result in results} == {last.settings}
+
+
+def test_damaged_memory_costs_only_what_is_damaged(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    cfg = scripted(lambda *_: SEVEN)
+    judged(Judge(cfg, tmp_path), items(6))
+    (file,) = tmp_path.glob('judgements/*/*.jsonl')
+    lines = file.read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1][:20] + b'\n'
+    lines[2] = b'\xff\xfe\n'
+    lines[3] = json.dumps({'idx': 3, 'key': items(6)[3].key, 'reply': 'No idea.'}).encode() + b'\n'
+    foreign = [b'[1]\n', b'{"idx": 0, "key": ["a"], "reply": {}}\n', b'{"idx": 0}\n', b'null\n', b'\n']
+    file.write_bytes(b''.join([*foreign, *lines[:-1], lines[-1][:-9]]))
+    again = Judge(cfg, tmp_path)
+    assert judged(again, items(6)) == {str(i): 7.0 for i in range(6)}
+    assert Scripted.asked[6:] == ['1', '2', '3', '5']
+
+
+def test_a_replayed_judge_may_go_by_position(tmp_path: Path) -> None:
+    """Although some judgements are kept from earlier, and one reply cannot be read."""
+    replies = [reply('planning', score) for score in (1, 2, 3, 4, 5)]
+    replies[3] = 'No idea.'
+    file = tmp_path / 'judge-planning.json'
+    file.write_text(json.dumps(replies), encoding='utf-8')
+    cfg = {'type': 'ReplayModel', 'path': str(tmp_path / '{dataset}.json'), 'batch_size': 2}
+    assert judged(Judge(cfg, tmp_path, 'planning'), items(2)) == {'0': 1.0, '1': 2.0}
+    verdicts = judged(Judge(cfg, tmp_path, 'planning'), items(5))
+    assert verdicts == {'0': 1.0, '1': 2.0, '2': 3.0, '4': 5.0}
+
+
+# Several questions in a row
+
+
+def plan_then_check(name: str, first: str = '') -> Judging[tuple[Any, ...]]:
+    """Asks about a plan, and about it again what depends on the first verdict."""
+    one = yield JudgeItem(name, first or f'plan {name}.', read)
+    two = yield JudgeItem(f'{name}/2', f'after {one}: {first or name}', read)
+    return one, two
+
+
+def test_each_dialogue_goes_on_by_itself(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    cfg = scripted(lambda item, _: reply('planning', 8 if '/' in item else int(item) + 1), batch_size=2)
+    judge = Judge(cfg, tmp_path)
+    found = judge.converse({number: plan_then_check(str(number)) for number in range(5)})
+    assert found == {number: (number + 1.0, 8.0) for number in range(5)}
+    assert (judge.calls, len(kept(tmp_path))) == (10, 10)
+    again = Judge(cfg, tmp_path)
+    assert again.converse({number: plan_then_check(str(number)) for number in range(5)}) == found
+    assert again.calls == 0
+
+
+def test_one_question_of_several_dialogues_is_asked_once(
+    scripted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    cfg = scripted(lambda item, before: 'No idea.' if before < 2 else SEVEN)
+    judge = Judge(cfg, tmp_path)
+    assert judge.converse({name: plan_then_check(name, 'same') for name in 'abc'}) == dict.fromkeys('abc', (7.0, 7.0))
+    assert Scripted.asked == ['a'] * 3 + ['a/2'] * 3
+
+
+def test_a_dialogue_is_told_that_there_is_no_verdict(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    cfg = scripted(lambda item, _: 'No idea.' if item == 'b' else SEVEN)
+    judge = Judge(cfg, tmp_path)
+    assert judge.converse({name: plan_then_check(name) for name in 'ab'}) == {
+        'a': (7.0, 7.0),
+        'b': (Unread('unread'), 7.0),
+    }
+    assert Scripted.asked.count('b') == TRIES
+
+
+def test_repeats_are_asked_for_and_kept_by_themselves(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    cfg = scripted(lambda item, _: reply('planning', int(item) + 1))
+    repeats = [JudgeItem(str(number), 'the same', read, repeat=number) for number in range(3)]
+    assert judged(Judge(cfg, tmp_path), repeats) == {'0': 1.0, '1': 2.0, '2': 3.0}
+    again = Judge(cfg, tmp_path)
+    assert (judged(again, repeats[::-1]), again.calls) == ({'0': 1.0, '1': 2.0, '2': 3.0}, 0)
+
+
+def test_a_later_question_may_be_kept_from_elsewhere(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    cfg = scripted(lambda *_: SEVEN)
+    judged(Judge(cfg, tmp_path), [JudgeItem('x', 'after 7.0: a', read)])
+    judge = Judge(cfg, tmp_path)
+    assert judge.converse({'a': plan_then_check('a')}) == {'a': (7.0, 7.0)}
+    assert judge.calls == 1
+
+
+def test_an_item_may_say_how_it_is_read(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    judge = Judge(scripted(lambda item, _: 'yes' if item == 'a' else SEVEN), tmp_path)
+    assert judged(judge, [JudgeItem('a', 'a?', str.upper), JudgeItem('b', 'b?', read)]) == {'a': 'YES', 'b': 7.0}
+
+
+@pytest.mark.parametrize('times', range(4))
+def test_after_an_end_of_asking_dialogues_go_on_where_they_were(
+    server: ModelServer, tmp_path: Path, times: int
+) -> None:
+    """Whatever was answered before is not asked again, whichever question of a dialogue that was."""
+    server.reset(f'402@{3 * times + 2}-')
+    with pytest.raises(AskingEndedError, match='status 402'):
+        Judge(server_cfg(server, max_workers=1), tmp_path).converse({n: plan_then_check(n) for n in 'abcdefg'})
+    assert len(kept(tmp_path)) == 3 * times + 1
+    first = {row['key'] for row in kept(tmp_path)}
+    server.reset()
+    judge = Judge(server_cfg(server), tmp_path)
+    found = judge.converse({name: plan_then_check(name) for name in 'abcdefg'})
+    assert found == dict.fromkeys('abcdefg', (7.0, 7.0))
+    assert judge.calls == server.stats()['requests'] == 14 - len(first)
+    assert len({row['key'] for row in kept(tmp_path)}) == len(kept(tmp_path)) == 14
+
+
+# Who the judge is
+
+BASE = {'type': ToolEvalOpenAI, 'path': 'judge-7b', 'temperature': 0, 'extra_body': {'seed': 1, 'top_k': 2}}
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        {'key': 'secret'},
+        {'api_key': 'secret'},
+        {'openai_api_base': 'http://127.0.0.1:1/v1'},
+        {'openai_api_base': ['http://127.0.0.1:1/v1', 'http://127.0.0.1:2/v1']},
+        {'url': 'http://127.0.0.1:1'},
+        {'batch_size': 3},
+        {'max_workers': 3},
+        {'query_per_second': 3},
+        {'retry': 3},
+        {'timeout': 3},
+        {'run_cfg': {'num_gpus': 1}},
+        {'abbr': 'my judge'},
+        {'temperature': 0.0},
+        {'extra_body': {'top_k': 2, 'seed': 1}},
+        {'type': 'ToolEvalOpenAI'},
+        {'type': 'opencompass_tooleval.models.openai_model.ToolEvalOpenAI'},
+    ],
+    ids=lambda change: f'{next(iter(change))}={next(iter(change.values()))}',
+)
+def test_the_same_judge(change: dict[str, Any]) -> None:
+    assert settings_hash({**BASE, **change}) == settings_hash(BASE)
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        {'path': 'judge-72b'},
+        {'temperature': 0.5},
+        {'temperature': None},
+        {'max_out_len': 512},
+        {'max_seq_len': 512},
+        {'extra_body': {'seed': 2, 'top_k': 2}},
+        {'meta_template': {'round': [{'role': 'HUMAN', 'begin': 'Q: '}]}},
+        {'type': 'OpenAISDK'},
+    ],
+    ids=lambda change: f'{next(iter(change))}',
+)
+def test_another_judge(change: dict[str, Any]) -> None:
+    assert settings_hash({**BASE, **change}) != settings_hash(BASE)
+
+
+def test_settings_are_json_without_secrets() -> None:
+    cfg = {**BASE, 'key': 'secret', 'openai_api_base': 'http://secret', 'reader': read}
+    settings = judge_settings(cfg)
+    assert 'secret' not in json.dumps(settings)
+    assert settings == {
+        'type': 'ToolEvalOpenAI',
+        'path': 'judge-7b',
+        'temperature': 0.0,
+        'extra_body': {'seed': 1.0, 'top_k': 2.0},
+        'reader': 'read',
+    }
+
+
+def test_what_is_kept_needs_no_server_whatever_speed_name_or_key(server: ModelServer, tmp_path: Path) -> None:
+    judged(Judge(server_cfg(server), tmp_path), items(6))
+    with socket.socket() as closed:
+        closed.bind(('127.0.0.1', 0))
+        address = f'http://127.0.0.1:{closed.getsockname()[1]}/v1'
+    other = {'openai_api_base': address, 'key': 'another', 'batch_size': 2, 'abbr': 'named'}
+    judge = Judge(server_cfg(server, **other), tmp_path)
+    assert (len(judged(judge, items(6))), judge.calls, judge.name) == (6, 0, 'named')
+    warmer = Judge(server_cfg(server, temperature=0.7), tmp_path)
+    assert (len(judged(warmer, items(6))), warmer.calls) == (6, 6)
+
+
+@pytest.mark.parametrize('path', ['a/b', '../../up', '/abs/' + 'long' * 200, '判官', '.', ''])
+def test_odd_names_stay_inside_the_folder(scripted: Callable[..., dict[str, Any]], tmp_path: Path, path: str) -> None:
+    cfg = scripted(lambda *_: SEVEN, path=path)
+    assert len(judged(Judge(cfg, tmp_path), items(2))) == 2
+    assert len(kept(tmp_path)) == 2
+    assert [file.name for file in tmp_path.iterdir()] == ['judgements']
+
+
+def test_a_judge_is_named_by_abbr_or_path() -> None:
+    assert model_name({'type': 'X', 'path': 'p', 'abbr': 'a'}) == 'a'
+    assert model_name({'type': 'X', 'path': 'p'}) == 'p'
+    assert model_name({'type': 'X'}) == 'X'
+
+
+# The environment
+
+
+def test_a_judge_from_the_environment(server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('OC_JUDGE_MODEL', 'tiny')
+    monkeypatch.setenv('OC_JUDGE_API_KEY', KEY)
+    monkeypatch.setenv('OC_JUDGE_API_BASE', server.url)
+    cfg = judge_cfg_from_env()
+    assert cfg is not None
+    judge = Judge(cfg, tmp_path)
+    assert (len(judged(judge, items(3))), judge.name) == (3, 'tiny')
+
+
+@pytest.mark.parametrize('model', [None, ''])
+def test_no_judge_in_the_environment(monkeypatch: pytest.MonkeyPatch, model: str | None) -> None:
+    monkeypatch.delenv('OC_JUDGE_MODEL', raising=False)
+    monkeypatch.setenv('OC_JUDGE_API_KEY', KEY)
+    if model is not None:
+        monkeypatch.setenv('OC_JUDGE_MODEL', model)
+    assert judge_cfg_from_env() is None
+
+
+def test_a_judge_without_key_and_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('OC_JUDGE_MODEL', 'm')
+    monkeypatch.setenv('OC_JUDGE_API_KEY', '')
+    monkeypatch.delenv('OC_JUDGE_API_BASE', raising=False)
+    cfg = judge_cfg_from_env()
+    assert cfg is not None
+    assert (cfg['key'], cfg['openai_api_base']) == ('none', 'https://api.openai.com/v1/')
+
+
+# The evaluator
+
+
+@pytest.fixture(autouse=True)
+def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Judgements of evaluators are kept here, and no judge is in the environment."""
+    for name in ('OC_JUDGE_MODEL', 'OC_JUDGE_API_KEY', 'OC_JUDGE_API_BASE'):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path))
+    return tmp_path
+
+
+def plans(count: int) -> Dataset:
+    raws = [{'input': f'request {i}.', 'reference': f'1. gold {i}'} for i in range(count)]
+    records = [make_record('planning', raw, f'r{i}') for i, raw in enumerate(raws)]
+    return Dataset.from_list([{'record_id': record.id, 'record': record.to_payload()} for record in records])
+
+
+def plan_answers(count: int) -> list[str]:
+    return [f'1. do {i}.' for i in range(count)]
+
+
+def evaluate(
+    evaluator: ToolEvalUltraToolEvaluator,
+    dataset: Dataset,
+    answers: Sequence[str],
+    infra: Sequence[str | None] | None = None,
+) -> dict[str, Any]:
+    """Calls it as OpenCompass's evaluation task does."""
+    runs = len(answers) // len(dataset)
+    rows = concatenate_datasets([dataset] * runs)
+    columns = {
+        'predictions': list(answers),
+        'references': list(rows['record']),
+        'record_id': list(rows['record_id']),
+        'infra': list(infra) if infra else [None] * len(rows),
+    }
+    return evaluator.evaluate(1, runs, rows, **columns)
+
+
+def test_an_evaluation_and_a_second_one_that_costs_no_call(server: ModelServer) -> None:
+    cfg = server_cfg(server, abbr='seven', extra_body={'seed': 3})
+    result = evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(6), plan_answers(6))
+    assert {name: result[name] for name in LABELS['planning']} == pytest.approx(dict.fromkeys(LABELS['planning'], 70.0))
+    said = result['provenance']
+    assert said['judge'] == 'seven'
+    assert settings_hash(cfg) in json.dumps(said)
+    assert prompt_hash('planning', 'zh') in json.dumps(said)
+    assert said['judge_calls'] == server.stats()['requests'] == 6
+    assert KEY not in json.dumps(said) and server.url not in json.dumps(said)
+    assert result['breakdown']['unjudged'] == 0
+    assert [detail['id'] for detail in result['details']] == [f'r{i}' for i in range(6)]
+
+    (row,), received = result['usage']['others'], server.stats()['tokens']
+    assert (row['role'], row['model'], row['tries'], 'kept' in row) == ('judge', 'seven', 6, False)
+    assert [row[name]['total'] for name in ('prompt', 'completion')] == [received['prompt'], received['completion']]
+    assert list(result)[-1] == 'details'
+
+    server.reset()
+    again = evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(6), plan_answers(6))
+    assert server.stats()['requests'] == again['provenance']['judge_calls'] == 0
+    assert (
+        again['usage']['others'][0]['kept']['prompt'] == row['prompt'] and 'prompt' not in again['usage']['others'][0]
+    )
+    assert {name: again[name] for name in LABELS['planning']} == pytest.approx(dict.fromkeys(LABELS['planning'], 70.0))
+
+
+def test_several_runs_of_the_same_answers_ask_once(server: ModelServer) -> None:
+    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=server_cfg(server))
+    result = evaluate(evaluator, plans(4), plan_answers(4) * 3)
+    assert result['overall'] == pytest.approx(70.0)
+    assert server.stats()['requests'] == 4
+    (row,) = result['usage']['others']
+    assert row['tries'] == 4 and 'kept' not in row  # later trials use what the first has paid for
+
+
+def test_the_environment_names_the_judge(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('OC_JUDGE_MODEL', 'tiny')
+    monkeypatch.setenv('OC_JUDGE_API_KEY', KEY)
+    monkeypatch.setenv('OC_JUDGE_API_BASE', server.url)
+    result = evaluate(ToolEvalUltraToolEvaluator('planning', 'zh'), plans(2), plan_answers(2))
+    assert (result['overall'], result['provenance']['judge']) == (pytest.approx(70.0), 'tiny')
+
+
+@pytest.mark.parametrize('task', ['planning', 'tool_creation'])
+def test_without_a_judge_it_says_what_to_set(task: str) -> None:
+    with pytest.raises(ValueError, match=f'UltraTool {task} needs a judge: .*OC_JUDGE_MODEL'):
+        ToolEvalUltraToolEvaluator(task, 'zh')
+    ToolEvalUltraToolEvaluator('tool_usage', 'zh')
+
+
+def test_too_much_unjudged_fails_with_the_count_and_an_example(server: ModelServer) -> None:
+    server.reset('500@~request 2.')
+    cfg = server_cfg(server)
+    with pytest.raises(UnjudgedError, match='1 of 4 could not be judged, for example record r2') as caught:
+        evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(4), plan_answers(4))
+    assert '1 infra:server' in str(caught.value)
+
+    server.reset()
+    result = evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(4), plan_answers(4))
+    assert result['overall'] == pytest.approx(70.0)
+    assert server.stats()['requests'] == 1  # the other three are kept
+
+
+@pytest.mark.parametrize('failing', [1, 2, 3])
+def test_one_percent_unjudged_may_be(scripted: Callable[..., dict[str, Any]], failing: int) -> None:
+    lost = {f'r{i}' for i in range(failing)}
+    cfg = scripted(lambda item, _: 'No idea.' if item in lost else SEVEN if item == 'r9' else reply('planning', 8))
+    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg)
+    if failing == 3:
+        with pytest.raises(UnjudgedError, match='3 of 200 could not be judged, for example record r0') as caught:
+            evaluate(evaluator, plans(200), plan_answers(200))
+        message = str(caught.value)
+        assert '(unreadable reply): 3 unreadable reply. At most 1% may be.' in message
+        assert 'opencompass CONFIG -m eval -r' in message  # what to do
+        assert unread(Path(message.rpartition(' lie in ')[2]).parents[1])  # and where to look
+        return
+    result = evaluate(evaluator, plans(200), plan_answers(200))
+    assert result['overall'] == pytest.approx(80 - 10 / (200 - failing))  # over the judged: no zero among them
+    assert result['breakdown']['unjudged'] == failing
+    assert result['provenance']['judge_calls'] == len(Scripted.asked) == 200 + 3 * failing
+    unjudged = [detail for detail in result['details'] if detail['reason'] != 'ok'][:failing]
+    assert {detail['id'] for detail in unjudged} == lost
+    assert {detail['reason'] for detail in unjudged} == {'judge:unjudged'}
+
+
+def test_an_answer_that_never_came_is_not_judged(scripted: Callable[..., dict[str, Any]]) -> None:
+    cfg = scripted(lambda *_: SEVEN)
+    answers, infra = ['', *plan_answers(3)[1:]], ['infra:timeout', None, None]
+    result = evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(3), answers, infra)
+    assert Scripted.asked == ['r1', 'r2']
+    assert result['overall'] == pytest.approx(140 / 3)
+    assert result['samples'] == {'all': 3, 'infra': 1}
+    assert result['breakdown']['unjudged'] == 0
+
+
+class Watched(_FixedModel):
+    """A judge that keeps what it is sent."""
+
+    sent: ClassVar[list[list[tuple[str, str]]]] = []
+
+    def reply(self, prompt: Any) -> str:
+        self.sent.append([(message['role'], message['prompt']) for message in prompt])
+        return SEVEN
+
+
+def test_the_judge_is_sent_the_published_system_prompt() -> None:
+    Watched.sent.clear()
+    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg={'type': Watched, 'path': 'watched'})
+    evaluate(evaluator, plans(1), plan_answers(1))
+    ((system, user),) = Watched.sent
+    assert system == ('SYSTEM', '你是一个有帮助的AI助手。')
+    assert user[0] == 'HUMAN' and user[1].startswith('\n作为一名专业评估专家')
+
+
+@pytest.mark.parametrize(
+    ('answer', 'reason'),
+    [
+        ('', 'answer:empty'),
+        (' \n', 'answer:empty'),
+        ('<|im_end|>', 'answer:empty'),
+        ('<think>1. plan the', 'answer:truncated_reasoning'),
+        ('1. x' * 60_000, 'answer:too_long'),
+    ],
+)
+def test_a_plan_that_is_not_there_is_0_and_nobody_is_asked(
+    scripted: Callable[..., dict[str, Any]], answer: str, reason: str, tmp_path: Path
+) -> None:
+    """A kind judge gave empty plans 8 of 10."""
+    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=scripted(lambda *_: reply('planning', 8)))
+    evaluator._out_dir = str(tmp_path / 'results' / 'model' / 'plans')
+    result = evaluate(evaluator, plans(4), [answer] * 3 + ['1. go'])
+    assert Scripted.asked == ['r3']
+    assert result['overall'] == pytest.approx(20.0)
+    assert result['reasons'] == {reason: 3, 'judge:below_full': 1}
+    assert result['breakdown']['unjudged'] == 0
+    rows = [json.loads(line) for line in Path(f'{evaluator._out_dir}_judgements.jsonl').read_text().splitlines()]
+    assert [row['status'] for row in rows] == ['missing'] * 3 + ['judged']
+    stored = ToolEvalUltraToolEvaluator('planning', 'zh', judgements=f'{evaluator._out_dir}_judgements.jsonl')
+    assert evaluate(stored, plans(4), [answer] * 3 + ['1. go'])['overall'] == pytest.approx(20.0)
+
+
+def test_judgements_of_several_runs_serve_each_run(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    cfg = scripted(lambda _, before: reply('planning', 5 + before))
+    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg)
+    evaluator._out_dir = str(tmp_path / 'results' / 'model' / 'plans')
+    answers = [f'1. run {run}.' for run in range(3)]
+    first = evaluate(evaluator, plans(1), answers)
+    assert [run['overall'] for run in first['runs']] == pytest.approx([50.0, 60.0, 70.0])
+    stored = ToolEvalUltraToolEvaluator('planning', 'zh', judgements=f'{evaluator._out_dir}_judgements.jsonl')
+    assert evaluate(stored, plans(1), answers[::-1])['runs'] == first['runs'][::-1]
+
+
+def test_created_tools_are_judged_one_by_one(scripted: Callable[..., dict[str, Any]]) -> None:
+    tool = {'name': 't', 'description': 'd', 'arguments': {'type': 'object', 'properties': {}}}
+    steps = [{'step': f'1.{i} do-{i}', 'tool': tool} for i in (1, 2)]
+    raw = {'input': [{'step': '1. all'}, *steps], 'reference': steps}
+    records = [make_record('tool_creation', raw, f'r{i}') for i in range(3)]
+    dataset = Dataset.from_list([{'record_id': record.id, 'record': record.to_payload()} for record in records])
+    answers = [json.dumps(steps), json.dumps(steps[1:]), 'no tool']
+    scores = {'r0/1.1': 4, 'r0/1.2': 6, 'r1/1.2': 8}
+    evaluator = ToolEvalUltraToolEvaluator(
+        'tool_creation', 'zh', judge_cfg=scripted(lambda item, _: reply('tool_creation', scores[item]))
+    )
+    result = evaluate(evaluator, dataset, answers)
+    # r0 and r1 ask the same about step 1.2, and the same is asked once
+    assert Scripted.asked == ['r0/1.1', 'r0/1.2']
+    assert [detail['values']['overall'] for detail in result['details']] == pytest.approx([0.5, 0.6, 0.0])
+    assert result['provenance']['judge_prompt'] == prompt_hash('tool_creation', 'zh')
+
+
+def test_judgements_from_a_file_ask_nobody(tmp_path: Path) -> None:
+    file = tmp_path / 'judgements.jsonl'
+    rows = [{'id': f'r{i}', 'step': '', 'scores': dict.fromkeys(LABELS['planning'], 5 + i)} for i in range(3)]
+    file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
+    cfg = {'type': 'NoSuchModel', 'path': 'x'}
+    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg, judgements=str(file))
+    result = evaluate(evaluator, plans(3), plan_answers(3))
+    assert result['overall'] == pytest.approx(60.0)
+    assert result['provenance']['judge'] == str(file)
+    with pytest.raises(UnjudgedError, match='1 of 4 could not be judged, for example record r3'):
+        evaluate(evaluator, plans(4), plan_answers(4))
+    with pytest.raises(ValueError, match="nothing that is scored, such as record 'r2'"):
+        evaluate(evaluator, plans(2), plan_answers(2))

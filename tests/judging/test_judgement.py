@@ -1,0 +1,127 @@
+"""Why something is unjudged, how much may be, and what stands for what was judged."""
+
+from __future__ import annotations
+
+import pytest
+
+from opencompass_tooleval.core.jsonable import answer_digest
+from opencompass_tooleval.judging.judge_item import fill
+from opencompass_tooleval.judging.judgement import (
+    Judgement,
+    Opinion,
+    Unjudged,
+    UnjudgedError,
+    Unread,
+    by_record,
+    check_unjudged,
+    matched,
+    read_judgement,
+    unread_reply,
+)
+from tests.growth import in_linear_time
+
+
+@pytest.mark.parametrize(
+    ('reply', 'why'),
+    [
+        ('', 'empty'),
+        (' \n', 'empty'),
+        ('<think>so much to say', 'empty'),
+        ("I'm sorry, but I can't judge this.", 'refused'),
+        ('Sorry, no.', 'refused'),
+        ('I cannot give a score.', 'refused'),
+        ('As an AI language model, I do not judge.', 'refused'),
+        ('<think>hm</think>抱歉，我无法评分。', 'refused'),
+        ('No idea.', 'unread'),
+        ('The plan is sorry work.', 'unread'),
+        ('[{"x": 1}]', 'unread'),
+    ],
+)
+def test_why_a_reply_says_nothing(reply: str, why: str) -> None:
+    assert unread_reply(reply).why == why
+
+
+def test_the_message_says_how_many_why_the_limit_and_what_to_do() -> None:
+    whys = ['unread', 'range:overall', 'range:accuracy', 'refused', 'infra:timeout', 'other_answer', 'no_judgement', '']
+    unjudged = [Unjudged(f'record {number}', why) for number, why in enumerate(whys)]
+    with pytest.raises(UnjudgedError) as caught:
+        check_unjudged(unjudged, 100, 'Do this.')
+    message = str(caught.value)
+    assert message.startswith('8 of 100 could not be judged, for example record 0 (unreadable reply): 2 out of range, ')
+    assert message.endswith('. At most 1% may be. Do this.')
+    assert '1 infra:timeout' in message and '1 the judge refused' in message
+
+
+def test_a_little_may_be_unjudged() -> None:
+    assert check_unjudged([Unjudged('record 0', 'unread')], 100) == 1
+    assert check_unjudged([], 0) == 0
+    with pytest.raises(UnjudgedError):
+        check_unjudged([Unjudged('record 0', 'unread')], 99)
+
+
+def test_messages_are_short_whatever_the_reasons() -> None:
+    hostile = [Unjudged('record ' + 'x' * 10_000, kind * 10_000) for kind in 'abcdefgh']
+    with pytest.raises(UnjudgedError) as caught:
+        check_unjudged(hostile, 8)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize('unit', [' ', '\n', 'sorry ', 'i ', '<think>', '我'])
+def test_long_replies_take_linear_time(unit: str) -> None:
+    in_linear_time(unread_reply, unit * (200_000 // len(unit)))
+
+
+def test_what_stands_for_an_answer() -> None:
+    assert answer_digest('a') == answer_digest('a') != answer_digest('a ')
+    assert answer_digest({'a': 1, 'b': [2]}) == answer_digest({'b': [2], 'a': 1}) != answer_digest({'a': 1, 'b': [3]})
+    assert len({len(answer_digest(value)) for value in ('\ud83d', None, {1: {2}}, [float('nan')])}) == 1
+
+
+def test_a_judgement_is_of_its_answer() -> None:
+    """Of just that answer, by any of its digests; else one that names none; else why there is none."""
+    own, other, silent = (Judgement('1', found=name, answer_digest=name) for name in ('own', 'other', ''))
+    unjudged: Judgement[str] = Judgement('1', status='unjudged', answer_digest='own')
+    assert matched([silent, other, own], unjudged).found == 'own'
+    assert matched([silent, other], unjudged, 'other') == Judgement('1', found='other', answer_digest='own')
+    assert matched([other, silent], unjudged) == Judgement('1', found='', answer_digest='own')
+    assert matched([other], unjudged).fault == 'other_answer'
+    assert matched([], unjudged).fault == 'no_judgement'
+    nothing: Judgement[str] = Judgement('1', status='missing')
+    assert matched([nothing], unjudged).fault == 'no_judgement', 'the answer had nothing then, and has something now'
+
+
+def test_judgements_of_other_records_are_an_error() -> None:
+    judgements = [Judgement('b', found=1), Judgement('a', found=2), Judgement('b', '1.1', found=3)]
+    assert by_record(judgements, 'abc') == {'a': [judgements[1]], 'b': [judgements[0], judgements[2]], 'c': []}
+    with pytest.raises(ValueError, match=r"of 1 records .* record 'b'"):
+        by_record(judgements, 'a')
+
+
+def read(row: dict[str, object]) -> Opinion | Unread:
+    return Opinion(str(row['said'])) if row.get('said') else Unread('range:said')
+
+
+@pytest.mark.parametrize(
+    'judgement',
+    [
+        Judgement('1', found=Opinion('yes'), answer_digest='ab', reference='cd'),
+        Judgement('1', '1.2', 'missing'),
+        Judgement('1', '1.2', 'unjudged', answer_digest='ab', fault='unread'),
+    ],
+)
+def test_rows_come_back(judgement: Judgement[Opinion]) -> None:
+    row = judgement.to_row(lambda opinion: {'said': opinion.value})
+    assert all(row.values()), 'nothing that is empty is written'
+    assert read_judgement('0', row, read) == judgement
+
+
+def test_rows_as_earlier_versions_wrote_them() -> None:
+    """With what is empty, and of the oldest neither status nor digest."""
+    full = {'id': 3, 'step': '', 'status': 'missing', 'said': None, 'answer_digest': '', 'fault': None}
+    assert read_judgement('0', full, read) == Judgement('3', status='missing')
+    assert read_judgement('7', {'said': 'no'}, read) == Judgement('7', found=Opinion('no'))
+    assert read_judgement('7', {'said': ''}, read) == Judgement('7', status='unjudged', fault='range:said')
+
+
+def test_what_is_filled_in_is_no_place() -> None:
+    assert fill('{a} {b} {c} {}', a='{b}', b='\\1 {a}') == '{b} \\1 {a} {c} {}'

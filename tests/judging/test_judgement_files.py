@@ -1,0 +1,166 @@
+"""Which file of judgements is for which model, and whose answers a file is of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.jsonable import answer_digest
+from opencompass_tooleval.judging.judgement import Judgement, read_judgement
+from opencompass_tooleval.judging.judgement_files import JudgementFiles, completed, judged_answers, read_judgements
+from opencompass_tooleval.work_dir.result_place import ResultPlace
+
+
+class Placed:
+    """An evaluator whose result goes to a place."""
+
+    def __init__(self, path: Path | None) -> None:
+        if path is not None:
+            self._out_dir = str(path)
+
+
+def place_of(run: Path, model: str) -> ResultPlace:
+    place = ResultPlace.of(Placed(run / 'results' / model / 'plans_zh'))
+    assert place is not None
+    return place
+
+
+def answered(run: Path, model: str, name: str = 'plans_zh.json', rows: Any = None) -> None:
+    file = run / 'predictions' / model / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(rows or {}), encoding='utf-8')
+
+
+def test_a_path_with_the_model_a_mapping_and_one_file(tmp_path: Path) -> None:
+    file = tmp_path / 'gpt-4.jsonl'
+    file.write_text('{}\n')
+    template = JudgementFiles(str(tmp_path / '{model}.jsonl'))
+    assert template.check('gpt-4') == JudgementFiles({'gpt-4': str(file)}).check('gpt-4') == file
+    assert JudgementFiles(str(file)).check('any') == file
+    with pytest.raises(DataError, match=r'other\.jsonl: the file of judgements for model other is missing'):
+        template.check('other')
+    with pytest.raises(ValueError, match='names no file for model other; it has gpt-4'):
+        JudgementFiles({'gpt-4': str(file)}).check('other')
+    with pytest.raises(ValueError, match='need a model'):
+        template.file_for(None)
+    assert JudgementFiles(str(file)).file_for(None) == file
+    assert template.name == str(tmp_path / '{model}.jsonl')
+
+
+def test_a_file_that_does_not_say_what_it_judged_serves_one_model(tmp_path: Path) -> None:
+    for model in ('a', 'b'):
+        answered(tmp_path, model)
+    one = JudgementFiles('judged.jsonl')
+    with pytest.raises(ValueError, match=r'judged\.jsonl does not say .* cannot serve a and b: .*\{model\}'):
+        one.check_owner(place_of(tmp_path, 'a'))
+    JudgementFiles('{model}.jsonl').check_owner(place_of(tmp_path, 'a'))
+    JudgementFiles({'a': 'a.jsonl', 'b': 'b.jsonl'}).check_owner(place_of(tmp_path, 'a'))
+    with pytest.raises(ValueError, match='cannot serve b and a'):
+        JudgementFiles({'a': 'x.jsonl', 'b': 'x.jsonl'}).check_owner(place_of(tmp_path, 'b'))
+
+
+@pytest.mark.parametrize('name', ['plans_zh.json', 'plans_zh_0.json', 'plans_zh_1.json', 'tmp_plans_zh.jsonl'])
+def test_models_that_answer_in_part_count(tmp_path: Path, name: str) -> None:
+    answered(tmp_path, 'a')
+    answered(tmp_path, 'b', name)
+    assert place_of(tmp_path, 'a').other_models() == ['b']
+
+
+def test_other_data_sets_do_not_count(tmp_path: Path) -> None:
+    answered(tmp_path, 'b', 'plans_zh_long.json')
+    answered(tmp_path, 'b', 'xplans_zh.json')
+    assert place_of(tmp_path, 'a').other_models() == []
+    assert place_of(tmp_path / 'none', 'a').other_models() == []
+
+
+def test_outside_a_task_there_is_no_place() -> None:
+    assert ResultPlace.of(Placed(None)) is ResultPlace.of(Placed(Path('x'))) is None
+
+
+def test_the_predictions_beside_say_what_was_judged(tmp_path: Path) -> None:
+    rows = {'0': {'prediction': 'one', 'record_id': 'r0'}, '1': {'prediction': 'two', 'record_id': 'r1'}}
+    answered(tmp_path, 'm', rows=rows)
+    own = tmp_path / 'results' / 'm' / 'plans_zh_judgements.jsonl'
+    assert judged_answers(own, ['r0', 'r1']) == {'r0': 'one', 'r1': 'two'}
+    for number in '01':
+        answered(tmp_path, 'sharded', f'plans_zh_{number}.json', {'0': rows[number]})
+    shards = tmp_path / 'results' / 'sharded' / 'plans_zh_judgements.jsonl'
+    assert judged_answers(shards, ['r0', 'r1']) == {'r0': 'one', 'r1': 'two'}
+    published = tmp_path / 'gpt-4' / 'planning.json'
+    published.parent.mkdir()
+    published.write_text('{"data": {}, "init output": "x"}\n{"data": {}, "init output": "y"}\n')
+    assert judged_answers(published.parent / 'eval' / 'planning_eval.json', ['0', '1']) == {'0': 'x', '1': 'y'}
+    assert judged_answers(tmp_path / 'elsewhere.jsonl', ['r0']) == {}
+    assert judged_answers(tmp_path / 'results' / 'none' / 'plans_zh_judgements.jsonl', ['r0']) == {}
+
+
+def test_judgements_take_what_the_predictions_beside_say(tmp_path: Path) -> None:
+    rows = {str(n): {'prediction': text, 'record_id': f'r{n}'} for n, text in enumerate(('known', 'none', 'odd'))}
+    answered(tmp_path, 'm', rows=rows)
+    file = tmp_path / 'results' / 'm' / 'plans_zh_judgements.jsonl'
+    digests: dict[str, dict[str, str] | None] = {'known': {'1.1': 'ab'}, 'none': {}, 'odd': None}
+    judgements = [Judgement('r0', '1.1', found=1), Judgement('r0', '1.2', found=1), Judgement('r1', '1.1', found=1)]
+    judgements += [Judgement('r2', '1.1', found=1), Judgement('r9', found=1), Judgement('r0', '1.3', answer_digest='x')]
+    done = completed(judgements, file, ['r0', 'r1', 'r2'], lambda _, answer: digests[answer])
+    nothing = answer_digest(None)
+    assert [one.answer_digest for one in done] == ['ab', nothing, nothing, '', '', 'x']
+
+
+@pytest.mark.parametrize(
+    ('rows', 'fault'),
+    [
+        ([], 'f.jsonl: the file holds no judgements'),
+        ([('0', 3)], "record '0': the judgement is no object"),
+        ([('0', {'id': 'a', 'step': '1.1'})] * 2, r"record 'a': it is judged twice \(step '1.1'\)"),
+        ([('0', {'id': 'a', 'status': 'lost'})], "record 'a': 'status' is none of judged"),
+        ([('0', {'id': ['a']})], "'id' is no text"),
+    ],
+)
+def test_damaged_rows_are_named(rows: list[tuple[str, Any]], fault: str) -> None:
+    with pytest.raises(DataError, match=fault):
+        read_judgements(Path('f.jsonl'), rows, lambda name, row: read_judgement(name, row, lambda _: 1))
+
+
+def test_damaged_predictions_beside_say_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    answered(tmp_path, 'm')
+    (tmp_path / 'predictions' / 'm' / 'plans_zh.json').write_text('{')
+    assert judged_answers(tmp_path / 'results' / 'm' / 'plans_zh_judgements.jsonl', ['r0']) == {}
+    assert 'judged is not known' in caplog.text
+
+
+def test_shapes_of_recorded_answers_are_read_from_the_predictions(tmp_path: Path) -> None:
+    rows = {'0': {'prediction': 'x', 'recorded_shape': 'gpt'}, '1': {'prediction': 'y'}}
+    answered(tmp_path, 'm', rows=rows)
+    assert place_of(tmp_path, 'm').recorded_shapes() == ['gpt', None]
+    assert place_of(tmp_path, 'none').recorded_shapes() == []
+
+
+def test_what_a_task_will_miss_is_said_with_the_models_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchSuccessEvaluator
+    from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
+    from opencompass_tooleval.tasks import infer_task
+
+    warnings: list[str] = []
+    monkeypatch.setattr(infer_task.get_logger(), 'warning', warnings.append)
+    there = tmp_path / 'a.jsonl'
+    there.write_text('{}\n')
+    settings: list[Any] = [str(tmp_path / '{model}.jsonl'), {'a': str(there)}, str(tmp_path / 'none.jsonl')]
+    kinds: list[dict[str, Any]] = [
+        {'type': ToolEvalUltraToolEvaluator, 'name': 'planning', 'language': 'zh'},
+        {'type': ToolEvalToolBenchSuccessEvaluator},
+    ]
+    for kind in kinds:
+        for model in ('a', 'b'):
+            rows = [
+                {'abbr': f'd{i}', 'eval_cfg': {'evaluator': {**kind, 'judgements': s}}} for i, s in enumerate(settings)
+            ]
+            infer_task.warn_of_scoring([({'abbr': model}, row) for row in rows])
+        assert len(warnings) == 4
+        assert 'd2: scoring will fail' in warnings[0] and 'model a is missing' in warnings[0]
+        assert 'd0: scoring will fail' in warnings[1] and 'b.jsonl' in warnings[1]
+        assert 'd1: scoring will fail' in warnings[2] and 'no file for model b' in warnings[2]
+        warnings.clear()

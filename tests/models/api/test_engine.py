@@ -1,0 +1,263 @@
+"""Engines are started, waited for and taken down, whatever ends first: real processes, an engine in a page."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from opencompass_tooleval.models.api.engine import Engine, EngineError, claim_port, visible_gpus
+from tests.engines import none_left, processes, scripted_engine, until, until_gone
+
+STARTER = """
+import sys, threading, time
+from pathlib import Path
+from opencompass_tooleval.models.api.engine import Engine
+from tests.engines import scripted_engine
+folder = Path(sys.argv[1])
+engine = Engine(model='m', **scripted_engine(folder, *sys.argv[3:]))
+if sys.argv[2] == 'atexit':
+    engine.start(folder / 'log', threading.Event())
+    sys.exit('some error')
+threading.Thread(target=lambda: (time.sleep(0.1), print('begun', flush=True)), daemon=True).start()
+engine.start(folder / 'log', threading.Event())
+(folder / 'ready').touch()
+time.sleep(600)
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(tmp_path: Path) -> Iterator[None]:
+    with none_left(tmp_path):
+        yield
+
+
+@pytest.fixture
+def never() -> threading.Event:
+    return threading.Event()
+
+
+def engine_of(folder: Path, *arguments: str, **more: object) -> Engine:
+    return Engine(model='some/model', **scripted_engine(folder, *arguments, **more))
+
+
+def test_it_is_started_asked_and_taken_down(tmp_path: Path, never: threading.Event) -> None:
+    engine = engine_of(tmp_path)
+    assert not engine.is_started and not processes(tmp_path)
+    log = tmp_path / 'logs' / 'engine.log'
+    engine.start(log, never)
+    engine.check()
+    assert engine.is_started and not engine.is_lost()
+    headers = {'Authorization': f'Bearer {engine.key}'}
+    question = {'messages': []}
+    assert httpx.post(f'{engine.url}/chat/completions', json=question, headers=headers).status_code == 200
+    assert httpx.post(f'{engine.url}/chat/completions', json=question).status_code == 401
+    running = processes(tmp_path)
+    assert len(running) == 2  # the engine, and the helper in a session of its own
+    command = next(words for words in running.values() if 'engine_script' in words)
+    assert f'--port {engine.port} ' in command
+    assert len({os.getsid(process) for process in (os.getpid(), *running)}) == 3
+    everybody = [cmdline.read_bytes() for cmdline in Path('/proc').glob('[0-9]*/cmdline') if cmdline.exists()]
+    assert not any(engine.key.encode() in words for words in everybody)
+    engine.stop()
+    assert not processes(tmp_path) and not engine.is_started
+    said = log.read_text()
+    assert f'--port {engine.port}' in said and 'loading the weights' in said and engine.key not in said
+
+
+def test_it_can_be_started_again(tmp_path: Path, never: threading.Event) -> None:
+    engine = engine_of(tmp_path)
+    for _ in range(2):
+        engine.start(tmp_path / 'log', never)
+        engine.stop()
+    assert (tmp_path / 'log').read_text().count('loading the weights') == 2
+
+
+def test_a_command_that_is_not_there(tmp_path: Path, never: threading.Event) -> None:
+    engine = Engine(['no-such-engine', '{port}'], 'm')
+    with pytest.raises(EngineError, match=r'exit status 127 before it was ready: no-such-engine: No such file'):
+        engine.start(tmp_path / 'log', never)
+
+
+def test_a_crash_while_it_loads_ends_the_waiting_at_once(tmp_path: Path, never: threading.Event) -> None:
+    engine = engine_of(tmp_path, '--fault', 'crash', startup=1e6)
+    with pytest.raises(EngineError) as caught:
+        engine.start(tmp_path / 'log', never)
+    first, *lines = str(caught.value).splitlines()
+    assert first.startswith('ended with exit status 1 before it was ready: RuntimeError: no such weights (log: ')
+    assert lines[0].startswith('  | loading the weights') and lines[-1] == '  | RuntimeError: no such weights'
+    assert not processes(tmp_path)
+
+
+def test_a_kill_while_it_loads_ends_the_waiting_at_once(tmp_path: Path, never: threading.Event) -> None:
+    engine = engine_of(tmp_path, '--fault', 'loading', startup=1e6)
+
+    def kill() -> None:
+        until(lambda: 'loading the weights' in (tmp_path / 'log').read_text() if (tmp_path / 'log').exists() else False)
+        (process,) = [number for number, words in processes(tmp_path).items() if 'engine_script' in words]
+        os.kill(process, signal.SIGKILL)
+
+    killing = threading.Thread(target=kill)
+    killing.start()
+    with pytest.raises(EngineError, match='ended by SIGKILL before it was ready: loading the weights'):
+        engine.start(tmp_path / 'log', never)
+    killing.join()
+    assert not processes(tmp_path)
+
+
+@pytest.mark.parametrize(('fault', 'why'), [('unhealthy', 'status 503'), ('loading', 'ConnectionRefusedError')])
+def test_one_that_is_never_healthy(tmp_path: Path, never: threading.Event, fault: str, why: str) -> None:
+    engine = engine_of(tmp_path, '--fault', fault, startup=1.5)
+    with pytest.raises(EngineError, match=rf'not healthy within 1.5 s \(startup; GET /health on port \d+: {why}'):
+        engine.start(tmp_path / 'log', never)
+    assert not processes(tmp_path)
+
+
+def test_one_that_is_not_wanted_any_more_while_it_loads(tmp_path: Path, never: threading.Event) -> None:
+    engine = engine_of(tmp_path, '--fault', 'loading')
+    threading.Timer(1.0, never.set).start()
+    engine.start(tmp_path / 'log', never)
+    assert not engine.is_started and not processes(tmp_path)
+
+
+def test_a_port_that_was_taken_meanwhile(tmp_path: Path, never: threading.Event) -> None:
+    """Somebody binds it after it was chosen, and answers; the engine gets another one."""
+    engine = engine_of(tmp_path, '--fault', 'taken')
+    taken: list[socket.socket] = []
+
+    def take() -> None:
+        until((tmp_path / 'port').exists)
+        taken.append(socket.create_server(('127.0.0.1', int((tmp_path / 'port').read_text()))))
+        (tmp_path / 'go').touch()
+
+    taking = threading.Thread(target=take)
+    taking.start()
+    engine.start(tmp_path / 'log', never)
+    taking.join()
+    assert engine.port != taken[0].getsockname()[1]
+    assert (tmp_path / 'log').read_text().count('loading the weights') == 2
+    assert 'Address already in use' in (tmp_path / 'log').read_text()
+    assert httpx.get(f'{engine.url}/models').status_code == 200
+    engine.stop()
+    taken[0].close()
+
+
+def test_no_two_tasks_choose_the_same_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr('opencompass_tooleval.models.api.engine.PORTS', range(31_990, 31_994))
+    claims = []
+    with pytest.raises(EngineError, match='no free port'):
+        for _ in range(5):
+            claims.append(claim_port())
+    ports = [port for port, _ in claims]
+    assert 1 <= len(ports) == len(set(ports)) <= 4
+    for _, claim in claims:
+        claim.close()
+    again, claim = claim_port()
+    claim.close()
+    assert again in range(31_990, 31_994)
+
+
+def test_one_that_does_not_hear_the_word_is_killed(tmp_path: Path, never: threading.Event) -> None:
+    engine = engine_of(tmp_path, '--fault', 'deaf', grace=0.5)
+    engine.start(tmp_path / 'log', never)
+    engine.stop()
+    assert not processes(tmp_path)
+
+
+def test_one_that_ends_by_itself_is_noticed(tmp_path: Path, never: threading.Event) -> None:
+    engine = engine_of(tmp_path)
+    engine.start(tmp_path / 'log', never)
+    (process,) = [number for number, words in processes(tmp_path).items() if 'engine_script' in words]
+    os.kill(process, signal.SIGKILL)
+    until(engine.is_lost)
+    with pytest.raises(EngineError, match=r'^ended by SIGKILL: '):
+        engine.check()
+    assert not processes(tmp_path)  # its helper, too
+    engine.stop()
+
+
+def test_the_death_of_its_guard_is_its_own(tmp_path: Path, never: threading.Event) -> None:
+    engine = engine_of(tmp_path)
+    engine.start(tmp_path / 'log', never)
+    (process,) = [number for number, words in processes(tmp_path).items() if 'engine_script' in words]
+    guard = int(Path(f'/proc/{process}/stat').read_text().rpartition(')')[2].split()[1])
+    os.kill(guard, signal.SIGKILL)
+    until(engine.is_lost)
+    until(lambda: process not in processes(tmp_path))
+    engine.stop()
+
+
+def start_starter(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, '-c', STARTER, str(folder), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1], ids=str)
+def test_it_ends_with_the_process_that_started_it(tmp_path: Path, number: signal.Signals) -> None:
+    with start_starter(tmp_path, 'wait') as starter:
+        until((tmp_path / 'ready').exists)
+        assert len(processes(tmp_path)) == 2
+        starter.send_signal(number)
+    until_gone(tmp_path)
+
+
+def test_it_ends_with_the_process_that_waits_for_it(tmp_path: Path) -> None:
+    with start_starter(tmp_path, 'wait', '--fault', 'loading') as starter:
+        until(lambda: len(processes(tmp_path)) == 2)
+        starter.kill()
+    until_gone(tmp_path)
+
+
+def test_it_ends_with_a_process_that_fails(tmp_path: Path) -> None:
+    with start_starter(tmp_path, 'atexit') as starter:
+        assert starter.wait() == 1
+    assert not processes(tmp_path)
+
+
+def test_a_fork_does_not_take_it_down(tmp_path: Path, never: threading.Event) -> None:
+    engine = engine_of(tmp_path)
+    engine.start(tmp_path / 'log', never)
+    child = os.fork()
+    if not child:
+        engine.stop()
+        os._exit(0)
+    os.waitpid(child, 0)
+    time.sleep(0.2)
+    assert len(processes(tmp_path)) == 2 and not engine.is_lost()
+    engine.stop()
+
+
+def test_what_is_filled_in(tmp_path: Path, never: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '4,7')
+    monkeypatch.setenv('OURS', 'set')
+    show = 'import os, sys; print(sys.argv[1:], os.environ["PORT"], "OURS" in os.environ); sys.exit(3)'
+    words = ['{python}', '-c', show, '{model}', '{host}', '{gpus}', '{"thinking": {}}', '{other}']
+    engine = Engine(words, '/models/a b', env={'PORT': '{port}', 'OURS': None})
+    with pytest.raises(EngineError, match='exit status 3'):
+        engine.start(tmp_path / 'log', never)
+    filled = ['/models/a b', '127.0.0.1', '2', '{"thinking": {}}', '{other}']
+    assert (tmp_path / 'log').read_text().splitlines()[-1] == f'{filled} {engine.port} False'
+
+
+def test_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    for visible, count in (('0', 1), ('0,3,5', 3), ('', 1), ('GPU-1f,GPU-2e', 2)):
+        monkeypatch.setenv('CUDA_VISIBLE_DEVICES', visible)
+        assert visible_gpus() == count
+    monkeypatch.delenv('CUDA_VISIBLE_DEVICES')
+    assert visible_gpus() >= 1
+
+
+def test_settings_that_cannot_be_meant() -> None:
+    with pytest.raises(ValueError, match='command is a list of words'):
+        Engine('vllm serve --port {port}', 'm')
+    with pytest.raises(ValueError, match='port'):
+        Engine(['vllm', 'serve'], 'm')

@@ -1,0 +1,265 @@
+"""The HTTP client against sockets that answer as no library would."""
+
+from __future__ import annotations
+
+import base64
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.models.api.event_loop import run
+from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.api.http_client import HttpClient, HttpReply, check_base_url
+
+OK = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}'
+KEY = {'Authorization': 'Bearer right'}
+
+
+class RawServer:
+    """Sends fixed bytes as its reply to each request; keeps the heads of requests."""
+
+    def __init__(self, reply: bytes, stays_open: bool = False, context: ssl.SSLContext | None = None) -> None:
+        self.reply = reply
+        self.stays_open = stays_open
+        self.context = context
+        self.heads: list[str] = []
+        self.connections = 0
+        self._socket = socket.create_server(('127.0.0.1', 0))
+        self.port = self._socket.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f'http://127.0.0.1:{self.port}/v1'
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection = self._socket.accept()[0]
+                self.connections += 1
+                threading.Thread(target=self._answer, args=[connection], daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with suppress(OSError):
+            if self.context:
+                connection = self.context.wrap_socket(connection, server_side=True)
+            with connection:
+                while True:
+                    head = b''
+                    while b'\r\n\r\n' not in head:
+                        received = connection.recv(1 << 16)
+                        if not received:
+                            return
+                        head += received
+                    self.heads.append(head.decode('latin-1'))
+                    connection.sendall(self.reply)
+                    if not self.stays_open:
+                        return
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@contextmanager
+def serving(reply: bytes = OK, stays_open: bool = False, context: ssl.SSLContext | None = None) -> Iterator[RawServer]:
+    server = RawServer(reply, stays_open, context)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def get() -> Iterator[Callable[..., HttpReply]]:
+    clients: list[HttpClient] = []
+
+    def send(url: str, client: HttpClient | None = None, **settings: object) -> HttpReply:
+        client = client or HttpClient(settings=settings)
+        clients.append(client)
+        return run(client.request('GET', url, KEY, 60))
+
+    yield send
+    for client in clients:
+        run(client.close())
+
+
+def failure_of(get: Callable[..., HttpReply], url: str, **settings: object) -> Failure:
+    with pytest.raises(Failure) as caught:
+        get(url, **settings)
+    return caught.value
+
+
+def test_headers_of_other_alphabets_are_no_fault(get: Callable[..., HttpReply]) -> None:
+    odd = 'X-Region: 北京\r\nX-Bytes: '.encode() + b'\xff\xfe\r\n'
+    with serving(OK.replace(b'Content-Type', odd + b'Content-Type')) as server:
+        reply = get(server.url)
+    assert (reply.status, reply.body, reply.content_type) == (200, b'{}', 'application/json')
+
+
+def test_a_name_of_a_header_that_is_none(get: Callable[..., HttpReply]) -> None:
+    """The server is there, so that nobody waits for it to come back."""
+    with serving(OK.replace(b'Content-Type', 'X-Région: 1\r\nContent-Type'.encode())) as server:
+        failure = failure_of(get, server.url)
+    assert failure.reason == 'infra:bad_response' and not failure.no_connection
+
+
+@pytest.mark.parametrize(
+    'reply',
+    [
+        b'no HTTP at all\r\n\r\n',
+        b'HTTP/1.1 200 OK\r\nX-Long: ' + b'x' * (1 << 20) + b'\r\n\r\n',
+        b'HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n',
+        b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+        b'HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\n{}',
+        b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}',
+        b'HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{}',
+        b'',
+    ],
+)
+def test_replies_that_are_none(get: Callable[..., HttpReply], reply: bytes) -> None:
+    with serving(reply) as server:
+        failure = failure_of(get, server.url)
+    assert failure.reason in ('infra:bad_response', 'infra:connection') and failure.again and not failure.ends
+
+
+def test_a_redirect_is_not_followed(get: Callable[..., HttpReply]) -> None:
+    with serving() as other:
+        moved = f'HTTP/1.1 307 Moved\r\nLocation: {other.url}\r\nContent-Length: 0\r\n\r\n'
+        with serving(moved.encode()) as server:
+            assert get(server.url).status == 307
+        assert other.heads == []
+
+
+def test_a_login_in_the_url_goes_before_the_key(get: Callable[..., HttpReply]) -> None:
+    with serving() as server:
+        assert get(server.url.replace('//', '//me:p%40ss@')).status == 200
+    (head,) = server.heads
+    assert f'Authorization: Basic {base64.b64encode(b"me:p@ss").decode()}\r\n' in head
+    assert head.startswith('GET /v1 HTTP/1.1') and 'Bearer' not in head
+
+
+def test_connections_are_used_again(get: Callable[..., HttpReply]) -> None:
+    client = HttpClient()
+    with serving(stays_open=True) as server:
+        for _ in range(5):
+            assert get(server.url, client).status == 200
+        assert server.connections == 1
+
+
+def test_a_host_that_was_never_found_ends_the_task(get: Callable[..., HttpReply]) -> None:
+    failure = failure_of(get, 'http://no-such-host.invalid/v1')
+    assert failure.ends and failure.no_connection
+    assert failure.words == (
+        "the host 'no-such-host.invalid' does not resolve: check the address (openai_api_base), or the proxy"
+    )
+
+
+def test_a_host_that_was_found_before_is_waited_for(get: Callable[..., HttpReply]) -> None:
+    client = HttpClient()
+    client._has_reached.add('no-such-host.invalid')
+    with pytest.raises(Failure) as caught:
+        get('http://no-such-host.invalid/v1', client)
+    assert caught.value.no_connection and not caught.value.ends
+
+
+@pytest.mark.parametrize(
+    'url', ['127.0.0.1:8000/v1', 'localhost/v1', 'api.openai.com/v1', 'ftp://host/v1', 'http://', 'http:///v1',
+            'http://host:99999/v1', 'http://[::1/v1', '', 'http:host/v1'],
+)  # fmt: skip
+def test_what_is_no_address_says_how_one_looks(url: str) -> None:
+    with pytest.raises(ValueError, match=r"is no address of a server: write the scheme and the host, as in 'http://"):
+        check_base_url(url)
+
+
+def test_an_address_without_its_slash() -> None:
+    assert check_base_url('https://host/v1/') == 'https://host/v1'
+
+
+def test_settings_that_there_are_not() -> None:
+    with pytest.raises(ValueError, match=r'http_client_cfg takes headers, .* and not http2, transport'):
+        HttpClient(settings={'transport': 1, 'http2': True, 'verify': False})
+
+
+@pytest.mark.parametrize('form', ['proxy', 'proxies', 'all', 'environment'])
+def test_proxies(get: Callable[..., HttpReply], form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving() as proxy:
+        address = f'http://127.0.0.1:{proxy.port}'
+        settings = {
+            'proxy': {'proxy': address},
+            'proxies': {'proxies': {'http://': address}},
+            'all': {'proxies': {'all://': address}},
+            'environment': {},
+        }[form]
+        if form == 'environment':
+            monkeypatch.setenv('http_proxy', address)
+            monkeypatch.setenv('no_proxy', 'elsewhere')
+        assert get('http://model.invalid/v1', **settings).status == 200
+        assert proxy.heads[0].startswith('GET http://model.invalid/v1 HTTP/1.1')
+        if form == 'environment':
+            failure_of(get, 'http://model.invalid/v1', trust_env=False)
+            assert len(proxy.heads) == 1
+
+
+@pytest.fixture(scope='module')
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Key and certificate of 127.0.0.1, which nobody vouches for."""
+    file = tmp_path_factory.mktemp('tls') / 'both.pem'
+    key = file.with_name('key.pem')
+    command = ['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=127.0.0.1']
+    command += ['-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', str(key), '-out', str(file)]
+    subprocess.run(command, check=True, capture_output=True)
+    with file.open('ab') as stream:
+        stream.write(key.read_bytes())
+    return file
+
+
+def test_certificates(get: Callable[..., HttpReply], certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with serving(context=context) as server:
+        url = server.url.replace('http:', 'https:')
+        refused = failure_of(get, url)
+        assert refused.ends and 'CERTIFICATE_VERIFY_FAILED' in refused.words.upper().replace(' ', '_')
+        assert get(url, verify=False).status == 200
+        assert get(url, verify=str(certificate)).status == 200
+        monkeypatch.setenv('SSL_CERT_FILE', str(certificate))
+        assert get(url).status == 200
+
+
+def test_a_fork_has_an_event_loop_and_connections_of_its_own() -> None:
+    client = HttpClient()
+    with serving(stays_open=True) as server:
+        assert run(client.request('GET', server.url, KEY, 60)).status == 200
+        child = os.fork()
+        if not child:
+            status = 1
+            with suppress(BaseException):
+                status = run(client.request('GET', server.url, KEY, 60)).status - 200
+            os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert server.connections == 2
+        assert run(client.request('GET', server.url, KEY, 60)).status == 200  # the child has not closed ours
+        assert server.connections == 2
+    run(client.close())
+
+
+def test_nothing_is_said_at_exit(tmp_path: Path) -> None:
+    """aiohttp complains of sessions that are left open."""
+    script = (
+        'import sys\n'
+        'from opencompass_tooleval.models.api.event_loop import run\n'
+        'from opencompass_tooleval.models.api.http_client import HttpClient\n'
+        'client = HttpClient()\n'
+        "print(run(client.request('GET', sys.argv[1], {}, 60)).status)\n"
+    )
+    with serving(stays_open=True) as server:
+        done = subprocess.run([sys.executable, '-X', 'dev', '-c', script, server.url], capture_output=True, text=True)
+    assert (done.stdout, done.stderr, done.returncode) == ('200\n', '', 0)

@@ -1,0 +1,221 @@
+"""Replies in the shapes that servers send."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.core.tool_calls import ToolCall
+from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.api.reply import read_reply
+from tests.growth import in_linear_time
+
+JSON, EVENTS = 'application/json', 'text/event-stream; charset=utf-8'
+
+
+def reply(finish: str | None = 'stop', **message: Any) -> bytes:
+    """A completion with one choice."""
+    return json.dumps({'choices': [{'index': 0, 'message': message, 'finish_reason': finish}]}).encode()
+
+
+def stream(*deltas: dict[str, Any], finish: str | None = 'stop', end: str = 'data: [DONE]\n\n') -> bytes:
+    """A stream of one choice."""
+    choices = [*({'index': 0, 'delta': delta} for delta in deltas), {'index': 0, 'delta': {}, 'finish_reason': finish}]
+    return (''.join(f'data: {json.dumps({"choices": [choice]})}\n\n' for choice in choices) + end).encode()
+
+
+def call(name: str | None, arguments: str, **more: Any) -> dict[str, Any]:
+    """A tool call, or a piece of one."""
+    return {**more, 'type': 'function', 'function': {'name': name, 'arguments': arguments}}
+
+
+TWO_CALLS = '[{"arguments": {"q": "猫"}, "name": "search"}, {"arguments": "{broken", "name": "open"}]'
+
+
+@pytest.mark.parametrize(
+    ('body', 'content_type', 'expected', 'finish'),
+    [
+        pytest.param(reply(content='hi'), JSON, 'hi', 'stop', id='plain'),
+        pytest.param(b'\xef\xbb\xbf' + reply(content='hi'), JSON, 'hi', 'stop', id='BOM'),
+        pytest.param(reply(content='hi', reasoning='t'), JSON, '<think>t</think>hi', 'stop', id='vLLM 0.16'),
+        pytest.param(reply(content='hi', reasoning_content='t'), JSON, '<think>t</think>hi', 'stop', id='vLLM 0.15'),
+        pytest.param(
+            reply(content='hi', reasoning_content='t', reasoning='t'), JSON, '<think>t</think>hi', 'stop', id='both'
+        ),
+        pytest.param(reply(content=None, reasoning='t'), JSON, '<think>t', 'stop', id='content null'),
+        pytest.param(reply('length', content=None, reasoning='t'), JSON, '<think>t', 'length', id='thoughts cut'),
+        pytest.param(reply('length', content=''), JSON, '<think>', 'length', id='nothing but cut'),
+        pytest.param(reply('length', content='hal'), JSON, 'hal', 'length', id='cut'),
+        pytest.param(reply(content=None, refusal='I cannot'), JSON, 'I cannot', 'stop', id='refusal'),
+        pytest.param(
+            reply('tool_calls', content='', tool_calls=[call('search', '{"q": "猫"}'), call('open', '{broken')]),
+            JSON,
+            TWO_CALLS,
+            'tool_calls',
+            id='calls',
+        ),
+        pytest.param(
+            reply('tool_calls', content='\n\n', reasoning='t', tool_calls=[call('f', '{}')]),
+            JSON,
+            '<think>t</think>[{"arguments": {}, "name": "f"}]',
+            'tool_calls',
+            id='thoughts and calls',
+        ),
+        pytest.param(
+            reply('function_call', content=None, function_call={'name': 'f', 'arguments': '{}'}),
+            JSON,
+            '[{"arguments": {}, "name": "f"}]',
+            'function_call',
+            id='the old call',
+        ),
+        pytest.param(reply(content='hi', tool_calls=[call('f', '{}')]), JSON, 'hi', 'stop', id='text beside calls'),
+        pytest.param(
+            reply(
+                content=[
+                    {'type': 'thinking', 'thinking': [{'type': 'text', 'text': 't'}]},
+                    {'type': 'text', 'text': 'hi'},
+                ]
+            ),
+            JSON,
+            '<think>t</think>hi',
+            'stop',
+            id='parts',
+        ),
+        pytest.param(stream({'content': 'h'}, {'content': 'i'}), EVENTS, 'hi', 'stop', id='stream'),
+        pytest.param(
+            stream({'content': 'a\u2028b'}).replace(b'\\u2028', '\u2028'.encode()),
+            EVENTS,
+            'a\u2028b',
+            'stop',
+            id='U+2028',
+        ),
+        pytest.param(
+            b': wait\r\n\r\n' + stream({'content': 'hi'}).replace(b'\n', b'\r\n'), JSON, 'hi', 'stop', id='called JSON'
+        ),
+        pytest.param(stream({'content': 'hi'}, end=''), EVENTS, 'hi', 'stop', id='no [DONE]'),
+        pytest.param(stream({'content': 'hi'}, finish=None), EVENTS, 'hi', None, id='no finish_reason'),
+        pytest.param(
+            stream({'reasoning': 't'}, {'content': 'h'}, {'content': None}, {'content': 'i'}),
+            EVENTS,
+            '<think>t</think>hi',
+            'stop',
+            id='thoughts in a stream',
+        ),
+        pytest.param(
+            stream(
+                {'tool_calls': [call('search', '', index=0)]},
+                {'tool_calls': [call(None, '{"q": ', index=0)]},
+                {'tool_calls': [call(None, '"猫"}', index=0), call('open', '{broken', index=1)]},
+                finish='tool_calls',
+            ),
+            EVENTS,
+            TWO_CALLS,
+            'tool_calls',
+            id='calls in a stream',
+        ),
+    ],
+)
+def test_an_answer(body: bytes, content_type: str, expected: str, finish: str | None) -> None:
+    answer = read_reply(body, content_type)
+    assert (str(answer), answer.reason, answer.finish) == (expected, None, finish)
+
+
+@pytest.mark.parametrize(
+    ('body', 'content_type', 'reason', 'words'),
+    [
+        (reply(content=''), JSON, 'infra:empty', 'no content, finish_reason stop'),
+        (reply('content_filter', content=None), JSON, 'infra:filter', 'content_filter'),
+        (b'<html>', 'text/html', 'infra:bad_response', '6 bytes of text/html: <html>'),
+        (b'', '', 'infra:bad_response', '0 bytes of no content type'),
+        (b'{"choices": []}', JSON, 'infra:bad_response', 'no choice with a message'),
+        (b'{"choices": [{"message": "hi"}]}', JSON, 'infra:bad_response', 'no choice with a message'),
+        (b'{"choices": ["hi"]}', JSON, 'infra:bad_response', 'no first choice'),
+        (b'[' * 200_000, JSON, 'infra:bad_response', 'bytes of application/json: [[['),
+        (b'{"error": ' + b'[' * 900 + b']' * 900 + b'}', JSON, 'infra:', '[[['),
+        (b'"hi"', JSON, 'infra:bad_response', 'no object'),
+        (stream({'content': 'hi'}, finish=None, end=''), EVENTS, 'infra:bad_response', 'ends without finish_reason'),
+        (b': nothing\n\n', EVENTS, 'infra:bad_response', 'no choice in the stream'),
+        (b'data: {"cho\n\n', EVENTS, 'infra:bad_response', 'Unterminated string'),
+        (b'data: {"error": "he said "no""}', EVENTS, 'infra:server', 'he said'),
+        (b'{"error": {"message": "overloaded", "code": 529}}', JSON, 'infra:server', 'overloaded'),
+        (b'{"error": {"message": "maximum context length is 9", "code": 400}}', JSON, 'infra:truncated', 'maximum'),
+    ],
+)
+def test_no_answer(body: bytes, content_type: str, reason: str, words: str) -> None:
+    with pytest.raises(Failure) as failed:
+        read_reply(body, content_type)
+    assert failed.value.reason.startswith(reason)
+    assert words in failed.value.words
+    assert len(failed.value.words) < 500
+
+
+@pytest.mark.parametrize(
+    'piece', [' ', '\t', '\n', '\r\n', '"', '[', '{', ':', 'data:', 'data:\n', 'data: {}\n', 'a', '1']
+)
+@pytest.mark.parametrize('content_type', [JSON, EVENTS])
+def test_a_hostile_reply_is_refused_in_linear_time(piece: str, content_type: str) -> None:
+    def refuse(text: str) -> None:
+        with pytest.raises(Failure):
+            read_reply(text.encode(), content_type)
+
+    in_linear_time(refuse, piece * (200_000 // len(piece)))
+
+
+def test_an_answer_may_be_empty_where_tools_were_offered() -> None:
+    answer = read_reply(reply(content=''), JSON, offers_tools=True)
+    assert (str(answer), answer.calls, answer.reason, answer.finish) == ('', (), None, 'stop')
+    for finish in ('content_filter', 'error'):
+        with pytest.raises(Failure):
+            read_reply(reply(finish, content=None), JSON, offers_tools=True)
+
+
+@pytest.mark.parametrize(
+    'pieces',
+    [
+        pytest.param([call('a', '{"x": 1}', id='1'), call('a', '{}', id='2')], id='no index'),
+        pytest.param([call('a', '{"x": 1}', id='1', index=None), call('a', '{}', id='2', index=None)], id='null'),
+        pytest.param([call('a', '{"x": 1}', id='1', index=0), call('a', '{}', id='2', index=0)], id='one index'),
+        pytest.param(
+            [call('a', '{"x": ', id='1'), call(None, '1}'), call('a', '{}', id='2')], id='no index, arguments in pieces'
+        ),
+        pytest.param(
+            [call('a', '{"x": ', id='1', index=0), call('a', '1}', id='1', index=0), call('a', '{}', id='2', index=1)],
+            id='id and name in every piece',
+        ),
+        pytest.param([call('a', {'x': 1}, id='1', index=0), call('a', {}, id='2', index=1)], id='objects'),  # type: ignore[arg-type]
+    ],
+)
+def test_calls_of_a_stream_are_kept_apart(pieces: list[dict[str, Any]]) -> None:
+    body = stream(*({'tool_calls': [piece]} for piece in pieces), finish='tool_calls')
+    answer = read_reply(body, EVENTS, offers_tools=True)
+    assert answer.calls == (ToolCall('a', {'x': 1}, '1'), ToolCall('a', {}, '2'))
+
+
+@pytest.mark.parametrize(
+    ('message', 'has_content'),
+    [
+        ({'content': None}, False),
+        ({}, False),
+        ({'content': ''}, True),
+        ({'content': 'So.'}, True),
+        ({'content': [{'type': 'text', 'text': ''}]}, True),
+        ({'content': None, 'reasoning': 't'}, False),
+    ],
+)
+def test_whether_a_content_stands_beside_calls(message: dict[str, Any], has_content: bool) -> None:
+    calls = [call('f', '{"q":1}', id='a')]
+    answer = read_reply(reply('tool_calls', **message, tool_calls=calls), JSON, offers_tools=True)
+    assert (answer.has_content, answer.calls[0].written) == (has_content, '{"q":1}')
+
+
+def test_the_first_piece_of_a_stream_is_no_content() -> None:
+    pieces = (
+        {'tool_calls': [call('f', '{"q"', index=0, id='a')]},
+        {'tool_calls': [{'index': 0, 'function': {'arguments': ':1}'}}]},
+    )
+    for content, has_content in (('', False), (None, False), ('So.', True)):
+        body = stream({'role': 'assistant', 'content': content}, *pieces, finish='tool_calls')
+        answer = read_reply(body, EVENTS, offers_tools=True)
+        assert (answer.has_content, answer.calls[0].written) == (has_content, '{"q":1}')

@@ -1,0 +1,109 @@
+"""models/conversation: the shape that OpenCompass's model wrappers take."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from opencompass.registry import ICL_PROMPT_TEMPLATES
+from opencompass.utils.prompt import PromptList
+
+from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
+
+MESSAGES = [
+    {'role': 'system', 'content': 's'},
+    {'role': 'user', 'content': 'a'},
+    {'role': 'user', 'content': 'b'},
+    {'role': 'assistant', 'content': ''},
+    {'role': 'function', 'content': 'f'},
+    {'role': 'assistant', 'content': 'c\u2028'},
+    {'role': 'tool', 'content': 't'},
+]
+
+
+def entry(messages: list[dict[str, str]] = MESSAGES) -> dict[str, Any]:
+    return {
+        'messages': json.dumps(messages),
+        'record_id': 'r1',
+        'source': 'plan_json_v2',
+        'idx': 4,
+        'gold_answer': 'secret gold',
+    }
+
+
+def pairs(conversation: Conversation) -> list[tuple[str, str]]:
+    return [(item['role'], item['content']) for item in conversation]
+
+
+@pytest.mark.parametrize(
+    ('roles', 'expected'),
+    [
+        pytest.param(
+            {}, [('SYSTEM', 's'), ('HUMAN', 'a\nb\nf'), ('BOT', 'c\u2028'), ('HUMAN', 't')], id='function as user'
+        ),
+        pytest.param(
+            {'function_role': 'system'},
+            [('SYSTEM', 's'), ('HUMAN', 'a\nb'), ('SYSTEM', 'f'), ('BOT', 'c\u2028'), ('SYSTEM', 't')],
+            id='function as system',
+        ),
+        pytest.param(
+            {'function_role': 'assistant'},
+            [('SYSTEM', 's'), ('HUMAN', 'a\nb'), ('BOT', 'f\nc\u2028\nt')],
+            id='function as assistant',
+        ),
+        pytest.param(
+            {'system_role': 'user'},
+            [('HUMAN', 's'), ('HUMAN', 'a'), ('HUMAN', 'b'), ('HUMAN', 'f'), ('BOT', 'c\u2028'), ('HUMAN', 't')],
+            id='system as user: every message is a turn',
+        ),
+    ],
+)
+def test_roles(roles: dict[str, str], expected: list[tuple[str, str]]) -> None:
+    conversation = ToolEvalConversationTemplate(**roles).generate_item(entry())
+    assert pairs(conversation) == expected
+    assert all(
+        item == {'role': item['role'], 'prompt': item['content'], 'content': item['content']} for item in conversation
+    )
+
+
+def test_attributes() -> None:
+    conversation = ToolEvalConversationTemplate('{messages}').generate_item(entry())
+    assert isinstance(conversation, PromptList)
+    assert (conversation.record_id, conversation.source) == ('r1', 'plan_json_v2')
+    assert (conversation.position, conversation.gold_answer) == (4, 'secret gold')
+    assert 'secret' not in json.dumps(conversation)
+
+
+def test_deepcopy_keeps_the_record() -> None:
+    conversation = ToolEvalConversationTemplate().generate_item(entry())
+    copy = deepcopy(conversation)
+    assert type(copy) is Conversation
+    assert copy == conversation
+    assert copy[0] is not conversation[0]
+    assert vars(copy) == vars(conversation)
+    assert copy.record_id == 'r1'
+
+
+def test_another_column() -> None:
+    row = {**entry(), 'messages': '[]', 'mine': json.dumps([{'role': 'user', 'content': 'x'}])}
+    assert pairs(ToolEvalConversationTemplate('{mine}').generate_item(row)) == [('HUMAN', 'x')]
+
+
+@pytest.mark.parametrize(
+    ('messages', 'says'),
+    [
+        pytest.param([{'role': 'user', 'content': ''}], 'the conversation is empty', id='nothing left'),
+        pytest.param([{'role': 'judge', 'content': 'x'}], "role 'judge' is none of", id='unknown role'),
+    ],
+)
+def test_errors(messages: list[dict[str, str]], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        ToolEvalConversationTemplate().generate_item(entry(messages))
+
+
+def test_opencompass_builds_it() -> None:
+    template = ICL_PROMPT_TEMPLATES.build({'type': 'ToolEvalConversationTemplate', 'template': '{messages}'})
+    assert type(template) is ToolEvalConversationTemplate
+    assert template.prompt_type == 'meta'

@@ -1,0 +1,156 @@
+"""Dialogues of several rounds: batches, resuming, and failures that are no answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opencompass.models.base import BaseModel
+
+from opencompass_tooleval.core.answer import Answer, as_answer
+from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.work_dir.journal import Journal
+from tests.rounds import run_alone
+
+
+class Echo(BaseModel):
+    """Answers with what it was asked, and keeps the batches."""
+
+    is_api = True
+
+    def __init__(self, fails: Any = lambda text: None) -> None:
+        super().__init__(path='echo', tokenizer_only=True, max_seq_len=1000)
+        self.batches: list[list[str]] = []
+        self.fails = fails
+
+    def parse_template(self, prompt_template: Any, mode: str) -> Any:
+        return prompt_template
+
+    def get_token_len(self, prompt: str) -> int:
+        return len(str(prompt).split())
+
+    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+        asked = [conversation[-1]['prompt'] for conversation in inputs]
+        self.batches.append(asked)
+        return [Answer('', reason) if (reason := self.fails(text)) else f'<{text}>' for text in asked]
+
+
+class Costly(Echo):
+    """Says what each answer cost, a failed one too."""
+
+    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+        answers = [as_answer(text) for text in super().generate(inputs, max_out_len)]
+        failed, usage = Usage(tries=5), Usage(10, 2, first_prompt=10, tries=2)
+        return [answer.changed(usage=failed if answer.reason else usage) for answer in answers]
+
+
+def count_down(name: str, rounds: int) -> Rounds[list[str]]:
+    said = []
+    for number in range(rounds):
+        said.append((yield Turn((Message('user', f'{name}{number}'),))))
+    return said
+
+
+def dialogues() -> dict[str, Rounds[list[str]]]:
+    return {'a': count_down('a', 3), 'b': count_down('b', 1), 'c': count_down('c', 2), 'd': count_down('d', 0)}
+
+
+def test_each_round_is_a_batch_of_those_still_going() -> None:
+    model = Echo()
+    outcomes = RoundsRunner(model, None, 10).run(dialogues())
+    assert model.batches == [['a0', 'b0', 'c0'], ['a1', 'c1'], ['a2']]
+    assert {key: outcome.value for key, outcome in outcomes.items()} == {
+        'a': ['<a0>', '<a1>', '<a2>'],
+        'b': ['<b0>'],
+        'c': ['<c0>', '<c1>'],
+        'd': [],
+    }
+    assert outcomes['c'].turns[1] == {'messages': [{'role': 'user', 'content': 'c1'}], 'answer': '<c1>'}
+
+
+def test_batches_are_no_larger_than_asked_for() -> None:
+    model = Echo()
+    RoundsRunner(model, None, 10, batch_size=2).run(dialogues())
+    assert model.batches == [['a0', 'b0'], ['c0'], ['a1', 'c1'], ['a2']]
+
+
+def test_only_the_batch_in_flight_is_asked_again(tmp_path: Path) -> None:
+    def killed(text: str) -> None:
+        if text == 'a1':
+            raise KeyboardInterrupt
+
+    journal = Journal(tmp_path / 'journal.jsonl')
+    with pytest.raises(KeyboardInterrupt):
+        RoundsRunner(Echo(killed), journal, 10).run(dialogues())
+    model = Echo()
+    outcomes = RoundsRunner(model, journal, 10).run(dialogues())
+    assert model.batches == [['a1', 'c1'], ['a2']]
+    assert outcomes['a'].value == ['<a0>', '<a1>', '<a2>'] and len(outcomes['a'].turns) == 3
+    again = Echo()
+    assert RoundsRunner(again, journal, 10).run(dialogues())['c'].value == ['<c0>', '<c1>']
+    assert again.batches == []
+
+
+def test_an_answer_to_another_question_is_not_reused(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / 'journal.jsonl')
+    RoundsRunner(Echo(), journal, 10).run({'a': count_down('a', 2)})
+    model = Echo()
+    RoundsRunner(model, journal, 10).run({'a': count_down('z', 2)})
+    assert model.batches == [['z0'], ['z1']]
+
+
+def test_a_failure_ends_its_dialogue_and_is_asked_again(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / 'journal.jsonl')
+    outcomes = RoundsRunner(Echo(lambda text: 'infra:timeout' if text == 'c1' else None), journal, 10).run(dialogues())
+    assert outcomes['c'].value is None and outcomes['c'].infra == 'infra:timeout' and len(outcomes['c'].turns) == 1
+    assert outcomes['a'].value and outcomes['a'].infra is None
+    model = Echo()
+    assert RoundsRunner(model, journal, 10).run(dialogues())['c'].value == ['<c0>', '<c1>']
+    assert model.batches == [['c1']]
+
+
+def test_a_dialogue_alone() -> None:
+    assert run_alone(count_down('a', 2), ['x', 'y']) == ['x', 'y']
+    with pytest.raises(ValueError, match='more than 1'):
+        run_alone(count_down('a', 2), ['x'])
+    with pytest.raises(ValueError, match='1 answers left'):
+        run_alone(count_down('a', 1), ['x', 'y'])
+
+
+def test_tokens_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    runner = RoundsRunner(Costly(), None, 10, description='asking')
+    runner.run(dialogues())
+    assert runner.calls == 6 and runner.tokens == 6 * 12
+    assert 'tokens=72' in capsys.readouterr().err
+
+
+def test_requests_of_a_round_that_failed_are_counted(tmp_path: Path) -> None:
+    """At the first round and later, and once more where the run goes on."""
+    fails: Any = lambda text: 'infra:timeout' if text in ('b0', 'c1') else None  # noqa: E731
+    journal = Journal(tmp_path / 'journal.jsonl')
+    outcomes = RoundsRunner(Costly(fails), journal, 10).run(dialogues())
+    assert outcomes['a'].usage == Usage(30, 6, first_prompt=10, tries=6)
+    assert outcomes['b'].usage == Usage(tries=5)
+    assert outcomes['c'].usage == Usage(10, 2, first_prompt=10, tries=7)
+    assert outcomes['d'].usage is None
+    again = RoundsRunner(Costly(fails), journal, 10).run(dialogues())
+    assert (again['b'].usage, again['c'].usage) == (Usage(tries=10), Usage(10, 2, first_prompt=10, tries=12))
+    whole = RoundsRunner(Costly(), journal, 10).run(dialogues())
+    assert whole['b'].usage == Usage(10, 2, first_prompt=10, tries=12)
+    assert whole['c'].usage == Usage(20, 4, first_prompt=10, tries=14) and whole['c'].value == ['<c0>', '<c1>']
+    assert whole['a'].usage == outcomes['a'].usage
+
+
+def test_an_empty_dialogue_asks_nothing() -> None:
+    def nothing() -> Iterator[Turn]:
+        return
+        yield
+
+    model = Echo()
+    assert RoundsRunner(model, None, 10).run({'n': nothing()})['n'].value is None  # type: ignore[dict-item]
+    assert model.batches == []

@@ -1,0 +1,507 @@
+"""Dialogues that ask other models beside the one under test."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar
+
+import pytest
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.labels import explained, words_of_reason
+from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.usage_summary import other_rows
+from opencompass_tooleval.models.auxiliary_model import OtherModel
+from opencompass_tooleval.models.dialogue_runner import RoundsRunner, _digest
+from opencompass_tooleval.models.model_calls import AskingEndedError
+from opencompass_tooleval.models.request_queue import Arrivals, BatchQueue, ConcurrentQueue, RequestQueues
+from opencompass_tooleval.work_dir.journal import Journal
+from tests.inferencers.test_dialogue_inferencer import Run
+from tests.inferencers.test_inferencer import StubModel
+from tests.models.test_dialogue_runner import Echo
+from tests.models.test_request_queue import Concurrent, Gate
+
+SIMULATOR = 'simulator'
+RNG = Random(0)
+
+
+def user(text: str) -> tuple[Message, ...]:
+    return (Message('user', text),)
+
+
+class Simulating(Echo):
+    """A simulator that keeps what it is asked, and costs something."""
+
+    batches_of_all: ClassVar[list[list[str]]] = []
+    fails_on: ClassVar[Callable[[str], str | None]] = lambda text: None
+
+    def __init__(self, path: str = 'sim') -> None:
+        super().__init__(type(self).fails_on)
+        self.batches = self.batches_of_all
+
+    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+        usage = Usage(prompt=7, completion=max_out_len)
+        answers = super().generate(inputs, max_out_len)
+        return [text if isinstance(text, Answer) else Answer(f'sim{text}', usage=usage) for text in answers]
+
+
+@pytest.fixture(autouse=True)
+def simulating(monkeypatch: pytest.MonkeyPatch) -> type[Simulating]:
+    """The class, of which nothing was asked yet."""
+    monkeypatch.setattr(Simulating, 'batches_of_all', [])
+    return Simulating
+
+
+def others(**cfg: Any) -> dict[str, OtherModel]:
+    return {SIMULATOR: OtherModel({'type': Simulating, 'path': 'sim', **cfg})}
+
+
+def agent(name: str, calls: int = 2, shared: str = '') -> Rounds[list[str]]:
+    """Asks the model, then the simulator, and so on."""
+    heard: list[str] = []
+    for number in range(calls):
+        heard.append((yield Turn(user(f'{name}{number}'))))
+        heard.append((yield Turn(user(shared or f'call {name}{number}'), model=SIMULATOR)))
+    return heard
+
+
+def test_what_others_say_is_not_the_models() -> None:
+    model = Echo()
+    runner = RoundsRunner(model, None, 10, others=others(max_out_len=33))
+    outcomes = runner.run({'a': agent('a'), 'b': agent('b', 1)})
+    assert outcomes['a'].value == ['<a0>', 'sim<call a0>', '<a1>', 'sim<call a1>']
+    assert [turn['answer'] for turn in outcomes['a'].turns] == ['<a0>', '<a1>']
+    assert len(outcomes['a'].usages) == 2 and Usage(7, 33) not in outcomes['a'].usages
+    assert model.batches == [['a0', 'b0'], ['a1']]
+    assert runner.calls == 3 and runner.other_calls == {SIMULATOR: 3}
+    assert runner.other_usages == {SIMULATOR: [Usage(7, 33)] * 3}
+
+
+PRICES = {'input': 1.0, 'output': 2.0}
+ASKED = {'role': SIMULATOR, 'model': 'sim', 'prices': PRICES, 'usages': [Usage(7, 4096).to_payload()]}
+
+
+def test_what_others_cost_is_the_dialogues_that_asked(simulating: type[Simulating], tmp_path: Path) -> None:
+    """Once, though several wait for the same answer; also after a kill, where a simulator's file has the answer."""
+    journal = Journal(tmp_path / 'journal.jsonl')
+    dialogues = {name: agent(name, 1, shared='the same') for name in 'abc'}
+    outcomes = RoundsRunner(Echo(), journal, 10, others=others(prices=PRICES)).run(dialogues)
+    assert [outcome.others for outcome in outcomes.values()] == [[ASKED], [], []]
+    again = {name: agent(name, 1, shared='the same') for name in 'bc'} | {'a': keeping_agent('a', {})}
+    resumed = RoundsRunner(Echo(), journal, 10, others=others(path='new')).run(again)
+    assert resumed['a'].others[0] == ASKED and resumed['b'].others[0]['model'] == 'new'
+    assert other_rows([{'others': resumed['a'].others}])[0]['cost']['total'] == pytest.approx((7 + 2 * 4096) / 1e6)
+
+
+def test_what_others_cost_in_vain_is_counted(
+    simulating: type[Simulating], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    failed = Answer('', 'infra:timeout', usage=Usage(tries=3))
+    monkeypatch.setattr(simulating, 'generate', lambda self, inputs, max_out_len, **kwargs: [failed for _ in inputs])
+    journal = Journal(tmp_path / 'journal.jsonl')
+    for times in (1, 2):
+        outcome = RoundsRunner(Echo(), journal, 10, others=others()).run({'a': agent('a')})['a']
+        assert outcome.infra == 'infra:simulator:timeout' and outcome.usage is None
+        assert outcome.others == [{'role': SIMULATOR, 'model': 'sim', 'usages': [{'tries': 3}]}] * times
+
+
+def test_a_model_that_is_not_there_is_named() -> None:
+    with pytest.raises(ValueError, match=r"dialogue a asks the model 'simulator'.*\(there are: none\)"):
+        RoundsRunner(Echo(), None, 10).run({'a': agent('a')})
+
+
+def test_a_failure_says_whose_it_is(monkeypatch: pytest.MonkeyPatch, simulating: type[Simulating]) -> None:
+    monkeypatch.setattr(simulating, 'fails_on', lambda text: 'infra:timeout' if text == 'call a1' else None)
+    outcomes = RoundsRunner(Echo(), None, 10, others=others()).run({'a': agent('a'), 'b': agent('b')})
+    assert outcomes['a'].value is None and outcomes['a'].infra == 'infra:simulator:timeout'
+    assert outcomes['b'].value and outcomes['b'].infra is None
+    assert words_of_reason('infra:simulator:timeout') == (
+        'simulator: timeout',
+        'of the simulator: no answer came in time',
+    )
+    assert explained(['infra:simulator:timeout']) and not explained(['infra:simulator:odd'])
+
+
+def test_a_question_is_not_asked_beside_itself(simulating: type[Simulating], tmp_path: Path) -> None:
+    journal = Journal(tmp_path / 'journal.jsonl')
+    dialogues = {name: agent(name, shared='the same') for name in 'abc'}
+    outcomes = RoundsRunner(Echo(), journal, 10, others=others()).run(dialogues)
+    assert [len(outcome.value or ()) for outcome in outcomes.values()] == [4, 4, 4]
+    assert simulating.batches_of_all == [['the same'], ['the same']]
+    again = Echo()
+    RoundsRunner(again, journal, 10, others=others()).run({name: agent(name, shared='the same') for name in 'abc'})
+    assert again.batches == [] and len(simulating.batches_of_all) == 2
+
+
+class Remembering(Concurrent):
+    """A simulator that answers one question beside another."""
+
+    max_workers = 8
+    questions: ClassVar[list[str]] = []
+
+    def __init__(self, path: str = 'sim') -> None:
+        super().__init__()
+
+    async def answer(self, prompt: Any, max_out_len: int, stop: asyncio.Event | None = None) -> Answer:
+        self.questions.append(prompt[-1]['content'])
+        await asyncio.sleep(RNG.uniform(0, 0.05))
+        return Answer(f'sim {prompt[-1]["content"]}')
+
+
+def test_what_was_answered_a_moment_ago_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model's answer and the simulator's come together, and whoever goes on first asks what the other was told."""
+    monkeypatch.setattr(Remembering, 'questions', [])
+    really_take = RequestQueues.results
+
+    class Slow(Concurrent):
+        max_workers = 60
+
+        async def answer(self, prompt: Any, max_out_len: int, stop: asyncio.Event | None = None) -> Answer:
+            await asyncio.sleep(RNG.uniform(0, 0.05))
+            return Answer('go on')
+
+    def take_many(queues: RequestQueues[Any]) -> Any:
+        time.sleep(0.02)
+        return really_take(queues)
+
+    monkeypatch.setattr(RequestQueues, 'results', take_many)
+    known: dict[str, str] = {}  # as a simulator's store
+
+    def dialogue(number: int) -> Rounds[int]:
+        for round_number in range(6):
+            yield Turn(user(f'{number}, {round_number}'))
+            question = f'question {(number + round_number) % 12}'
+            if question not in known:
+                known[question] = yield Turn(user(question), model=SIMULATOR)
+        return number
+
+    runner = RoundsRunner(Slow(), None, 10, others={SIMULATOR: OtherModel({'type': Remembering, 'path': 'sim'})})
+    outcomes = runner.run({str(number): dialogue(number) for number in range(60)})
+    assert [outcome.value for outcome in outcomes.values()] == list(range(60))
+    assert sorted(Remembering.questions) == sorted(f'question {number}' for number in range(12))
+
+
+def test_a_run_resumed_with_another_simulator_asks_that_one(simulating: type[Simulating], tmp_path: Path) -> None:
+    journal = Journal(tmp_path / 'journal.jsonl')
+    RoundsRunner(Echo(), journal, 10, others=others()).run({'a': agent('a', 1)})
+    again = Echo()
+    RoundsRunner(again, journal, 10, others=others(path='other')).run({'a': agent('a', 1)})
+    assert simulating.batches_of_all == [['call a0'], ['call a0']] and again.batches == []
+
+
+class Killed(KeyboardInterrupt):
+    """What ends a run."""
+
+
+def keeping_agent(name: str, kept: dict[str, str], asked_before: str = '') -> Rounds[list[str]]:
+    """Asks a simulator only what is not kept, as agents do."""
+    heard: list[str] = []
+    for number in range(3):
+        heard.append((yield Turn(user(f'{name}{number}, {heard[-1:]}'))))
+        for call in (f'{name}x{number}', f'{name}y{number}'):
+            if call not in kept:
+                kept[call] = yield Turn(user(call), model=SIMULATOR)
+            heard.append(kept[call])
+    return heard
+
+
+@pytest.mark.parametrize('kill_at', range(1, 12))
+@pytest.mark.parametrize('keeps', [True, False])
+def test_nothing_is_asked_twice_after_a_kill(
+    kill_at: int, keeps: bool, tmp_path: Path, simulating: type[Simulating], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the last answers were kept in the journal, and not yet by the simulator's file."""
+    left, asked = kill_at, []
+
+    def dies(text: str) -> None:
+        nonlocal left
+        if left == 0:
+            raise Killed
+        left -= 1
+        asked.append(text)
+
+    monkeypatch.setattr(simulating, 'fails_on', dies)
+    journal, kept = Journal(tmp_path / 'journal.jsonl'), {}
+    with pytest.raises(Killed):
+        names = 'ab'
+        RoundsRunner(Echo(dies), journal, 10, 1, others=others(batch_size=1)).run(
+            {name: keeping_agent(name, kept) for name in names}
+        )
+    left = 1000
+    kept = dict(list(kept.items())[: len(kept) // 2]) if keeps else {}
+    outcomes = RoundsRunner(Echo(dies), journal, 10, 1, others=others(batch_size=1)).run(
+        {name: keeping_agent(name, kept) for name in names}
+    )
+    assert len(asked) == len(set(asked)) == 18
+    assert [len(outcome.value or ()) for outcome in outcomes.values()] == [9, 9]
+
+
+def test_questions_to_the_model_under_test_have_the_digests_that_they_had() -> None:
+    messages = (Message('system', 'Sei nützlich'), Message('user', 'Wetter in 北京?'))
+    tools = ToolSet([ToolSchema('Weather.of', 'the weather', {'type': 'object', 'properties': {}})])
+    assert _digest(Turn(messages)) == 'e0a448f9d7738c2cc4172b7ea3834f98'
+    assert _digest(Turn(messages, tools=tools, may_be_too_long=True)) == 'ad7aef13a085c6f6b127c2d62f84f165'
+    assert len({_digest(Turn(messages, model=name)) for name in ('', 'simulator', '裁判')}) == 3
+
+
+# Too long
+
+
+def shortening(length: int, may_be: bool = True) -> Rounds[str]:
+    """Asks for less until it is answered."""
+    while True:
+        answer = yield Turn(user('x' * length), may_be_too_long=may_be)
+        if getattr(answer, 'reason', None) != 'infra:truncated':
+            return answer
+        length -= 1
+
+
+def too_long(text: str) -> str | None:
+    return 'infra:truncated' if len(text) > 3 else None
+
+
+def test_what_is_too_long_is_the_dialogues_to_answer(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / 'journal.jsonl')
+    model = Echo(too_long)
+    outcome = RoundsRunner(model, journal, 10).run({'a': shortening(6)})['a']
+    assert outcome.value == '<xxx>' and outcome.infra is None
+    assert model.batches == [['xxxxxx'], ['xxxxx'], ['xxxx'], ['xxx']]
+    assert [turn['answer'] for turn in outcome.turns] == ['<xxx>'] and len(outcome.usages) == 1
+    again = Echo(too_long)
+    assert RoundsRunner(again, journal, 10).run({'a': shortening(6)})['a'].value == '<xxx>'
+    assert again.batches == []
+    other = Echo()  # it is asked where the dialogue does not answer it
+    assert RoundsRunner(other, journal, 10).run({'a': shortening(6, may_be=False)})['a'].value == '<xxxxxx>'
+
+
+def test_a_failure_may_be_the_dialogues_to_answer(tmp_path: Path) -> None:
+    def persistent() -> Rounds[str]:
+        reply = yield Turn(user('first'), may_fail=True)
+        return (yield Turn(user('second'))) if getattr(reply, 'reason', None) == 'infra:timeout' else reply
+
+    journal = Journal(tmp_path / 'journal.jsonl')
+    model = Echo(lambda text: 'infra:timeout' if text == 'first' else None)
+    outcome = RoundsRunner(model, journal, 10).run({'a': persistent()})['a']
+    assert (outcome.value, outcome.infra, model.batches) == ('<second>', None, [['first'], ['second']])
+    assert [turn['answer'] for turn in outcome.turns] == ['<second>']
+    again = Echo()  # no failure is kept as an answer
+    assert RoundsRunner(again, journal, 10).run({'a': persistent()})['a'].value == '<first>'
+    assert again.batches == [['first']]
+
+
+def test_the_same_question_may_be_asked_several_times() -> None:
+    def asking(key: str) -> Rounds[str]:
+        return (yield Turn(user('again'), model=SIMULATOR, key=key))
+
+    runner = RoundsRunner(Echo(), None, 10, others=others())
+    runner.run({name: asking(key) for name, key in {'a': 'x', 'b': 'y', 'c': 'x'}.items()})
+    assert runner.other_calls == {SIMULATOR: 2}
+
+
+def test_otherwise_it_ends_the_dialogue() -> None:
+    outcome = RoundsRunner(Echo(too_long), None, 10).run({'a': shortening(6, may_be=False)})['a']
+    assert outcome.infra == 'infra:truncated'
+
+
+def test_another_failure_is_none_for_the_dialogue() -> None:
+    outcome = RoundsRunner(Echo(lambda text: 'infra:server'), None, 10).run({'a': shortening(6)})['a']
+    assert outcome.infra == 'infra:server'
+
+
+# Several queues
+
+
+def in_batches(model: Echo, size: int = 2) -> Callable[[Arrivals[Any]], BatchQueue[Any]]:
+    return lambda arrivals: BatchQueue(model, 10, size)
+
+
+def conversation(text: str) -> Any:
+    from opencompass_tooleval.models.conversation import Conversation
+
+    return Conversation.of(list(user(text)), {'record_id': text, 'source': '', 'idx': 0, 'gold_answer': ''})
+
+
+def submit(queues: RequestQueues[str], name: str, *texts: str) -> None:
+    for text in texts:
+        queues.submit(name, text, conversation(text))
+
+
+def test_a_batch_is_asked_while_others_are_in_flight() -> None:
+    """The concurrent answer comes only after the batch was asked: waiting for it first would never end."""
+    model, batch_is_asked = Echo(lambda text: batch_is_asked.open()), Gate()
+
+    async def answer(prompt: Any, stop: asyncio.Event) -> Answer:
+        await batch_is_asked.passed()
+        return Answer('late')
+
+    openers = {'slow': lambda arrivals: ConcurrentQueue(answer, 2, arrivals), 'batch': in_batches(model)}
+    with RequestQueues[str](openers) as queues:
+        submit(queues, 'slow', 's')
+        submit(queues, 'batch', 'b0', 'b1', 'b2')
+        taken = [queues.results() for _ in range(3)]
+        assert sorted(key for some in taken for key, _ in some) == ['b0', 'b1', 'b2', 's']
+        assert [key for key, _ in taken[0]] == ['b0', 'b1']
+        assert queues.results() == []
+        submit(queues, 'slow', 'again')
+        assert queues.results() == [('again', 'late')]
+
+
+def test_what_has_come_goes_on_before_a_batch_is_asked() -> None:
+    model = Echo()
+
+    async def answer(prompt: Any, stop: asyncio.Event) -> Answer:
+        return Answer('quick')
+
+    with RequestQueues[str](
+        {'quick': lambda arrivals: ConcurrentQueue(answer, 2, arrivals), 'batch': in_batches(model)}
+    ) as queues:
+        submit(queues, 'quick', 'q0', 'q1')
+        submit(queues, 'batch', 'b')
+        while queues._arrivals._arrived.empty():  # until the event loop has handed an answer in
+            time.sleep(0.001)
+        keys = [key for key, _ in queues.results()]
+        assert model.batches == [] and set(keys) <= {'q0', 'q1'}
+        rest = [key for _ in range(3 - len(keys)) for key, _ in queues.results()]
+        assert sorted(keys + rest) == ['b', 'q0', 'q1']
+
+
+def test_models_in_batches_take_turns() -> None:
+    first, second = Echo(), Echo()
+    with RequestQueues[str]({'first': in_batches(first, 1), 'second': in_batches(second, 1)}) as queues:
+        submit(queues, 'first', 'f0', 'f1')
+        submit(queues, 'second', 's0', 's1')
+        assert [key for _ in range(4) for key, _ in queues.results()] == ['f0', 's0', 'f1', 's1']
+
+
+class Ending(Echo):
+    """Is gone at its first question."""
+
+    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+        raise AskingEndedError('gone', [None] * len(inputs))
+
+
+def test_the_end_of_one_is_the_end_of_all_after_what_was_answered() -> None:
+    has_left = Gate()
+
+    async def answer(prompt: Any, stop: asyncio.Event) -> Answer | None:
+        has_left.open()
+        await stop.wait()
+        return Answer('in flight')
+
+    openers = {'slow': lambda arrivals: ConcurrentQueue(answer, 1, arrivals), 'batch': in_batches(Ending())}
+    with RequestQueues[str](openers) as queues:
+        submit(queues, 'slow', 's0', 's1')
+        has_left.wait()
+        submit(queues, 'batch', 'b')
+        assert queues.results() == [('s0', 'in flight')]  # s1 has not left
+        submit(queues, 'batch', 'more')
+        with pytest.raises(AskingEndedError, match='gone'):
+            queues.results()
+
+
+def test_a_concurrent_model_that_ends_ends_the_batches_too() -> None:
+    model = Echo()
+
+    async def answer(prompt: Any, stop: asyncio.Event) -> Answer:
+        raise AskingEndedError('no credit')
+
+    with RequestQueues[str](
+        {'slow': lambda arrivals: ConcurrentQueue(answer, 1, arrivals), 'batch': in_batches(model)}
+    ) as queues:
+        submit(queues, 'slow', 's')
+        while not queues._arrivals.stop.is_set():
+            pass
+        submit(queues, 'batch', 'b')
+        with pytest.raises(AskingEndedError, match='no credit'):
+            queues.results()
+    assert model.batches == []
+
+
+def test_a_server_and_a_batch_make_the_same_outcomes() -> None:
+    outcomes = []
+    for model in (StubModel(), Concurrent()):
+        runner = RoundsRunner(model, None, 16, 2, others=others(batch_size=3))
+        outcomes.append(runner.run({name: agent(name, 1 + place % 3) for place, name in enumerate('abcdefgh')}))
+        assert runner.other_calls == {SIMULATOR: 15}
+    assert [outcome.value for outcome in outcomes[0].values()] == [outcome.value for outcome in outcomes[1].values()]
+
+
+# The inferencer
+
+
+class Agents:
+    """Dialogues with a simulator, for odd rows."""
+
+    def __init__(self, cfg: Mapping[str, Any]) -> None:
+        self.models = {SIMULATOR: cfg}
+
+    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+        """Begins one."""
+        answer = yield Turn(user(row['record']))
+        if int(row['record_id'][1:]) % 2:
+            answer = yield Turn(user(f'call {row["record_id"]}'), model=SIMULATOR)
+        return f'{answer}'
+
+
+class Unbuilt(Echo):
+    """A model that is never asked."""
+
+    def __init__(self, path: str) -> None:
+        raise AssertionError('it is built')
+
+
+def test_dialogues_bring_their_models(tmp_path: Path, simulating: type[Simulating]) -> None:
+    run = Run(tmp_path, dialogues={'type': Agents, 'cfg': {'type': Simulating, 'path': 'sim'}})
+    rows = run.go()
+    assert [row['prediction'] for row in rows][:2] == ['<gold of r0>', 'sim<call r1>']
+    assert simulating.batches_of_all == [['call r1', 'call r3', 'call r5', 'call r7']]
+    assert run.model.asked == [[f'r{index}' for index in range(8)]]
+
+
+class NoOdd(Agents):
+    """As they are, for rows that ask no simulator."""
+
+    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+        """Begins one."""
+        return super().__call__({**row, 'record_id': 'r0'})
+
+
+def test_a_model_that_nobody_asks_is_not_built(tmp_path: Path) -> None:
+    rows = Run(tmp_path, dialogues={'type': NoOdd, 'cfg': {'type': Unbuilt, 'path': 'sim'}}).go()
+    assert len(rows) == 8
+
+
+def test_several_processes_cannot_share_a_dialogue_with_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('WORLD_SIZE', '2')
+    with pytest.raises(ValueError, match=r'\(simulator\) run in one process.*num_procs=1'):
+        Run(tmp_path, dialogues={'type': Agents, 'cfg': {'type': Simulating, 'path': 'sim'}}).go()
+
+
+def test_a_journal_of_both_is_read_line_by_line(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / 'journal.jsonl')
+    RoundsRunner(Echo(), journal, 10, others=others()).run({'a': agent('a', 1)})
+    rows = [json.loads(line) for line in journal.path.read_text(encoding='ascii').splitlines()]
+    shown = [(row['key'], row['round'], row.get('model'), row['answer']) for row in rows]
+    assert shown == [('a', 0, None, '<a0>'), ('a', 0, 'simulator', 'sim<call a0>')]
+
+
+def test_tokens_are_those_that_an_answer_says() -> None:
+    class Saying(Echo):
+        """A model that says what its answers cost."""
+
+        def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+            return [
+                Answer(text, usage=Usage(prompt=100, completion=7)) for text in super().generate(inputs, max_out_len)
+            ]
+
+    runner = RoundsRunner(Saying(), None, 10, description='asking', others=others())
+    runner.run({'a': agent('a'), 'b': agent('b', 1)})
+    assert runner.tokens == 3 * 107

@@ -1,0 +1,61 @@
+"""A run that needs more GPUs than there are ends before anything is asked, in one line that says so."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.models.gpus import lacking_gpus, visible_gpus
+from tests.conftest import ROOT
+from tests.forked import run_opencompass
+
+CONFIGS = ROOT / 'opencompass_tooleval' / 'configs'
+DEMO = ROOT / 'opencompass_tooleval' / 'demo'
+DATASETS = ('--datasets', 'tooleval_teval_gen/tooleval_teval_en_v2_datasets')
+BY_COMMAND_LINE = ('--config-dir', CONFIGS, *DATASETS, '--summarizer', 'tooleval_teval')
+HF = (*BY_COMMAND_LINE, '--hf-path', 'Qwen/Qwen2.5-7B-Instruct')
+
+
+@pytest.mark.parametrize(('named', 'count'), [('', 0), ('-1', 0), ('3', 1), ('0,5', 2)])
+def test_visible(monkeypatch: pytest.MonkeyPatch, named: str, count: int) -> None:
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', named)
+    assert visible_gpus() == count
+
+
+def test_the_model_that_needs_most_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '7')
+    assert lacking_gpus({'a': 0, 'b': 1}) == ''
+    assert lacking_gpus({'a': 0, 'b': 2, 'c': 4}).startswith(
+        'c (and 1 more models) needs 4 GPUs, 1 visible; set num_gpus=0 in its run_cfg'
+    )
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'model'),
+    [
+        pytest.param((CONFIGS / 'eval_teval.py',), 'qwen2.5-7b-instruct-hf', id='eval_teval'),
+        pytest.param((CONFIGS / 'eval_funcqa.py', '--debug'), 'qwen2.5-7b-instruct-hf', id='eval_funcqa'),
+        pytest.param(HF, 'Qwen2.5-7B-Instruct_hf', id='hf-path'),
+        pytest.param((*HF, '-w', 'mine'), 'Qwen2.5-7B-Instruct_hf', id='hf-path and a work_dir'),
+        pytest.param(
+            (*BY_COMMAND_LINE, '--models', 'tooleval_hf_qwen2_5_7b_instruct'), 'qwen2.5-7b-instruct-hf', id='models'
+        ),
+    ],
+)
+def test_a_run_without_a_gpu_says_what_it_needs(tmp_path: Path, arguments: tuple[object, ...], model: str) -> None:
+    (tmp_path / 'data').mkdir()
+    (tmp_path / 'data' / 'teval').symlink_to(DEMO / 'teval')
+    env = {**os.environ, 'CUDA_VISIBLE_DEVICES': '', 'HOME': str(tmp_path), 'TOOLEVAL_ENCODER': 'offline'}
+    done = run_opencompass(*arguments, cwd=tmp_path, env=env)
+    assert done.returncode == 1 and 'Traceback' not in done.stderr
+    assert f'tooleval: {model} needs 1 GPU, 0 visible; set num_gpus=0 in its run_cfg' in done.stderr
+    assert not list(tmp_path.rglob('predictions'))
+
+
+def test_a_dry_run_needs_none(tmp_path: Path) -> None:
+    (tmp_path / 'data').mkdir()
+    (tmp_path / 'data' / 'teval').symlink_to(DEMO / 'teval')
+    env = {**os.environ, 'CUDA_VISIBLE_DEVICES': '', 'HOME': str(tmp_path), 'TOOLEVAL_ENCODER': 'offline'}
+    assert run_opencompass(*HF, '--dry-run', cwd=tmp_path, env=env).returncode == 0

@@ -1,0 +1,74 @@
+"""models/literal_keys: keys in configs are warned of, once, and never shown."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from opencompass.utils import get_logger
+
+from opencompass_tooleval.models import literal_keys
+from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
+
+KEY = 'sk-abcdefgh'
+OURS = 'opencompass_tooleval.models.openai_model.ToolEvalOpenAI'
+
+
+@pytest.fixture
+def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    said: list[str] = []
+    monkeypatch.setattr(literal_keys, '_warned', set())
+    monkeypatch.setattr(get_logger(), 'warning', said.append)
+    assert isinstance(get_logger(), logging.Logger)
+    return said
+
+
+@pytest.mark.parametrize(
+    ('cfg', 'advice'),
+    [
+        (dict(type=OURS, key=KEY), '$OPENAI_API_KEY'),
+        (dict(type='opencompass.models.OpenAISDK', key=['ENV', KEY]), '$OPENAI_API_KEY'),
+        (dict(type='opencompass.models.ClaudeSDK', key=KEY), '$ANTHROPIC_API_KEY'),
+        (dict(type='opencompass.models.GeminiSDK', key=KEY), '$GEMINI_API_KEY'),
+        (dict(type='opencompass.models.ERNIEBot', key='ENV', secretkey=KEY), 'ERNIEBot reads no variable'),
+        (
+            dict(type=OURS, openai_extra_kwargs=dict(extra_headers={'Authorization': f'Bearer {KEY}'})),
+            '$OPENAI_API_KEY',
+        ),
+        (dict(type=OURS, client=dict(default_headers={'X-Api-Key': KEY})), '$OPENAI_API_KEY'),
+        (dict(key=KEY), 'reads no variable'),
+    ],
+)
+def test_a_key_is_warned_of_once(warnings: list[str], cfg: dict[str, Any], advice: str) -> None:
+    warn_of_literal_keys([{**cfg, 'abbr': 'm'}, {**cfg, 'abbr': 'm'}], [])
+    warn_of_literal_keys([{**cfg, 'abbr': 'm'}], [])
+    (said,) = warnings
+    assert said.startswith('model m: its key stands in the config') and advice in said and KEY not in said
+
+
+@pytest.mark.parametrize('key', ['ENV', 'EMPTY', 'none', '', None, ['ENV']])
+def test_what_is_no_key_is_not(warnings: list[str], key: Any) -> None:
+    hf = dict(type='opencompass.models.HuggingFace', path='x', tokenizer_kwargs=dict(pad_token='<pad>'))
+    warn_of_literal_keys(
+        [dict(type=OURS, abbr='m', key=key, org='us', headers={'Accept': 'x'}), hf],
+        [dict(abbr='d', reader_cfg=dict(key='answer'))],
+    )
+    assert warnings == []
+
+
+def test_judges_of_data_sets_have_keys_too(warnings: list[str]) -> None:
+    judge = dict(type=OURS, path='gpt', key=KEY)
+    dataset = dict(abbr='d', eval_cfg=dict(evaluator=dict(judge_cfg=judge, judgements=None)))
+    warn_of_literal_keys([], [dataset, dict(dataset, abbr='e')])
+    (said,) = warnings
+    assert said.startswith('judge gpt: ')
+
+
+def test_simulators_of_agents_have_keys_too(warnings: list[str]) -> None:
+    simulator = dict(model=dict(type=OURS, path='gpt', key=KEY), kept='simulated.sqlite')
+    dialogues = dict(type='AgentDialogues', loop='react', simulator=simulator)
+    warn_of_literal_keys([], [dict(infer_cfg=dict(inferencer=dict(dialogues=dialogues)))])
+    warn_of_literal_keys([], [dict(infer_cfg=dict(inferencer=dict(dialogues=dict(dialogues, simulator=None))))])
+    (said,) = warnings
+    assert said.startswith('simulator gpt: ') and KEY not in said

@@ -1,0 +1,220 @@
+"""Tools that are offered natively: over a real HTTP server, by the models that know the answer, and in the files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.messages import Message, messages_text
+from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.core.tool_calls import ToolCall, calls_payload, write_answer
+from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator
+from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
+from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.fixed_models import OracleModel, ReplayModel
+from opencompass_tooleval.models.model_calls import ask, prompt_length
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from opencompass_tooleval.work_dir.journal import Journal
+from tests.conftest import ModelServer, start_server
+
+SCRIPT = '''
+import json
+
+def tools(messages, request):
+    """Calls the first tool with what it was sent, then repeats what the tool said."""
+    if messages[-1]['role'] == 'tool':
+        before = messages[-2]['tool_calls'][0]
+        assert messages[-1]['tool_call_id'] == before['id'], messages
+        return f"{messages[-1]['content']} by {before['function']['name']}"
+    name = request['tools'][0]['function']['name']
+    sent = {key: request[key] for key in ('tool_choice', 'parallel_tool_calls') if key in request}
+    return {'content': 'I look', 'calls': [{'name': name, 'arguments': sent}, {'name': 'other', 'arguments': '{"a'}]}
+'''
+TOOLS = ToolSet([ToolSchema('Weather.of', 'the weather', {'type': 'object', 'properties': {}})], parallel=False)
+
+
+@pytest.fixture(scope='module')
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
+    """A server that calls tools."""
+    script = tmp_path_factory.mktemp('script') / 'calls.py'
+    script.write_text(SCRIPT, encoding='utf-8')
+    running = start_server('--script', f'{script}:tools')
+    yield running
+    running.stop()
+
+
+def make_model(server: ModelServer, **options: Any) -> ToolEvalOpenAI:
+    """A client of the server."""
+    return ToolEvalOpenAI(path='tiny', key='none', openai_api_base=server.url, max_seq_len=8192, retry=0, **options)
+
+
+def row(**columns: Any) -> dict[str, Any]:
+    """A row of a data set that offers tools."""
+    gold = write_answer('look', [ToolCall('Weather.of', {'city': 'Rome'})])
+    messages = messages_text([Message('user', 'How is the weather?')])
+    base = {'record_id': 'r', 'source': 'made_up', 'idx': 0, 'gold_answer': gold, 'messages': messages}
+    return {**base, 'tools': TOOLS.to_text(), **columns}
+
+
+def prompt() -> Conversation:
+    """The question of the row."""
+    return ToolEvalConversationTemplate().generate_item(row())
+
+
+@pytest.mark.parametrize(
+    ('options', 'sent'),
+    [
+        ({}, {'tool_choice': 'auto', 'parallel_tool_calls': False}),
+        ({'tool_choice': 'required', 'parallel_tool_calls': False}, {'tool_choice': 'required'}),
+    ],
+)
+def test_a_server_is_offered_tools_and_its_calls_have_their_own_names(
+    server: ModelServer, options: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    (answer,) = ask(make_model(server, **options), [prompt()], 64)
+    assert answer == 'I look'
+    assert [(call.name, call.arguments) for call in answer.calls] == [('Weather.of', sent), ('other', '{"a')]
+    assert answer.finish == 'tool_calls'
+    assert answer.usage is not None and answer.usage.completion and answer.usage.tries == 1 and answer.usage.seconds
+
+
+def talk() -> Rounds[str]:
+    """Asks, answers the first call, and ends with what the model says then."""
+    messages = (Message('user', 'How is the weather?'),)
+    answer = yield Turn(messages, row()['gold_answer'], TOOLS)
+    assert isinstance(answer, Answer)
+    call = answer.calls[0]
+    told = (Message('assistant', str(answer), answer.calls), Message('tool', f'sunny, {call.name}', call_id=call.id))
+    return str((yield Turn((*messages, *told), write_answer('sunny'), TOOLS)))
+
+
+def test_a_dialogue_answers_calls_and_is_resumed_with_them(server: ModelServer, tmp_path: Path) -> None:
+    journal = Journal(tmp_path / 'journal.jsonl')
+    first = RoundsRunner(make_model(server), journal, 64).run({'r': talk()})['r']
+    assert first.value == 'sunny, Weather.of by Weather_of'
+    assert first.turns[0]['calls'][0]['name'] == 'Weather.of'
+    asked = server.stats()['requests']
+    again = RoundsRunner(make_model(server), journal, 64).run({'r': talk()})['r']
+    assert (again.value, again.turns, again.usages) == (first.value, first.turns, first.usages)
+    assert server.stats()['requests'] == asked
+
+
+def test_a_kept_answer_whose_calls_cannot_be_read_is_asked_for_again(server: ModelServer, tmp_path: Path) -> None:
+    journal = Journal(tmp_path / 'journal.jsonl')
+    first = RoundsRunner(make_model(server), journal, 64).run({'r': talk()})['r']
+    rows = journal.restore()
+    journal.remove()
+    journal.append({index: {**kept, 'calls': 'damaged'} if 'calls' in kept else kept for index, kept in rows.items()})
+    assert RoundsRunner(make_model(server), journal, 64).run({'r': talk()})['r'].value == first.value
+
+
+def test_calls_and_tools_are_counted_where_the_server_says_nothing(server: ModelServer) -> None:
+    model = make_model(server)
+    calls = (ToolCall('Weather.of', {'city': 'Rome or Paris'}),)
+    model.generate_from_template = lambda *arguments, **options: [Answer('', calls=calls)]
+    (answer,) = ask(model, [prompt()], 6)
+    assert answer.usage is not None and answer.usage.counted and answer.usage.completion
+    assert answer.usage.completion >= 4
+    bare = prompt()
+    bare.tools = None
+    assert answer.usage.prompt is not None and answer.usage.prompt > prompt_length(model, bare) > 3
+
+
+def test_trials_that_call_the_same_have_the_same_answer() -> None:
+    calls = [calls_payload([ToolCall('a', {'x': 1}, call_id)]) for call_id in ('id1', 'id2')]
+    rows = Dataset.from_list([{'record_id': '0'}] * 2)
+    columns = {'predictions': ['', ''], 'references': ['0', '0'], 'record_id': ['0', '0'], 'infra': [None, None]}
+    result = _CountsCalls().evaluate(1, 2, rows, **columns, calls=calls)
+    assert result['trials']['same_answers'] == 1
+    calls[1][0]['arguments'] = {'x': 2}
+    assert _CountsCalls().evaluate(1, 2, rows, **columns, calls=calls)['trials']['same_answers'] == 0
+
+
+def test_the_oracle_calls_and_a_damaged_one_calls_otherwise() -> None:
+    (right,) = ask(OracleModel(), [prompt()], 64)
+    assert (right, right.calls) == ('look', (ToolCall('Weather.of', {'city': 'Rome'}),))
+    (wrong,) = ask(OracleModel(noise=1.0), [prompt()], 64)
+    assert [call.name for call in wrong.calls] == ['Weather.of'] and wrong.calls != right.calls
+
+
+def test_recorded_calls_are_replayed(tmp_path: Path) -> None:
+    calls = calls_payload([ToolCall('Weather.of', {'city': 'Rome'}, 'call_7')])
+    recorded = {'id': 'r', 'prediction': 'I look', 'calls': calls}
+    (tmp_path / 'made_up.jsonl').write_text(json.dumps(recorded) + '\n', encoding='utf-8')
+    (answer,) = ask(ReplayModel(str(tmp_path / '{dataset}.jsonl')), [prompt()], 64)
+    assert (answer, calls_payload(answer.calls)) == ('I look', calls)
+
+
+def test_a_model_that_cannot_offer_tools_is_refused() -> None:
+    class Bare(OracleModel):
+        takes_tools = False
+
+    with pytest.raises(ValueError, match='Bare cannot offer tools natively'):
+        ask(Bare(), [prompt()], 64)
+
+
+def test_a_request_has_letters_of_any_script_as_they_are() -> None:
+    call = ToolCall('Weather.of', {'城市': '罗马', 'half': '\ud83d'}, '1')
+    (sent,) = Conversation.of([Message('assistant', '', (call,))], row()).as_request()
+    assert sent['tool_calls'][0]['function']['arguments'] == '{"城市": "罗马", "half": "?"}'
+
+
+def test_tools_are_part_of_what_was_asked() -> None:
+    template = ToolEvalConversationTemplate()
+    rows = Dataset.from_list([row(), row(tools=ToolSet([]).to_text())])
+    plain = rows.remove_columns('tools')
+    assert template.asked_of(rows)[0] == prompt().asked
+    assert len({*template.asked_of(rows), *template.asked_of(plain)}) == 3
+    assert template.asked_of(plain)[0] == template.asked(row()['messages'])
+
+
+class _CountsCalls(ToolEvalCallsEvaluator):
+    class subset:
+        metrics = ('calls',)
+
+    def provenance(self) -> dict[str, Any]:
+        return {}
+
+    def score_samples(self, references: Any, answers: Any) -> list[SampleScore]:
+        return [
+            SampleScore(reference, {'calls': float(len(answer.calls))}, answer.reason or 'ok')
+            for reference, answer in zip(references, answers, strict=True)
+        ]
+
+
+def test_an_evaluator_of_calls_gets_the_column() -> None:
+    calls = [calls_payload([ToolCall('a', {})]), [], None]
+    scores = _CountsCalls().score(
+        ['x', 'y', ''], ['0', '1', '2'], ['0', '1', '2'], [None, None, 'infra:timeout'], calls
+    )
+    assert [(score.values['calls'], score.reason) for score in scores] == [(1, 'ok'), (0, 'ok'), (0, 'infra:timeout')]
+
+
+def test_the_whole_request_arrives(echo_server: ModelServer) -> None:
+    more = {'openai_extra_kwargs': {'seed': 3, 'extra_body': {'top_k': 5}}}
+    for options, extra in (({}, {}), (more, {'seed': 3, 'top_k': 5})):
+        for tools in (None, TOOLS):
+            messages = [Message('system', 'Act.'), Message('user', 'Wetter in 北京?')]
+            if tools:
+                call = ToolCall('Weather.of', {'place': ['北京', 1.5, None]}, 'c1')
+                messages += [Message('assistant', '', (call,)), Message('tool', 'sunny', (), 'c1')]
+            entry = {'record_id': 'r', 'source': '', 'idx': 0, 'gold_answer': ''}
+            prompt = Conversation.of(messages, entry, tools)
+            arrived = json.loads(make_model(echo_server, **options).generate([prompt], 33)[0])
+            offered = {'tools': TOOLS.as_request(), 'tool_choice': 'auto', 'parallel_tool_calls': False}
+            assert arrived == {
+                'model': 'tiny',
+                'messages': prompt.as_request(),
+                'max_tokens': 33,
+                'temperature': 0.0,
+                **(offered if tools else {}),
+                **extra,
+            }

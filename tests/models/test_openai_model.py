@@ -1,0 +1,379 @@
+"""ToolEvalOpenAI against a real HTTP server that fails on demand (tools/serve_model.py)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from opencompass.models.openai_api import OAI_REASONING_MODEL_LIST
+from opencompass.utils.prompt import PromptList
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.models import openai_model as api_model
+from opencompass_tooleval.models.api.probe_answers import REASONING_MODELS
+from opencompass_tooleval.models.api.redaction import EXCERPT_CHARS
+from opencompass_tooleval.models.model_calls import AskingEndedError
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from tests.conftest import ModelServer
+
+ANSWER = 'Answer: A'
+TIMEOUT = 3.0
+"""Seconds: less than a slow answer takes, and more than any other needs on a busy machine."""
+
+
+def make_model(server: ModelServer, **arguments: Any) -> ToolEvalOpenAI:
+    """A client of ``server`` with short pauses."""
+    defaults = {'path': 'tiny', 'key': 'right', 'openai_api_base': server.url, 'backoff': 0.001, 'retry': 2}
+    return ToolEvalOpenAI(**{**defaults, 'query_per_second': 1000, 'max_seq_len': 8192, **arguments})
+
+
+def conversation(text: str) -> PromptList:
+    """A conversation of one message."""
+    return PromptList([{'role': 'HUMAN', 'prompt': text, 'content': text}])
+
+
+def prompts(count: int) -> list[PromptList]:
+    """Conversations that differ."""
+    return [
+        PromptList([{'role': 'HUMAN', 'prompt': f'question {i}', 'content': f'question {i}'}]) for i in range(count)
+    ]
+
+
+def reason(answer: str) -> str | None:
+    """Why an answer is empty."""
+    return answer.reason if isinstance(answer, Answer) else None
+
+
+@pytest.mark.parametrize(
+    'fault',
+    [
+        *('429', '429@=0.01', '429@=-1', '429@=nan', '500', '408', '409', '425', '502'),
+        *('slow@=7', 'drip@=0.1', 'cut', 'html', 'notjson', 'nochoice', 'empty', 'streamcut', 'error200', 'bomb'),
+    ],
+)
+def test_a_passing_fault_is_retried_and_answered(canned_server: ModelServer, fault: str) -> None:
+    kind, _, value = fault.partition('@')
+    canned_server.reset(f'{kind}@1-2{value}')
+    (answer,) = make_model(canned_server, timeout=TIMEOUT if fault.startswith(('slow', 'drip')) else 60).generate(
+        prompts(1), 16
+    )
+    assert answer == ANSWER
+    assert reason(answer) is None
+    assert [asked['fault'] for asked in canned_server.stats()['asked']] == [kind, kind, None]
+
+
+@pytest.mark.parametrize(
+    ('fault', 'expected', 'tries'),
+    [
+        ('429@all=0.001', {'infra:rate_limit'}, 3),
+        ('500@all', {'infra:server'}, 3),
+        ('slow@all=7', {'infra:timeout'}, 3),
+        ('cut@all', {'infra:connection', 'infra:bad_response'}, 3),
+        ('html@all', {'infra:bad_response'}, 3),
+        ('notjson@all', {'infra:bad_response'}, 3),
+        ('nochoice@all', {'infra:bad_response'}, 3),
+        ('empty@all', {'infra:empty'}, 3),
+        ('408@all', {'infra:timeout'}, 3),
+        ('409@all', {'infra:server'}, 3),
+        ('425@all', {'infra:server'}, 3),
+        ('drip@all=0.1', {'infra:timeout'}, 3),
+        ('bomb@all', {'infra:bad_response'}, 3),
+        ('streamcut@all', {'infra:bad_response'}, 3),
+        ('error200@all', {'infra:server'}, 3),
+        # what another try cannot mend is not tried again
+        ('filter@all', {'infra:filter'}, 1),
+        ('filter400@all', {'infra:filter'}, 1),
+        ('length@all', {'infra:truncated'}, 1),
+        ('413@all', {'infra:truncated'}, 1),
+        ('bad@all=request (9 tokens) exceeds the available context size (8 tokens)', {'infra:truncated'}, 1),
+        ('bad@all', {'infra:bad_request'}, 1),
+    ],
+)
+def test_a_lasting_fault_becomes_an_empty_answer_with_its_reason(
+    canned_server: ModelServer, fault: str, expected: set[str], tries: int
+) -> None:
+    canned_server.reset(fault)
+    (answer,) = make_model(canned_server, timeout=TIMEOUT if fault.startswith(('slow', 'drip')) else 60).generate(
+        prompts(1), 16
+    )
+    assert answer == ''
+    assert reason(answer) in expected
+    assert canned_server.stats()['requests'] == tries
+
+
+def test_a_fault_costs_only_its_own_sample(canned_server: ModelServer) -> None:
+    canned_server.reset('500@~question 3', 'filter@~question 5')
+    answers = make_model(canned_server).generate(prompts(8), 16)
+    assert [index for index, answer in enumerate(answers) if answer != ANSWER] == [3, 5]
+    assert [reason(answers[index]) for index in (3, 5)] == ['infra:server', 'infra:filter']
+
+
+def test_nobody_listens() -> None:
+    url = f'http://127.0.0.1:{_free_port()}/v1'
+    model = ToolEvalOpenAI('tiny', key='right', openai_api_base=url, backoff=0.001, retry=1, max_seq_len=8192)
+    (answer,) = model.generate(prompts(1), 16)
+    assert (answer, reason(answer)) == ('', 'infra:connection')
+
+
+def test_a_prompt_over_the_context_is_not_sent(canned_server: ModelServer) -> None:
+    model = make_model(canned_server, max_seq_len=500)
+    answers = model.generate([conversation('word ' * 900), conversation('short')], 16)
+    assert [str(answer) for answer in answers] == ['', ANSWER]
+    assert reason(answers[0]) == 'infra:truncated'
+    assert canned_server.stats()['requests'] == 1
+
+
+@pytest.mark.parametrize('kind', ['401', '402', '403', '404', 'quota'])
+def test_what_a_person_must_mend_ends_the_run_at_once(canned_server: ModelServer, kind: str) -> None:
+    canned_server.reset(f'{kind}@all')
+    model = make_model(canned_server)
+    words = {'402': 'status 402: .*Insufficient Balance', 'quota': 'status 429: .*exceeded your current quota'}
+    with pytest.raises(AskingEndedError, match=words.get(kind, f'status {kind}')):
+        model.generate(prompts(1), 16)
+    with pytest.raises(AskingEndedError):
+        model.generate(prompts(4), 16)  # the next data set of the task
+    assert canned_server.stats()['requests'] == 1
+
+
+def test_a_wrong_key_ends_the_run_at_once(canned_server: ModelServer) -> None:
+    with pytest.raises(AskingEndedError, match=r'status 401: .*Incorrect API key'):
+        make_model(canned_server, key='wrong').generate(prompts(1), 16)
+    assert canned_server.stats()['requests'] == 1
+
+
+def test_a_wrong_model_name_ends_the_run_at_once(canned_server: ModelServer) -> None:
+    with pytest.raises(AskingEndedError, match=r'status 404: .*does not exist'):
+        make_model(canned_server, path='other').generate(prompts(1), 16)
+    assert canned_server.stats()['requests'] == 1
+
+
+def test_a_wrong_key_stops_the_batch(canned_server: ModelServer) -> None:
+    """A thousand more requests with a key that is known to be wrong lock an account out."""
+    with pytest.raises(AskingEndedError):
+        make_model(canned_server, key='wrong', max_workers=2).generate(prompts(40), 16)
+    assert canned_server.stats()['requests'] < 40
+
+
+def test_what_was_answered_before_the_end_is_kept(canned_server: ModelServer) -> None:
+    canned_server.reset('402@4-')
+    with pytest.raises(AskingEndedError) as ended:
+        make_model(canned_server, max_workers=1).generate(prompts(6), 16)
+    assert ended.value.answers == [ANSWER] * 3 + [None] * 3
+
+
+@pytest.mark.parametrize(
+    ('fault', 'expected', 'finish'),
+    [
+        ('stream', ANSWER, 'stop'),
+        ('reasoning', f'<think>{ANSWER}', 'stop'),
+        ('refusal', ANSWER, 'stop'),
+        ('calls', '[{"arguments": {"q": "cats"}, "name": "search"}]', 'tool_calls'),
+    ],
+)
+def test_an_answer_in_another_shape(canned_server: ModelServer, fault: str, expected: str, finish: str) -> None:
+    canned_server.reset(f'{fault}@all')
+    (answer,) = make_model(canned_server).generate(prompts(1), 16)
+    assert isinstance(answer, Answer)
+    assert (str(answer), answer.reason, answer.finish) == (expected, None, finish)
+    assert canned_server.stats()['requests'] == 1
+
+
+class _Trickle:
+    """A server that sends a byte of its headers now and then, for ever."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(('127.0.0.1', 0))
+        self.url = f'http://127.0.0.1:{self._socket.getsockname()[1]}/v1'
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        try:
+            while True:
+                threading.Thread(target=self._answer, args=[self._socket.accept()[0]], daemon=True).start()
+        except OSError:
+            return
+
+    def _answer(self, connection: socket.socket) -> None:
+        try:
+            connection.sendall(b'HTTP/1.1 200 OK\r\nX-Long: ')
+            while True:
+                connection.sendall(b'x')
+                time.sleep(0.1)
+        except OSError:
+            return
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def trickle() -> Iterator[_Trickle]:
+    server = _Trickle()
+    yield server
+    server.close()
+
+
+def test_a_try_ends_after_its_wall_time(trickle: _Trickle) -> None:
+    model = ToolEvalOpenAI('tiny', key='right', openai_api_base=trickle.url, retry=0, timeout=1, max_seq_len=8192)
+    (answer,) = model.generate(prompts(1), 16)  # the server would go on for ever
+    assert (answer, reason(answer)) == ('', 'infra:timeout')
+
+
+class _Lines(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+@pytest.fixture
+def logged() -> Iterator[list[str]]:
+    from opencompass.utils import get_logger
+
+    handler = _Lines()
+    get_logger().addHandler(handler)
+    yield handler.lines
+    get_logger().removeHandler(handler)
+
+
+def test_errors_are_logged_cut_and_without_keys(canned_server: ModelServer, logged: list[str]) -> None:
+    canned_server.reset('echo@1', 'html@2-')
+    make_model(canned_server, retry=0).generate(prompts(1), 16)
+    make_model(canned_server, retry=0).generate(prompts(1), 16)
+    echoed, page = logged
+    assert 'status 400: cannot read Bearer [key] xxx' in echoed
+    assert 'right' not in echoed
+    assert len(echoed) < EXCERPT_CHARS + 200
+    assert 'bytes of text/html' in page and '<html><body>502 Bad Gateway' in page
+
+
+def test_a_key_in_what_ends_the_task_is_replaced(canned_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('SOME_API_KEY', 'Incorrect API key')
+    with pytest.raises(AskingEndedError, match=r'\[key\] provided'):
+        make_model(canned_server, key='wrong').generate(prompts(1), 16)
+
+
+def test_a_server_that_is_gone_is_waited_for(
+    canned_server: ModelServer, monkeypatch: pytest.MonkeyPatch, logged: list[str]
+) -> None:
+    """It is back after the third look; no sample has lost a try of its own since it was taken for gone."""
+    model = make_model(canned_server, max_workers=2, retry=3, backoff=0.01)
+    told: list[str] = []
+    model.outage.tell = told.append
+    looks: list[Any] = []
+    model.set_address(f'http://127.0.0.1:{_free_port()}/v1')
+
+    def look(self: Any, *arguments: Any) -> float:
+        looks.append(arguments)
+        if len(looks) == 3:
+            model.set_address(canned_server.url)
+        return 0.01
+
+    monkeypatch.setattr(type(model.outage), '_next_pause', look)
+    assert model.generate(prompts(6), 16) == [ANSWER] * 6
+    assert len(looks) == 3
+    assert told == ['']
+    refused = sum('ConnectionRefusedError' in line for line in logged)
+    assert 4 + 2 <= refused <= 4 + 2 + 1  # twice what is in flight, two looks, and what was in flight beside the fourth
+
+
+def test_a_server_that_stays_away_ends_the_task(logged: list[str]) -> None:
+    url = f'http://127.0.0.1:{_free_port()}/v1'
+    model = ToolEvalOpenAI(
+        'tiny', key='right', openai_api_base=url, backoff=0.01, retry=4, max_workers=2, patience=0.5, max_seq_len=8192
+    )
+    told: list[str] = []
+    model.outage.tell = told.append
+    with pytest.raises(
+        AskingEndedError, match=r'not reached for 0 s \(patience\): ConnectionRefusedError.* run again with -r'
+    ):
+        model.generate(prompts(50), 16)
+    assert told[0] == f'{url} has not been reached for 0 s, waiting up to 0 s'
+    assert len(logged) < 40
+    with pytest.raises(AskingEndedError, match='not reached'):
+        model.generate(prompts(1), 16)
+
+
+def _free_port() -> int:
+    with socket.create_server(('127.0.0.1', 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def test_requests_overlap(canned_server: ModelServer) -> None:
+    canned_server.reset(latency=1)
+    answers = make_model(canned_server, max_workers=16).generate(prompts(16), 16)
+    assert answers == [ANSWER] * 16
+    # 16 but for a machine that takes longer than the second to send them
+    assert 8 <= canned_server.stats()['most_in_flight'] <= 16
+
+
+def test_max_workers_is_kept_to(canned_server: ModelServer) -> None:
+    canned_server.reset(latency=0.3)
+    make_model(canned_server, max_workers=3).generate(prompts(12), 16)
+    assert 1 < canned_server.stats()['most_in_flight'] <= 3
+
+
+def test_retry_after_is_kept_to_and_bounded(
+    canned_server: ModelServer, monkeypatch: pytest.MonkeyPatch, logged: list[str]
+) -> None:
+    pauses: list[float] = []
+
+    async def sleep_unless(stop: asyncio.Event, seconds: float) -> bool:
+        pauses.append(seconds)
+        return False
+
+    monkeypatch.setattr(api_model, 'sleep_unless', sleep_unless)
+    canned_server.reset('429@1=7', '429@2=86400', '429@3=1e308', '500@4')
+    (answer,) = make_model(canned_server, retry=4, patience=100).generate(prompts(1), 16)
+    assert answer == ANSWER
+    assert pauses[:3] == [7.0, 93.0, 0.0]  # a question waits for as long as there is patience, and no longer
+    assert len(pauses) == 4 and 0.004 <= pauses[3] <= 0.012  # no time named: 8 times the backoff, give or take half
+    assert [line.partition(': ')[2] for line in logged if 'patience' in line] == [
+        'Retry-After asks for 8.64e+04 s, waiting 93 s (patience)',
+        'Retry-After asks for 1e+308 s, waiting 0 s (patience)',
+    ]
+
+
+def test_answers_keep_the_order_of_the_prompts(tiny_server: ModelServer) -> None:
+    model = make_model(tiny_server, max_workers=8)
+    together = model.generate(prompts(8), 16)
+    assert together == [model.generate([prompt], 16)[0] for prompt in prompts(8)]
+    assert len(set(together)) > 1
+
+
+def test_so_many_requests_start_per_second() -> None:
+    now, starts = 1000.0, []
+    pace = api_model._Pace(4)
+    for pause in (0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0):
+        now += pause
+        now += pace.next_pause(now)
+        starts.append(now - 1000)
+    assert starts == [0, 0.25, 0.5, 3.5, 3.5, 3.5, 3.5, 3.75, 4.0]
+
+
+def test_query_per_second_is_kept_to(canned_server: ModelServer) -> None:
+    model, starts = make_model(canned_server, query_per_second=10), []
+    next_pause = model._pace.next_pause
+    model._pace.next_pause = lambda now: starts.append(now) or next_pause(now)
+    model.generate(prompts(9), 16)
+    assert len(starts) == 9
+    assert make_model(canned_server, query_per_second=None)._pace is None
+
+
+def test_a_model_leaves_no_thread_that_counts_its_requests(canned_server: ModelServer) -> None:
+    before = set(threading.enumerate())
+    assert make_model(canned_server).generate(prompts(3), 16) == [ANSWER] * 3
+    left = [thread.name for thread in set(threading.enumerate()) - before]
+    assert [name for name in left if '_add_tokens' in name] == []
+
+
+def test_models_that_take_no_limit_are_those_that_doctor_knows() -> None:
+    assert list(REASONING_MODELS) == OAI_REASONING_MODEL_LIST

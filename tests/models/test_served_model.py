@@ -1,0 +1,350 @@
+"""Models whose server the task starts: when, when not, what comes of its end; and the real ``transformers serve``."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mmengine.config import Config
+from opencompass.utils import build_model_from_cfg
+from opencompass.utils.prompt import PromptList
+
+from opencompass_tooleval.models.model_calls import AskingEndedError
+from opencompass_tooleval.models.served_model import ToolEvalServed
+from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
+from opencompass_tooleval.tasks.planned_jobs import make_plan
+from opencompass_tooleval.work_dir.work_dir import last_error
+from tests.conftest import ROOT, load_tool
+from tests.engines import none_left, processes, scripted_engine, serve_engine, until, until_gone
+from tests.forked import Fork, start_opencompass
+
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.models.served_model import ToolEvalServed
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
+
+datasets = [row for row in datasets if row['abbr'] in ABBRS]
+models = [dict(type=ToolEvalServed, abbr='served', path='PATH', engine=ENGINE, timeout=600, max_workers=WORKERS,
+               batch_size=2, max_out_len=OUT_LEN, max_seq_len=100000, query_per_second=1000, patience=100000,
+               run_cfg=dict(num_gpus=0))]
+"""
+REVIEW, PLAN = 'tooleval-teval-review_str_v2', 'tooleval-teval-plan_json_v2'
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(tmp_path: Path) -> Iterator[None]:
+    with none_left(tmp_path):
+        yield
+
+
+def ask(text: str) -> PromptList:
+    return PromptList([{'role': 'HUMAN', 'prompt': text, 'content': text}])
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(ToolEvalServed, 'log', tmp_path / 'engine.log')
+    models = []
+
+    def build(*arguments: str, engine: dict[str, Any] | None = None, **settings: Any) -> ToolEvalServed:
+        engine = engine or scripted_engine(tmp_path, *arguments)
+        default = dict(type=ToolEvalServed, path='tiny', retry=2, backoff=0.01, query_per_second=1000, max_workers=4)
+        models.append(build_model_from_cfg({**default, 'engine': engine, 'abbr': 'served', **settings}))
+        return models[-1]
+
+    yield build
+    for model in models:
+        model.close()
+
+
+def test_the_first_question_starts_it(served: Any, tmp_path: Path) -> None:
+    model = served()
+    assert model.get_token_len('some words') and not processes(tmp_path)
+    assert model.generate([ask('a'), ask('b')]) == ['Answer: A'] * 2
+    port = model._engine.port
+    assert model.generate([ask('c')]) == ['Answer: A'] and model._engine.port == port
+    model.close()
+    assert not processes(tmp_path)
+    assert model.generate([ask('d')]) == ['Answer: A']  # debug mode keeps a model from one task to the next
+    assert (tmp_path / 'engine.log').read_text().count('loading the weights') == 2
+
+
+def test_proxies_of_the_environment_are_not_asked(served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ('HTTP_PROXY', 'http_proxy', 'ALL_PROXY'):
+        monkeypatch.setenv(name, 'http://127.0.0.1:9')
+    monkeypatch.delenv('NO_PROXY', raising=False)
+    monkeypatch.delenv('no_proxy', raising=False)
+    assert served().generate([ask('a')]) == ['Answer: A']
+
+
+def test_one_that_does_not_start_is_started_once(served: Any, tmp_path: Path) -> None:
+    model = served('--fault', 'crash', max_workers=8)
+    for _ in range(2):
+        with pytest.raises(AskingEndedError) as caught:
+            model.generate([ask(str(number)) for number in range(20)])
+        said = str(caught.value)
+        assert said.startswith(
+            'the engine of tiny: ended with exit status 1 before it was ready: RuntimeError: no such'
+        )
+        assert '  | loading the weights' in said and said.endswith('Everything answered is kept: run again with -r')
+    assert (tmp_path / 'engine.log').read_text().count('loading the weights') == 1
+
+
+@pytest.mark.parametrize('workers', [1, 8])
+def test_its_end_is_the_end_of_asking(served: Any, tmp_path: Path, workers: int) -> None:
+    """Not after ``patience``, and no question has failed by it."""
+    model = served('--fault', 'once', max_workers=workers, retry=0)
+    with pytest.raises(AskingEndedError, match='engine of tiny: ended by SIGKILL: RuntimeError: out of') as caught:
+        model.generate([ask(str(number)) for number in range(20)])
+    answered = [answer for answer in caught.value.answers if answer is not None]
+    assert set(answered) <= {'Answer: A'} and len(answered) <= 2
+    assert workers > 1 or len(answered) == 2
+    assert not processes(tmp_path)
+
+
+def test_it_is_told_that_it_is_waited_for(served: Any, tmp_path: Path) -> None:
+    model = served()
+    told: list[str] = []
+    model.outage.tell = told.append
+    model.generate([ask('a')])
+    assert told == ['the engine of tiny is started, which may take 1800 s (startup)', '']
+
+
+def test_ctrl_c_while_it_loads(served: Any, tmp_path: Path) -> None:
+    model = served('--fault', 'loading')
+
+    def interrupt() -> None:
+        until(lambda: len(processes(tmp_path)) == 2)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    interrupting = threading.Thread(target=interrupt)
+    interrupting.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.generate([ask('a'), ask('b')])
+    interrupting.join()
+    model.close()
+    assert not processes(tmp_path)
+
+
+@pytest.mark.parametrize('name', ['key', 'openai_api_base', 'openai_proxy_url'])
+def test_address_and_key_are_not_ours_to_say(served: Any, name: str) -> None:
+    with pytest.raises(ValueError, match=f'^{name}: an engine'):
+        served(**{name: 'x'})
+
+
+@pytest.mark.parametrize('engine', ['vllm', 'sglang', 'lmdeploy', 'llamacpp', 'transformers'])
+def test_ready_configs(engine: str) -> None:
+    file = ROOT / 'opencompass_tooleval' / 'configs' / 'models' / f'tooleval_served_{engine}.py'
+    (cfg,) = Config.fromfile(file)['models']
+    model = build_model_from_cfg(cfg)
+    assert isinstance(model, ToolEvalServed)
+    words = ' '.join(cfg['engine']['command'])
+    assert '{model}' in words and '{host}' in words and '{port}' in words
+    assert 'key' not in words
+
+
+# Through OpenCompass
+
+
+def write_config(
+    folder: Path,
+    engine: dict[str, Any],
+    path: str = 'tiny',
+    abbrs: Sequence[str] = (REVIEW,),
+    workers: int = 1,
+    out_len: int = 8,
+) -> None:
+    text = CONFIG.replace('PATH', path).replace('ENGINE', repr(engine)).replace('ABBRS', repr(tuple(abbrs)))
+    (folder / 'mine.py').write_text(text.replace('WORKERS', str(workers)).replace('OUT_LEN', str(out_len)))
+
+
+def start(folder: Path, *more: str) -> Fork:
+    return start_opencompass('mine.py', '-w', 'out', *more, cwd=folder, output=folder / 'said.txt')
+
+
+def rows_of(folder: Path, dataset: str = REVIEW) -> list[dict[str, Any]]:
+    (predictions,) = folder.glob(f'out/*/predictions/served/{dataset}.json')
+    return list(json.loads(predictions.read_text()).values())
+
+
+def log_of(folder: Path, kind: str = 'out') -> str:
+    (log,) = folder.glob(f'out/*/logs/infer/served/*.{kind}')
+    return log.read_text()
+
+
+def questions(folder: Path) -> int:
+    return len((folder / 'asked').read_text()) if (folder / 'asked').exists() else 0
+
+
+def test_a_sweep_whose_engine_is_killed_and_that_goes_on(tmp_path: Path) -> None:
+    write_config(tmp_path, scripted_engine(tmp_path, '--fault', 'once'), abbrs=(REVIEW, PLAN))
+    assert start(tmp_path).wait() == 1
+    said = log_of(tmp_path)
+    assert 'AskingEndedError: the engine of served' not in said  # it is named by its model
+    assert 'AskingEndedError: the engine of tiny: ended by SIGKILL: RuntimeError: out of memory, or so (log: ' in said
+    assert '  | loading the weights' in said
+    (log,) = tmp_path.glob('out/*/logs/infer/served/*.out')
+    for dataset in (REVIEW, PLAN):
+        assert 'ended by SIGKILL: RuntimeError: out of memory, or so (log: ' in last_error(log, dataset)
+    assert not processes(tmp_path)
+    asked = questions(tmp_path)
+    assert asked == 2 and not list(tmp_path.glob('out/*/predictions/served/*.json'))
+    assert start(tmp_path, '-r').wait() == 0, (tmp_path / 'said.txt').read_text()
+    count = len(rows_of(tmp_path)) + len(rows_of(tmp_path, PLAN))
+    assert questions(tmp_path) == count  # nothing is asked twice
+    assert log_of(tmp_path, 'engine.log').count('loading the weights') == 2
+    assert not processes(tmp_path)
+    # All is answered: the engine is started neither for a plan, nor by a run that has nothing to ask.
+    (run,) = tmp_path.glob('out/*')
+    make_plan(tmp_path / 'mine.py', run)
+    for file in run.glob('results/*/*.json'):
+        file.unlink()
+    assert start(tmp_path, '-r').wait() == 0
+    assert log_of(tmp_path, 'engine.log').count('loading the weights') == 2
+    assert len(list(run.glob('results/served/*.json'))) == 2
+
+
+@pytest.mark.parametrize('whom', ['task', 'runner'])
+@pytest.mark.parametrize('loading', [False, True], ids=['while it is asked', 'while it loads'])
+def test_a_sweep_that_is_killed_leaves_no_engine(tmp_path: Path, whom: str, loading: bool) -> None:
+    fault = ('--fault', 'loading') if loading else ('--latency', '2')
+    write_config(tmp_path, scripted_engine(tmp_path, *fault))
+    sweep = start(tmp_path)
+    until(lambda: len(processes(tmp_path)) == 2 and (loading or questions(tmp_path)))
+    (lock,) = tmp_path.glob('out/*/predictions/served/.*.lock')
+    task = int(json.loads(lock.read_text())['process'])
+    if loading:
+        assert 'is started, which may take' in json.loads(lock.read_text())['waiting']
+    assert task != sweep.pid
+    os.kill(task if whom == 'task' else sweep.pid, signal.SIGKILL)
+    sweep.wait()
+    until_gone(tmp_path)
+
+
+def test_shards_have_an_engine_each_on_gpus_of_their_own(tmp_path: Path) -> None:
+    write_config(tmp_path, scripted_engine(tmp_path, '--latency', '0.2'), abbrs=(REVIEW, PLAN))
+    with (tmp_path / 'mine.py').open('a') as config:
+        config.write(
+            'from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner\n'
+            "models[0]['run_cfg']['num_gpus'] = 1\n"
+            "infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker=2, min_task_size=1)\n"
+            "infer['runner']['max_num_workers'] = 2\n"
+        )
+    output = tmp_path / 'said.txt'
+    environment = {**os.environ, 'CUDA_VISIBLE_DEVICES': '3,5'}
+    assert start_opencompass('mine.py', '-w', 'out', cwd=tmp_path, env=environment, output=output).wait() == 0
+    logs = [file.read_text() for file in tmp_path.glob('out/*/logs/infer/served/*.engine.log')]
+    assert len(logs) == 2 and len({log.partition('--port ')[2].split()[0] for log in logs}) == 2
+    assert {log.partition('GPUs ')[2].split()[0] for log in logs} == {'3', '5'}
+    assert len(list(tmp_path.glob('out/*/results/served/*.json'))) == 2
+    assert not processes(tmp_path)
+
+
+def test_the_key_is_nowhere(tmp_path: Path) -> None:
+    """On no command line, in no log, in no file of the sweep; the engine has it in its environment."""
+    write_config(tmp_path, scripted_engine(tmp_path, '--latency', '1'))
+    sweep = start(tmp_path)
+    until(lambda: questions(tmp_path))
+    (engine,) = [number for number, words in processes(tmp_path).items() if 'engine_script' in words]
+    environment = Path(f'/proc/{engine}/environ').read_bytes().split(b'\0')
+    (key,) = [word.partition(b'=')[2] for word in environment if word.startswith(b'ENGINE_KEY=')]
+    assert len(key) > 40
+    for words in Path('/proc').glob('[0-9]*/cmdline'):
+        try:
+            assert key not in words.read_bytes()
+        except OSError:
+            continue
+    assert sweep.wait() == 0
+    files = [file for file in tmp_path.rglob('*') if file.is_file()]
+    assert any(file.name.endswith('.engine.log') for file in files) and any(file.suffix == '.py' for file in files)
+    assert not [file for file in files if key in file.read_bytes()]
+
+
+def test_a_judge_may_be_one(tmp_path: Path) -> None:
+    """Its engine runs in the evaluation's process, logs beside its log, and ends with it."""
+    judge = dict(type='opencompass_tooleval.models.served_model.ToolEvalServed', path='tiny', retry=0, max_workers=2)
+    judge.update(engine=scripted_engine(tmp_path), abbr='judge', max_seq_len=100000)
+    write_config(tmp_path, scripted_engine(tmp_path), abbrs=['tooleval-ultratool-planning_zh'])
+    with (tmp_path / 'mine.py').open('a') as config:
+        config.write(
+            'from opencompass_tooleval.models.fixed_models import OracleModel\n'
+            "models = [dict(type=OracleModel, abbr='served', batch_size=8, run_cfg=dict(num_gpus=0))]\n"
+            f"datasets[0]['eval_cfg']['evaluator']['judge_cfg'] = {judge!r}\n"
+        )
+    environment = {**os.environ, 'TOOLEVAL_CACHE': str(tmp_path / 'cache')}
+    start_opencompass('mine.py', '-w', 'out', cwd=tmp_path, env=environment, output=tmp_path / 'said.txt').wait()
+    assert not processes(tmp_path)
+    assert questions(tmp_path) > 0, (tmp_path / 'said.txt').read_text()
+    (log,) = tmp_path.glob('out/*/logs/eval/served/*.engine.log')
+    assert log.read_text().count('loading the weights') == 1
+    assert not list(tmp_path.glob('out/*/logs/infer/served/*.engine.log'))
+
+
+def test_torchrun_has_no_part_in_it(tmp_path: Path) -> None:
+    model = dict(type=ToolEvalServed, path='m', engine=scripted_engine(tmp_path), run_cfg=dict(num_gpus=4))
+    for kind in (ToolEvalServed, 'ToolEvalServed', 'opencompass_tooleval.models.served_model.ToolEvalServed'):
+        cfg = Config(dict(models=[{**model, 'type': kind}], datasets=[[dict(abbr='d')]], work_dir=str(tmp_path)))
+        task = ToolEvalInferTask(cfg)
+        assert 'torch.distributed' not in task.get_command('params.py', '{task_cmd}')
+        assert task.num_gpus == 4
+
+
+# The real one
+
+
+@pytest.fixture
+def real() -> None:
+    serving = pytest.importorskip('transformers.commands.serving', reason='no transformers serve in this version')
+    if not serving.serve_dependencies_available:
+        pytest.skip('what transformers serve needs is not installed')
+
+
+def test_transformers_serve_through_opencompass(real: None, tmp_path: Path, tiny_model: Path) -> None:
+    """Killed once while it is asked: its sweep fails at once, and goes on."""
+    write_config(tmp_path, serve_engine(tmp_path), str(tiny_model), [REVIEW, PLAN])
+    sweep = start(tmp_path)
+
+    def answers() -> int:
+        kept = [*tmp_path.glob('out/*/predictions/served/tmp_*.jsonl')]
+        done = [*tmp_path.glob('out/*/predictions/served/*.json')]
+        return len(done) or sum(bool(file.stat().st_size) for file in kept)
+
+    until(lambda: answers() or sweep.poll() is not None)
+    for process, words in processes(tmp_path).items():
+        if 'transformers_cli' in words:
+            os.kill(process, signal.SIGKILL)
+    assert sweep.wait() == 1, (tmp_path / 'said.txt').read_text()
+    assert f'the engine of {tiny_model}: ended by SIGKILL' in log_of(tmp_path)
+    assert not processes(tmp_path)
+    assert start(tmp_path, '-r').wait() == 0, (tmp_path / 'said.txt').read_text()
+    assert not processes(tmp_path)
+    for dataset in (REVIEW, PLAN):
+        rows = rows_of(tmp_path, dataset)
+        assert rows and all(row['prediction'] and row['infra'] is None for row in rows)
+    said = log_of(tmp_path, 'engine.log')
+    assert said.count('Uvicorn running') == 2 and '/v1/chat/completions' in said
+
+
+def test_tool_calls_of_qwen_through_opencompass(real: None, tmp_path: Path) -> None:
+    """The tools of a data set reach the engine's template, and its calls are scored."""
+    dataset = 'tooleval-teval-instruct_v2-fc'
+    arguments = {'city': 'Ghent', 'date': '2025-04-12', 'limit': 3}  # what the first record asks for
+    folder = load_tool('make_tiny_model').make_calling_model(tmp_path / 'qwen', 'MuseumGuide_list_open', arguments)
+    write_config(tmp_path, serve_engine(tmp_path), str(folder), [dataset], out_len=32)
+    assert start(tmp_path).wait() == 0, (tmp_path / 'said.txt').read_text() + log_of(tmp_path)
+    assert not processes(tmp_path)
+    first, *others = rows_of(tmp_path, dataset)
+    for row in (first, *others):
+        assert row['infra'] is None
+        assert [call['arguments'] for call in row['calls']] == [arguments]
+    (result,) = tmp_path.glob(f'out/*/results/served/{dataset}.json')
+    reasons = [detail['reason'] for detail in json.loads(result.read_text())['details']]
+    assert reasons[0] == 'ok' and reasons.count('ok') < len(reasons)

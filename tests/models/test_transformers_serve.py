@@ -1,0 +1,82 @@
+"""The real ``transformers serve``, which answers an event stream although nobody asked it to."""
+
+from __future__ import annotations
+
+import socket
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+from opencompass.utils.prompt import PromptList
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.finding import Level
+from opencompass_tooleval.models.api.endpoint import Endpoint
+from opencompass_tooleval.models.api.probe import probe
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from tests.forked import start_python
+
+serving = pytest.importorskip('transformers.commands.serving', reason='no transformers serve in this version')
+
+
+@pytest.fixture(scope='module')
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Its base URL."""
+    if not serving.serve_dependencies_available:
+        pytest.skip('what transformers serve needs is not installed')
+    with socket.create_server(('127.0.0.1', 0)) as taken:
+        port = taken.getsockname()[1]
+    command = ('-m', 'transformers.commands.transformers_cli', 'serve', '--device', 'cpu')
+    log = tmp_path_factory.mktemp('serve') / 'serve.log'
+    process = start_python(*command, '--port', port, output=log)
+    try:
+        deadline = time.monotonic() + 1500
+        while not _is_up(port):
+            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
+            time.sleep(0.2)
+        yield f'http://127.0.0.1:{port}/v1'
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _is_up(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f'http://127.0.0.1:{port}/health') as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def test_its_streams_are_answers(served: str, tiny_model: Path) -> None:
+    message = {'model': str(tiny_model), 'messages': [{'role': 'user', 'content': 'question'}], 'stream': False}
+    raw = httpx.post(f'{served}/chat/completions', json=message, timeout=120)
+    assert 'event-stream' in raw.headers['content-type']  # else this tests nothing
+    model = ToolEvalOpenAI(
+        str(tiny_model), key='none', openai_api_base=served, retry=0, max_workers=1, timeout=120, max_seq_len=8192
+    )
+    asked = [PromptList([{'role': 'HUMAN', 'prompt': text, 'content': text}]) for text in ('question', 'another')]
+    first, second = model.generate(asked, 8)
+    for answer in (first, second):
+        assert isinstance(answer, Answer)
+        assert answer and (answer.reason, answer.finish) == (None, 'stop')
+    assert first != second
+
+
+def test_doctor_finds_what_it_cannot_do(served: str, tiny_model: Path) -> None:
+    with closing(Endpoint(served, str(tiny_model), timeout=300, seconds=1500)) as endpoint:
+        found = {finding.what: finding for finding in probe(endpoint, at_once=4, long_prompt=1000)}
+    levels = {what: finding.level for what, finding in found.items()}
+    for what in ('reachable', 'key', 'answer', 'thoughts', 'concurrency'):
+        assert levels[what] is Level.OK, found[what]
+    assert levels['model'] is Level.UNKNOWN and 'is not listed' in found['model'].says
+    assert levels['usage'] is Level.UNKNOWN and 'streams although nobody asked' in found['usage'].says
+    assert levels['context'] is Level.UNKNOWN
+    # The model's template has no tools and refuses the role tool.
+    assert levels['call of its own'] is Level.FAULT and 'no call came' in found['call of its own'].says
+    assert levels['role tool'] is Level.FAULT
+    assert found['n'].says.startswith(('refused', 'ignored'))

@@ -1,0 +1,255 @@
+"""What answers cost: said by a server, counted for a local model, in predictions and in results with prices."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from mmengine.config import Config, ConfigDict
+from opencompass.models import HuggingFacewithChatTemplate, OpenAISDK
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.tool_calls import ToolCall, calls_text
+from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.usage_summary import summary_of
+from opencompass_tooleval.judging.judge import judge_settings, settings_hash
+from opencompass_tooleval.models import openai_model as api_model
+from opencompass_tooleval.models.fixed_models import OracleModel
+from opencompass_tooleval.models.model_calls import ask, token_length
+from opencompass_tooleval.models.model_config import build_model
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
+from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
+from opencompass_tooleval.work_dir.prompt_tokens import count_prompts, counter_of
+from opencompass_tooleval.work_dir.unanswered import find_unanswered, reopen
+from opencompass_tooleval.work_dir.work_dir import WorkDir
+from tests.conftest import ModelServer
+from tests.models.test_wrappers import make_conversation
+
+CONFIGS = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'configs'
+PRICES = {'input': 2.0, 'output': 8.0}
+
+
+def test_a_local_model_is_counted_with_its_tokenizer(tiny_model: Path) -> None:
+    model = HuggingFacewithChatTemplate(str(tiny_model), max_seq_len=4096)
+    prompt = make_conversation()
+    (answer,) = ask(model, [prompt], 6)
+    usage = answer.usage
+    assert usage is not None and usage.counted and usage.seconds is None
+    assert usage.prompt == token_length(model, prompt) > 20
+    assert usage.completion == len(model.tokenizer.encode(str(answer), add_special_tokens=False)) > 0
+
+
+def test_what_the_server_says_counts(tiny_server: ModelServer) -> None:
+    ours = ToolEvalOpenAI(path='tiny', key='none', openai_api_base=tiny_server.url, max_seq_len=8192, retry=0)
+    (answer,) = ask(ours, [make_conversation()], 6)
+    assert answer.usage is not None and not answer.usage.counted
+    assert answer.usage.prompt and answer.usage.completion and answer.usage.seconds is not None
+
+
+def test_a_server_that_says_nothing_is_counted(tiny_server: ModelServer, tiny_model: Path) -> None:
+    settings = {'openai_api_base': tiny_server.url, 'tokenizer_path': str(tiny_model), 'max_seq_len': 8192}
+    sdk = OpenAISDK(path='tiny', key='none', retry=1, **settings)
+    (answer,) = ask(sdk, [make_conversation()], 6)  # OpenCompass's own drops what the server says
+    assert answer.usage is not None and answer.usage.counted and answer.usage.prompt
+    partly = Answer('a b c', usage=Usage(prompt=5, seconds=0.1))
+    own = ToolEvalOpenAI(path='m', key='none', openai_api_base=tiny_server.url, tokenizer_path=str(tiny_model))
+    own.generate_from_template = lambda *arguments, **options: [partly, Answer('', 'infra:timeout')]
+    answered, failed = ask(own, [make_conversation()] * 2, 6)
+    assert answered.usage is not None and failed.usage is None
+    tokens = len(own.tokenizer.encode('a b c', add_special_tokens=False))
+    counter = f'tokenizer {tiny_model.name}'
+    assert answered.usage == Usage(5, tokens, counted=True, seconds=0.1, first_prompt=5, counter=counter)
+
+
+def test_answers_without_a_model_cost_nothing() -> None:
+    (answer,) = ask(OracleModel(), [make_conversation()], 6)
+    assert answer.usage is None
+
+
+@pytest.mark.parametrize('settings', [{}, {'prices': PRICES}])
+def test_prices_are_no_argument_of_a_class(settings: dict[str, Any]) -> None:
+    assert isinstance(build_model(ConfigDict(type=OracleModel, abbr='m', **settings)), OracleModel)
+    assert ToolEvalOpenAI(path='m', key='none', openai_api_base='http://127.0.0.1:9/v1', **settings).path == 'm'
+
+
+def test_wrong_prices_are_said_when_a_model_is_built() -> None:
+    for prices in ({'prompt': 1}, {'input': 1, 'output': 'a lot'}):
+        with pytest.raises(ValueError, match='should be dict'):
+            build_model(ConfigDict(type=OracleModel, prices=prices))
+        with pytest.raises(ValueError, match='should be dict'):
+            ToolEvalOpenAI(path='m', key='none', openai_api_base='http://127.0.0.1:9/v1', prices=prices)
+
+
+def test_prices_are_no_other_judge() -> None:
+    judge = {'type': 'x.ToolEvalOpenAI', 'path': 'gpt-4', 'temperature': 0}
+    assert settings_hash(judge) == settings_hash({**judge, 'prices': PRICES})
+    assert 'prices' not in judge_settings({**judge, 'prices': PRICES})
+
+
+def demo(name: str, group: str, dataset: str) -> Any:
+    """A shipped data set."""
+    config = Config.fromfile(CONFIGS / 'datasets' / 'demo' / f'{name}.py', format_python_code=False)
+    return next(row for row in config[group] if row['abbr'] == dataset)
+
+
+def run(folder: Path, model: ConfigDict, datasets: list[Any]) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Asks and scores; the result and the predictions of each data set."""
+    task = ConfigDict(models=[model], datasets=[datasets], work_dir=str(folder))
+    ToolEvalInferTask(task).run()
+    ToolEvalEvalTask(task).run()
+    read = []
+    for dataset in datasets:
+        texts = [
+            (folder / part / model['abbr'] / f'{dataset["abbr"]}.json').read_text(encoding='utf-8')
+            for part in ('results', 'predictions')
+        ]
+        read.append((json.loads(texts[0]), list(json.loads(texts[1]).values())))
+    return read
+
+
+def test_results_have_totals_and_cost(tiny_server: ModelServer, tmp_path: Path) -> None:
+    datasets = [
+        demo('tooleval_ultratool_demo_gen', 'tooleval_ultratool_en_datasets', 'tooleval-ultratool-tool_selection_en'),
+        demo('tooleval_funcqa_demo_gen', 'tooleval_funcqa_datasets', 'tooleval-funcqa-one_hop-easytool'),
+    ]
+    model = ConfigDict(
+        type=ToolEvalOpenAI, abbr='api', path='tiny', key='none', openai_api_base=tiny_server.url, retry=0,
+        max_seq_len=8192, max_out_len=8, batch_size=4, prices=PRICES,
+    )  # fmt: skip
+    for dataset in datasets:
+        dataset['infer_cfg']['inferencer']['max_out_len'] = 8
+        dataset['reader_cfg']['test_range'] = '[:3]'
+    for result, rows in run(tmp_path, model, datasets):
+        usage = result['usage']
+        assert usage['answers'] == {'all': len(rows), 'said': len(rows), 'counted': 0, 'unknown': 0}
+        for name in ('prompt', 'completion'):
+            values = [row['usage'][name] for row in rows]
+            assert usage[name]['total'] == sum(values) > 0
+            assert usage[name]['p50'] in values and usage[name]['p50'] <= usage[name]['p95'] <= max(values)
+        expected = (usage['prompt']['total'] * 2 + usage['completion']['total'] * 8) / 1e6
+        assert usage['cost']['total'] == pytest.approx(expected)
+        assert usage['cost']['prices'] == PRICES
+    rounds = [json.loads(row['prediction'])['rounds'] for row in rows]
+    assert usage['tries'] == sum(map(len, rounds)) > len(rows)  # a dialogue's rounds count together
+
+
+def test_a_local_model_has_counted_tokens_in_its_result(tiny_model: Path, tmp_path: Path) -> None:
+    dataset = demo(
+        'tooleval_ultratool_demo_gen', 'tooleval_ultratool_en_datasets', 'tooleval-ultratool-tool_selection_en'
+    )
+    dataset['infer_cfg']['inferencer']['max_out_len'] = 8
+    model = ConfigDict(
+        type=HuggingFacewithChatTemplate, abbr='hf', path=str(tiny_model), max_seq_len=8192, max_out_len=8,
+        batch_size=4, prices={'input': 0, 'output': 1, 'cached': 0},
+    )  # fmt: skip
+    ((result, rows),) = run(tmp_path, model, [dataset])
+    assert result['usage']['answers'] == {'all': len(rows), 'said': 0, 'counted': len(rows), 'unknown': 0}
+    assert all(row['usage']['counted'] is True for row in rows)
+    assert result['usage']['cost']['total'] == pytest.approx(result['usage']['completion']['total'] / 1e6)
+
+
+def test_tries_of_what_failed_are_counted(canned_server: ModelServer) -> None:
+    canned_server.reset('500@1-3')
+    model = ToolEvalOpenAI(path='tiny', key='right', openai_api_base=canned_server.url, retry=2, backoff=0.01)
+    (failed,) = ask(model, [make_conversation()], 6)
+    assert (failed.reason, failed.usage) == ('infra:server', Usage(tries=3))
+    assert summary_of([failed.usage]) == {
+        'answers': {'all': 1, 'said': 0, 'counted': 0, 'unknown': 1},
+        'tries': 3,
+    }
+
+
+def test_an_empty_reply_is_paid_for(canned_server: ModelServer) -> None:
+    canned_server.reset('empty@1', '500@2')
+    model = ToolEvalOpenAI(path='tiny', key='right', openai_api_base=canned_server.url, retry=2, backoff=0.01)
+    (answer,) = ask(model, [make_conversation()], 6)
+    received = canned_server.stats()['tokens']
+    assert received['replies'] == 2 and answer.usage is not None
+    usage = answer.usage
+    assert (usage.prompt, usage.completion, usage.tries) == (received['prompt'], received['completion'], 3)
+    assert usage.first_prompt == received['prompt'] and not usage.counted  # the empty one has a prompt of no words
+
+
+def test_a_request_that_nobody_received_is_none(canned_server: ModelServer) -> None:
+    with socket.create_server(('127.0.0.1', 0)) as unused:
+        port = unused.getsockname()[1]
+    settings = {'path': 'tiny', 'key': 'right', 'retry': 1, 'backoff': 0.01}
+    nobody = ToolEvalOpenAI(openai_api_base=f'http://127.0.0.1:{port}/v1', **settings)
+    (answer,) = ask(nobody, [make_conversation()], 6)
+    assert (answer.reason, answer.usage) == ('infra:connection', None)
+    canned_server.reset('cut@all')
+    model = ToolEvalOpenAI(openai_api_base=canned_server.url, **settings)
+    (answer,) = ask(model, [make_conversation()], 6)
+    assert answer.usage == Usage(tries=canned_server.stats()['requests']) and answer.usage.tries == 2
+    (too_long,) = ask(ToolEvalOpenAI(openai_api_base=canned_server.url, max_seq_len=9, **settings),
+                      [make_conversation()], 6)  # fmt: skip
+    assert (too_long.reason, too_long.usage) == ('infra:truncated', None)
+
+
+@pytest.mark.parametrize('tokenizer', [True, False])
+def test_there_is_one_estimate(canned_server: ModelServer, tiny_model: Path, tokenizer: bool) -> None:
+    """The result's count, the plan's and the summary's are of the same texts, by the same counter."""
+    path = str(tiny_model) if tokenizer else None
+    model = ToolEvalOpenAI(path='m', key='right', openai_api_base=canned_server.url, tokenizer_path=path)
+    model.generate_from_template = lambda *arguments, **options: [Answer('answer, 北京')]
+    prompt = make_conversation()
+    prompt.tools = ToolSet([ToolSchema('search', 'finds things', {'type': 'object', 'properties': {}})])
+    (answer,) = ask(model, [prompt], 6)
+    counter = counter_of({'tokenizer_path': path})
+    row = {'origin_prompt': prompt.as_request(), 'tools': prompt.tools.as_request()}
+    assert answer.usage is not None and answer.usage.counter == counter.name
+    assert answer.usage.prompt == answer.usage.first_prompt == count_prompts([row], counter)
+    assert answer.usage.completion == sum(counter.count(['answer, 北京']))
+
+
+def test_a_failed_sample_that_is_asked_again_keeps_what_it_cost(canned_server: ModelServer, tmp_path: Path) -> None:
+    dataset = demo('tooleval_teval_demo_gen', 'tooleval_teval_en_v2_datasets', 'tooleval-teval-review_str_v2')
+    dataset['infer_cfg']['inferencer']['max_infra_share'] = 1
+    model = ConfigDict(
+        type=ToolEvalOpenAI, abbr='api', path='tiny', key='right', openai_api_base=canned_server.url, retry=1,
+        backoff=0.01, max_seq_len=8192, max_out_len=8, batch_size=4, max_workers=1,
+    )  # fmt: skip
+    canned_server.reset('empty@3-4')
+    ((before, rows),) = run(tmp_path, model, [dataset])
+    (failed,) = (row for row in rows if row['infra'])
+    assert failed['usage']['tries'] == 2 and failed['usage']['completion'] > 0
+    reopen(WorkDir(tmp_path), list(find_unanswered(WorkDir(tmp_path))))
+    ((after, rows),) = run(tmp_path, model, [dataset])
+    stats = canned_server.stats()
+    assert after['usage']['tries'] == stats['requests'] == before['usage']['tries'] + 1
+    assert after['usage']['completion']['total'] == stats['tokens']['completion']
+    assert after['usage']['answers']['unknown'] == 0 and not any(row['infra'] for row in rows)
+
+
+def test_tools_and_calls_are_counted_where_the_server_says_nothing(tiny_model: Path) -> None:
+    own = ToolEvalOpenAI(path='m', key='none', openai_api_base='http://127.0.0.1:1/v1', tokenizer_path=str(tiny_model))
+    call = ToolCall('search', {'q': 'cats'})
+    plain, offered = make_conversation(), make_conversation()
+    offered.tools = ToolSet([ToolSchema('search', 'finds things', {'type': 'object', 'properties': {}})])
+    own.generate_from_template = lambda *arguments, **options: [Answer('a'), Answer('a', calls=(call,))]
+    without, with_tools = (answer.usage for answer in ask(own, [plain, offered], 6))
+    assert without and with_tools and without.prompt and without.completion
+    (tool,), calls = map(json.dumps, offered.tools.as_request()), 'a' + calls_text([call])
+    assert with_tools.prompt == without.prompt + len(own.tokenizer.encode(tool, add_special_tokens=False))
+    assert with_tools.completion == len(own.tokenizer.encode(calls, add_special_tokens=False)) > without.completion
+
+
+def test_seconds_are_those_of_the_exchange_without_the_wait_for_its_turn(
+    canned_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+
+    def wait_for_a_turn() -> None:
+        clock[0] += 1000
+
+    model = ToolEvalOpenAI(path='tiny', key='right', openai_api_base=canned_server.url, max_seq_len=8192, retry=0)
+    monkeypatch.setattr(model, 'acquire', wait_for_a_turn)
+    monkeypatch.setattr(api_model, 'time', SimpleNamespace(monotonic=lambda: clock[0]))
+    (answer,) = ask(model, [make_conversation()], 6)
+    assert answer.usage is not None and answer.usage.seconds == 0.0

@@ -1,0 +1,273 @@
+"""A conversation through OpenCompass's own model wrappers: HF chat, HF base and OpenAI-compatible ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate, OpenAI, OpenAISDK
+
+from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
+from opencompass_tooleval.benchmarks.teval.records import SUFFIXES, TABLE, CallGold, Sample, file_stem, load_samples
+from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
+from opencompass_tooleval.models.fixed_models import OracleModel
+from opencompass_tooleval.models.model_calls import ask, exceeds_context, token_length
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from tests.conftest import ROOT, ModelServer
+
+DEMO = ROOT / 'opencompass_tooleval' / 'demo' / 'teval'
+STEMS = [(language, file_stem(subset.name, 'v2', language)) for language in SUFFIXES for subset in TABLE]
+
+MESSAGES = [
+    {'role': 'system', 'content': 'You have tools.\n'},
+    {'role': 'user', 'content': 'What is the weather in 临安?'},
+    {'role': 'assistant', 'content': '{"name": "SkyReport.get"}'},
+    {'role': 'function', 'content': '{"sky": "clear"}'},
+    {'role': 'user', 'content': 'Go on.'},
+]
+MERGED = [
+    {'role': 'system', 'content': 'You have tools.\n'},
+    {'role': 'user', 'content': 'What is the weather in 临安?'},
+    {'role': 'assistant', 'content': '{"name": "SkyReport.get"}'},
+    {'role': 'user', 'content': '{"sky": "clear"}\nGo on.'},
+]
+
+
+def make_conversation(messages: list[dict[str, str]] = MESSAGES, **template: str) -> Conversation:
+    """A conversation as the inferencer makes it from a row."""
+    row = {
+        'record_id': 'r7',
+        'messages': json.dumps(messages),
+        'source': 'stub_v2',
+        'idx': 7,
+        'gold_answer': 'the gold answer',
+    }
+    return ToolEvalConversationTemplate('{messages}', **template).generate_item(row)
+
+
+def demo_conversations(language: str, stem: str) -> list[Conversation]:
+    """The conversations of one demo file."""
+    rows = ToolEvalTEvalDataset.load(f'tooleval:demo/teval/{language}', stem, encoder='offline')
+    template = ToolEvalConversationTemplate('{messages}')
+    return [template.generate_item({**row, 'idx': index}) for index, row in enumerate(rows)]
+
+
+def demo_samples(language: str, stem: str) -> list[Sample]:
+    """The records of one demo file."""
+    return load_samples(DEMO / language / f'{stem}.json', stem.split('_v2')[0])
+
+
+@pytest.fixture(scope='module')
+def chat(tiny_model: Path) -> HuggingFacewithChatTemplate:
+    """The tiny model behind OpenCompass's chat wrapper."""
+    return HuggingFacewithChatTemplate(str(tiny_model))
+
+
+@pytest.fixture(scope='module')
+def base(tiny_model: Path) -> HuggingFaceBaseModel:
+    """The tiny model behind OpenCompass's wrapper for base models."""
+    return HuggingFaceBaseModel(str(tiny_model))
+
+
+def rendered(model: Any, conversations: list[Conversation], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The very strings that a wrapper gives to its tokenizer."""
+    seen: list[str] = []
+    encode = model.tokenizer.batch_encode_plus
+
+    def spy(texts: list[str], **kwargs: Any) -> Any:
+        seen.extend(texts)
+        return encode(texts, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model.tokenizer, 'batch_encode_plus', spy)
+        ask(model, conversations, 1)
+    return seen
+
+
+def sent(model: OpenAI, conversation: Conversation) -> list[dict[str, str]]:
+    """The messages that an API wrapper sends, as they arrive at the server."""
+    (request,) = model.generate_from_template([conversation], max_out_len=8)
+    return cast(list[dict[str, str]], json.loads(request)['messages'])
+
+
+def test_chat_wrapper_renders_the_merged_messages(
+    chat: HuggingFacewithChatTemplate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = chat.tokenizer.apply_chat_template(MERGED, add_generation_prompt=True, tokenize=False)
+    assert rendered(chat, [make_conversation()], monkeypatch) == [expected]
+    assert expected.startswith('<|im_start|>system\nYou have tools.\n<|im_end|>\n<|im_start|>user\n')
+
+
+def test_chat_wrapper_with_the_system_prompt_as_user(
+    chat: HuggingFacewithChatTemplate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The authors' template gives every message a turn: ``user`` twice in the beginning, and twice in the end."""
+    apart = [{**message, 'role': 'assistant' if message['role'] == 'assistant' else 'user'} for message in MESSAGES]
+    expected = chat.tokenizer.apply_chat_template(apart, add_generation_prompt=True, tokenize=False)
+    assert expected.startswith('<|im_start|>user\nYou have tools.\n<|im_end|>\n<|im_start|>user\nWhat is')
+    assert expected.count('<|im_start|>user') == 4
+    conversations = [make_conversation(), make_conversation(system_role='user')]
+    plain = chat.tokenizer.apply_chat_template(MERGED, add_generation_prompt=True, tokenize=False)
+    assert rendered(chat, conversations, monkeypatch) == [plain, expected]
+    count = len(chat.tokenizer(expected, add_special_tokens=False)['input_ids'])
+    assert token_length(chat, conversations[1]) == count != token_length(chat, conversations[0])
+    assert 'apply_chat_template' not in vars(chat.tokenizer)
+
+
+def test_the_model_and_its_tokenizer_stay_as_they_are_while_it_is_asked(
+    chat: HuggingFacewithChatTemplate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer, generate, during = chat.tokenizer, chat.model.generate, list[Any]()
+
+    def spy(*args: Any, **kwargs: Any) -> Any:
+        during.append((chat.tokenizer is tokenizer, 'apply_chat_template' in vars(tokenizer)))
+        return generate(*args, **kwargs)
+
+    monkeypatch.setattr(chat.model, 'generate', spy)
+    assert len(ask(chat, [make_conversation(system_role='user')], 1)) == 1
+    assert during == [(True, False)]
+
+
+def test_a_chat_template_that_takes_no_two_user_turns_is_named(
+    chat: HuggingFacewithChatTemplate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusing = (
+        "{% for m in messages %}{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}"
+        "{{ raise_exception('roles must alternate') }}{% endif %}{{ m['content'] }}{% endfor %}"
+    )
+    monkeypatch.setattr(chat.tokenizer, 'chat_template', refusing)
+    with pytest.raises(ValueError, match=r'no two turns of one role \(roles must alternate\): leave out system_role'):
+        ask(chat, [make_conversation(system_role='user')], 1)
+    assert len(ask(chat, [make_conversation(MESSAGES[1:])], 1)) == 1
+
+
+def test_a_base_model_gets_no_marks(base: HuggingFaceBaseModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = '\n'.join(message['content'] for message in MESSAGES)
+    assert rendered(base, [make_conversation(system_role='user')], monkeypatch) == [expected]
+
+
+def test_base_wrapper_sees_every_message(base: HuggingFaceBaseModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = '\n'.join(message['content'] for message in MERGED)
+    assert rendered(base, [make_conversation()], monkeypatch) == [expected]
+
+
+@pytest.mark.parametrize('wrapper', [OpenAISDK, ToolEvalOpenAI])
+def test_api_wrappers_send_the_merged_messages(
+    wrapper: type[OpenAI], tiny_model: Path, echo_server: ModelServer
+) -> None:
+    model = wrapper(
+        path='tiny',
+        key='none',
+        openai_api_base=echo_server.url,
+        query_per_second=100,
+        max_seq_len=8192,
+        tokenizer_path=str(tiny_model),
+        temperature=0,
+    )
+    assert sent(model, make_conversation()) == MERGED
+    roles = [message['role'] for message in sent(model, make_conversation(system_role='user'))]
+    assert roles == ['user', 'user', 'assistant', 'user', 'user']
+
+
+def test_api_wrapper_downloads_no_tokenizer(echo_server: ModelServer) -> None:
+    model = ToolEvalOpenAI(path='gpt-4', key='none', openai_api_base=echo_server.url)
+    assert model.tokenizer is None
+    model.path = 'tiny'  # as the server has it
+    assert sent(model, make_conversation()) == MERGED
+
+
+@pytest.mark.parametrize('name', ['chat', 'base'])
+def test_batch_sizes_agree(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """The model decodes greedily in float32, and its rotary positions do not see the padding on the left."""
+    model = request.getfixturevalue(name)
+    conversations = [*demo_conversations('EN', 'review_str_v2'), *demo_conversations('EN', 'plan_str_v2')]
+    lengths = [model.get_token_len(conversation) for conversation in conversations]
+    assert len(set(lengths)) > 1  # there is something to pad
+    one = [model.generate_from_template([prompt], max_out_len=24)[0] for prompt in conversations]
+    eight = [
+        answer
+        for start in range(0, len(conversations), 8)
+        for answer in model.generate_from_template(conversations[start : start + 8], max_out_len=24)
+    ]
+    assert one == eight
+    assert len(set(one)) > len(one) // 2
+    alone = [model.parse_template(prompt, mode='gen') for prompt in conversations]
+    assert alone == model.parse_template(conversations, mode='gen')
+
+
+def test_the_record_id_reaches_the_model(chat: HuggingFacewithChatTemplate, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(chat, 'generate', lambda inputs, max_out_len: seen.extend(inputs) or [''] * len(inputs))
+    chat.generate_from_template([make_conversation(), make_conversation()], max_out_len=1)
+    assert [(prompt.record_id, prompt.source, prompt.position) for prompt in seen] == [('r7', 'stub_v2', 7)] * 2
+
+
+def test_the_oracle_knows_the_gold_answer() -> None:
+    assert OracleModel().generate_from_template([make_conversation()], max_out_len=1) == ['the gold answer']
+
+
+def test_the_context_is_counted_in_the_model_s_own_tokens(
+    chat: HuggingFacewithChatTemplate, base: HuggingFaceBaseModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A prompt that just fits is sent, and one token more is not; both are longer in bytes than the limit."""
+    conversation = demo_conversations('EN', 'plan_str_v2')[0]
+    for model in (chat, base):
+        (text,) = rendered(model, [conversation], monkeypatch)
+        tokens = len(model.tokenizer(text, add_special_tokens=False)['input_ids'])
+        monkeypatch.setattr(model, 'max_seq_len', tokens + 8)
+        assert not exceeds_context(model, conversation)
+        monkeypatch.setattr(model, 'max_seq_len', tokens - 8)
+        assert exceeds_context(model, conversation)
+
+
+@pytest.mark.parametrize(('language', 'stem'), STEMS, ids=[stem for _, stem in STEMS])
+def test_every_demo_row(language: str, stem: str) -> None:
+    samples = demo_samples(language, stem)
+    conversations = demo_conversations(language, stem)
+    assert len(conversations) == len(samples)
+    for sample, conversation in zip(samples, conversations, strict=True):
+        assert conversation.record_id == sample.record.id
+        assert conversation and all(item['prompt'] == item['content'] != '' for item in conversation)
+        assert all(set(item) == {'role', 'prompt', 'content'} for item in conversation)
+        roles = [item['role'] for item in conversation]
+        assert roles[0] == 'SYSTEM' and roles[-1] == 'HUMAN'
+        assert all(a != b for a, b in pairwise(roles))
+        said = '\n'.join(message.content for message in sample.messages)
+        assert '\n'.join(item['prompt'] for item in conversation) == said
+
+
+def gold_texts(sample: Sample) -> Iterator[str]:
+    """What would give the answer away: thoughts and arguments, in the ways that a prompt could write them.
+
+    Not the name of an API, which the prompt lists, nor the thought where the prompt asks for what follows from it.
+    """
+    record, kind = sample.record, sample.record.subset.kind
+    if kind in ('reason', 'call'):
+        yield cast(CallGold, record.gold).thought
+    arguments: list[Any] = []
+    if kind in ('understand', 'call', 'instruct'):
+        arguments = [cast(Any, record.gold).args]
+    if kind == 'plan':
+        arguments = [step.args for step in cast(Any, record.gold)]
+        yield from arguments
+    for value in arguments:
+        for text in {str(value), json.dumps(value), json.dumps(value, ensure_ascii=False)}:
+            if len(text) > len('{}'):
+                yield text
+
+
+@pytest.mark.parametrize(('language', 'stem'), STEMS, ids=[stem for _, stem in STEMS])
+def test_no_prompt_gives_the_answer_away(language: str, stem: str, chat: HuggingFacewithChatTemplate) -> None:
+    kind = next(subset.kind for subset in TABLE if stem.startswith(subset.name))
+    for sample, conversation in zip(demo_samples(language, stem), demo_conversations(language, stem), strict=True):
+        messages = [{'role': 'user', 'content': item['prompt']} for item in conversation]
+        prompt = chat.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+        leaked = [text for text in gold_texts(sample) if text in prompt]
+        assert not leaked, f'{sample.record.id}: {leaked}'
+        if kind not in ('retrieve', 'review'):  # an API's name and a letter are in their prompts by design
+            assert conversation.gold_answer and conversation.gold_answer not in prompt
+            assert list(gold_texts(sample))

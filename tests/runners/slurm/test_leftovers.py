@@ -1,0 +1,74 @@
+"""runners/slurm/leftovers against a real Slurm: whose jobs are cancelled, and whose are left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError
+from opencompass_tooleval.runners.slurm.leftovers import alive, cancel_leftovers, job_name
+from tests.runners.slurm.conftest import Testbed
+
+
+def parent(work: Path) -> Path:
+    folder = work / 'tmp' / 'slurm'
+    (folder / 'run').mkdir(parents=True)
+    return folder
+
+
+def submit(folder: Path) -> str:
+    """A job as the runner of this folder submits it."""
+    command = ['sbatch', '--parsable', '--output=/dev/null', f'--job-name={job_name(folder, 1)}', '--wrap=sleep 60']
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def locked_by(folder: Path, host: str) -> None:
+    """What a killed process leaves."""
+    holder = dict(process=os.getpid(), host=host, since='yesterday')
+    (folder / 'runner.lock').write_text(json.dumps(holder), encoding='utf-8')
+
+
+def test_jobs_of_a_runner_that_was_killed(testbed: Testbed, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    mine, others = parent(tmp_path / 'a'), parent(tmp_path / 'b')
+    job, other = submit(mine / 'run'), submit(others / 'run')
+    locked_by(mine / 'run', socket.gethostname())
+    testbed.wait_for('RUNNING')
+    cancel_leftovers(mine, Slurm(), patience=30)
+    assert [row.split('_')[0] for row in testbed.queue()] == [other]
+    assert f'scancel {job};' in caplog.text
+    assert list(mine.iterdir()) == []
+
+
+def test_jobs_of_a_runner_that_was_interrupted_and_has_removed_its_folder(testbed: Testbed, tmp_path: Path) -> None:
+    folder = parent(tmp_path)
+    submit(folder / 'gone')
+    cancel_leftovers(folder, Slurm(), patience=30)
+    assert testbed.queue() == []
+    assert list(folder.iterdir()) == [folder / 'run']  # kept for a look, because tasks failed
+
+
+def test_jobs_of_a_runner_that_lives(testbed: Testbed, tmp_path: Path) -> None:
+    folder = parent(tmp_path)
+    with alive(folder / 'run'):
+        job = submit(folder / 'run')
+        cancel_leftovers(folder, Slurm(), patience=30)
+        assert [row.split('_')[0] for row in testbed.queue()] == [job]
+        assert (folder / 'run' / 'runner.lock').is_file()
+
+
+def test_jobs_of_a_runner_on_another_host(testbed: Testbed, tmp_path: Path) -> None:
+    folder = parent(tmp_path)
+    job = submit(folder / 'run')
+    locked_by(folder / 'run', 'login02')
+    with pytest.raises(SlurmError, match=rf"cannot be told from here .*host='login02'.*scancel {job}$"):
+        cancel_leftovers(folder, Slurm(), patience=30)
+    assert [row.split('_')[0] for row in testbed.queue()] == [job]
+    testbed.tell('scancel', job)
+    testbed.wait_for()
+    cancel_leftovers(folder, Slurm(), patience=30)
+    assert (folder / 'run').is_dir()

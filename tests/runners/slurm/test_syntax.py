@@ -1,0 +1,242 @@
+"""runners/slurm/syntax: options, throttles, and Slurm's own words read; no Slurm is needed here."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError, slurm_environment
+from opencompass_tooleval.runners.slurm.syntax import (
+    ELEMENT_SCRIPT,
+    Resources,
+    State,
+    array_indices,
+    file_pattern,
+    is_forgotten,
+    is_passing,
+    read_array_limit,
+    read_job_id,
+    read_jobs,
+    read_states,
+    shares,
+)
+
+CONFIG = """Configuration data as of 2026-01-01T00:00:00
+MaxArraySize            = 1001
+MaxJobCount             = 10000
+SchedulerParameters     = {}
+"""
+
+
+def test_options_that_are_not_given_are_not_passed() -> None:
+    assert Resources().options(0) == ['--nodes=1', '--ntasks=1']
+
+
+def test_gpus_are_asked_for_in_the_words_of_the_cluster() -> None:
+    assert Resources().options(2)[-1] == '--gres=gpu:2'
+    assert Resources(gpu_request='--gpus-per-node=a100:{n} --exclusive').options(8)[-2:] == [
+        '--gpus-per-node=a100:8',
+        '--exclusive',
+    ]
+
+
+def test_the_users_options_come_last() -> None:
+    resources = Resources('p', 'q', 'a', 30, extra_command=['-c 8', '--comment="two words"', '--nodes=2'])
+    assert resources.options(0) == [
+        *('--nodes=1', '--ntasks=1', '--partition=p', '--qos=q', '--account=a', '--time=30'),
+        *('-c', '8', '--comment=two words', '--nodes=2'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('limit', 'sizes', 'held', 'expected'),
+    [
+        pytest.param(32, [16], [0], [16], id='room for all'),
+        pytest.param(8, [16], [0], [8], id='throttled'),
+        pytest.param(10, [90, 10], [0, 0], [9, 1], id='in proportion'),
+        pytest.param(4, [100, 1, 1], [0, 0, 0], [2, 1, 1], id='something for each'),
+        pytest.param(2, [5, 5, 5], [0, 0, 0], [1, 1, 0], id='more arrays than workers'),
+        pytest.param(3, [7, 1], [3, 0], [3, 0], id='what is held is not taken back'),
+        pytest.param(3, [9, 1], [1, 0], [2, 1], id='what waits comes first'),
+        pytest.param(5, [3, 2], [3, 1], [3, 2], id='none more than its size'),
+        pytest.param(5, [], [], [], id='nothing'),
+    ],
+)
+def test_shares(limit: int, sizes: list[int], held: list[int], expected: list[int]) -> None:
+    assert shares(limit, sizes, held) == expected
+
+
+def test_shares_never_exceed_the_limit() -> None:
+    for limit in range(1, 12):
+        for sizes in ([1, 2, 3], [40, 1], [5, 5, 5, 5], [2]):
+            granted = shares(limit, sizes, [0] * len(sizes))
+            assert sum(granted) == min(limit, sum(sizes))
+            assert all(0 <= share <= size for share, size in zip(granted, sizes, strict=True))
+
+
+@pytest.mark.parametrize(('indices', 'expected'), [([0], '0'), ([3, 1, 2], '1-3'), ([0, 1, 2, 7, 9, 10], '0-2,7,9-10')])
+def test_array_indices(indices: list[int], expected: str) -> None:
+    assert array_indices(indices) == expected
+
+
+@pytest.mark.parametrize(('said', 'expected'), [('7\n', '7'), ('12;cluster\n', '12')])
+def test_job_id(said: str, expected: str) -> None:
+    assert read_job_id(said) == expected
+
+
+@pytest.mark.parametrize('said', ['', 'Submitted batch job 7\n', 'x;y'])
+def test_no_job_id(said: str) -> None:
+    with pytest.raises(ValueError, match='not a job id'):
+        read_job_id(said)
+
+
+def test_states_of_elements() -> None:
+    said = '7 0 RUNNING None\n7 11 PENDING launch failed requeued held\n8 N/A COMPLETED None\n\n9 3 CANCELLED\n'
+    assert read_states(said) == {
+        ('7', 0): State('RUNNING', 'None'),
+        ('7', 11): State('PENDING', 'launch failed requeued held'),
+        ('9', 3): State('CANCELLED'),
+    }
+
+
+def test_what_will_not_run_again() -> None:
+    assert all(State(name).is_over for name in ('COMPLETED', 'CANCELLED', 'FAILED', 'PREEMPTED', 'NODE_FAIL'))
+    going_on = ('PENDING', 'RUNNING', 'COMPLETING', 'REQUEUED', 'REQUEUE_HOLD', 'SUSPENDED', 'SOMETHING_NEW')
+    assert not any(State(name).is_over for name in going_on)
+
+
+@pytest.mark.parametrize(
+    ('said', 'stuck', 'held'),
+    [
+        ('7 1 PENDING launch failed requeued held', True, False),
+        ('7 1 PENDING launch_failed_requeued_held', True, False),
+        ('7 1 PENDING JobHoldMaxRequeue', True, False),
+        ('7 1 CANCELLED launch failed requeued held', False, False),
+        ('7 1 PENDING JobHeldUser', False, True),
+        ('7 1 PENDING JobHeldAdmin', False, True),
+        ('7 1 PENDING job requeued in held state', False, True),
+        ('7 1 PENDING Priority', False, False),
+    ],
+)
+def test_who_holds_a_job(said: str, stuck: bool, held: bool) -> None:
+    (state,) = read_states(said).values()
+    assert (state.is_stuck, state.is_held) == (stuck, held)
+
+
+def test_jobs_that_are_not_over() -> None:
+    said = '7 RUNNING a b\n7 PENDING a b\n8 COMPLETING c\n9 CANCELLED d\n\n'
+    assert read_jobs(said) == {('7', 'a b'), ('8', 'c')}
+
+
+@pytest.mark.parametrize(
+    ('parameters', 'expected'),
+    [('', 1001), ('bf_window=9,max_array_tasks=50,defer', 50), ('max_array_tasks=9999', 1001)],
+)
+def test_array_limit(parameters: str, expected: int) -> None:
+    assert read_array_limit(CONFIG.format(parameters)) == expected
+
+
+def test_a_cluster_without_job_arrays() -> None:
+    with pytest.raises(ValueError, match='allows no job arrays'):
+        read_array_limit('MaxArraySize = 0')
+    with pytest.raises(ValueError, match='names no MaxArraySize'):
+        read_array_limit('MaxJobCount = 3')
+
+
+@pytest.mark.parametrize(
+    ('said', 'passing'),
+    [
+        ('slurm_load_jobs error: Unable to contact slurm controller (connect failure)', True),
+        ('sbatch: error: Batch job submission failed: Socket timed out on send/recv operation', True),
+        ('sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying', True),
+        ('slurm_load_jobs error: Zero Bytes were transmitted or received', True),
+        ('scontrol: error: Slurm backup controller in standby mode', True),
+        ('sbatch: error: invalid partition specified: nowhere', False),
+        ('sbatch: error: Batch job submission failed: Requested node configuration is not available', False),
+        ('sbatch: error: AssocMaxSubmitJobLimit', False),
+    ],
+)
+def test_errors_that_pass(said: str, passing: bool) -> None:
+    assert is_passing(said) is passing
+
+
+def test_jobs_that_are_forgotten() -> None:
+    assert is_forgotten('slurm_load_jobs error: Invalid job id specified')
+    assert not is_forgotten('slurm_load_jobs error: Unable to contact slurm controller (connect failure)')
+
+
+def test_placeholders_in_paths_are_none() -> None:
+    assert file_pattern('/a/100% done/%j') == '/a/100%% done/%%j'
+
+
+@pytest.mark.parametrize(('command', 'code'), [('exit 3', 3), ('true', 0), ('kill -9 $$', 137)])
+def test_the_element_script_leaves_the_exit_code(tmp_path: Path, command: str, code: int) -> None:
+    folder = tmp_path / 'odd "$x" dir'
+    folder.mkdir()
+    (folder / '0-7.sh').write_text(command)
+    (folder / '0-7.exit').write_text('99')
+    (folder / 'element.sh').write_text(ELEMENT_SCRIPT)
+    environment = {
+        'SLURMD_NODENAME': 'n1',
+        'SLURM_ARRAY_JOB_ID': '5',
+        'SLURM_ARRAY_TASK_ID': '7',
+        'PATH': '/usr/bin:/bin',
+    }
+    done = subprocess.run(
+        ['bash', folder / 'element.sh', f'{folder}/0'], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == code
+    assert (folder / '0-7.exit').read_text() == f'{code}\n'
+    assert done.stdout.startswith('slurm: job 5_7 on n1, ')
+    assert sorted(file.name for file in folder.iterdir()) == ['0-7.exit', '0-7.sh', 'element.sh']
+
+
+def test_an_element_that_is_told_to_stop_waits_for_its_command_and_leaves_no_exit_code(tmp_path: Path) -> None:
+    (tmp_path / '0-7.sh').write_text(f'trap : TERM; kill -TERM $PPID; sleep 0.5; echo done >>{tmp_path}/said')
+    (tmp_path / 'element.sh').write_text(ELEMENT_SCRIPT)
+    environment = {'SLURM_ARRAY_TASK_ID': '7', 'PATH': '/usr/bin:/bin'}
+    done = subprocess.run(['bash', tmp_path / 'element.sh', f'{tmp_path}/0'], env=environment)
+    assert done.returncode == 0
+    assert (tmp_path / 'said').read_text() == 'done\n'
+    assert not (tmp_path / '0-7.exit').exists()
+
+
+def test_without_slurm_the_error_names_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv('PATH', str(tmp_path))
+    with pytest.raises(SlurmError, match=r'scontrol is not on PATH.*tooleval_local'):
+        Slurm().array_limit()
+
+
+def test_what_slurm_said_of_another_job_is_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('SLURM_CONF', '/etc/mine')
+    monkeypatch.setenv('SLURM_MEM_PER_NODE', '4096')
+    monkeypatch.setenv('OTHER', 'x')
+    environment = slurm_environment()
+    assert environment['SLURM_CONF'] == '/etc/mine' and environment['OTHER'] == 'x'
+    assert 'SLURM_MEM_PER_NODE' not in environment
+
+
+@pytest.mark.parametrize(
+    'name', ['SQUEUE_PARTITION', 'SQUEUE_FORMAT', 'SCANCEL_STATE', 'SCONTROL_ALL', 'SBATCH_CLUSTERS', 'SBATCH_WAIT']
+)
+def test_the_users_own_options_of_the_commands_are_not_passed_on(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, '1')
+    assert name not in slurm_environment()
+
+
+def test_an_element_whose_time_is_short_has_itself_queued_again(tmp_path: Path) -> None:
+    """While its command runs; and no more often than may be."""
+    scontrol = tmp_path / 'scontrol'
+    scontrol.write_text(f'#!/bin/bash\necho "$@" >>{tmp_path}/told\n')
+    scontrol.chmod(0o755)
+    (tmp_path / '0-7.sh').write_text(f'kill -USR1 $PPID; until [ -e {tmp_path}/told ]; do sleep 0.05; done; exit 4')
+    (tmp_path / 'element.sh').write_text(ELEMENT_SCRIPT)
+    environment = {'SLURM_ARRAY_TASK_ID': '7', 'SLURM_JOB_ID': '12', 'PATH': f'{tmp_path}:/usr/bin:/bin'}
+    done = subprocess.run(['bash', tmp_path / 'element.sh', f'{tmp_path}/0'], env=environment)
+    assert done.returncode == 4 and (tmp_path / 'told').read_text() == 'requeue 12\n'
+    (tmp_path / '0-7.sh').write_text('kill -USR1 $PPID; sleep 0.2; exit 5')
+    environment['SLURM_RESTART_COUNT'] = '100'
+    done = subprocess.run(['bash', tmp_path / 'element.sh', f'{tmp_path}/0'], env=environment)
+    assert done.returncode == 5 and (tmp_path / 'told').read_text() == 'requeue 12\n'

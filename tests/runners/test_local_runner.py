@@ -1,0 +1,122 @@
+"""Tasks that fork from a preloaded process: their own logs, GPUs and sessions; nobody's end is another's."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.forked import Fork, start_python
+
+PATIENCE = 1500.0
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    return {**os.environ, 'PYTHONPATH': str(ROOT), 'TOOLEVAL_TEST_PID': str(folder / 'pid'), **more}
+
+
+def start(folder: Path, *arguments: str, **more: str) -> Fork:
+    words = ('-m', 'tests.runners.runner_script', folder / 'out', *arguments)
+    files = {'output': folder / 'codes', 'errors': folder / 'errors'}
+    return start_python(*words, cwd=folder, env=environment(folder, **more), **files)
+
+
+def codes(process: Fork) -> list[int]:
+    assert process.wait(PATIENCE) == 0, process.errors.read_text(encoding='utf-8')[-3000:]
+    result: list[int] = json.loads(process.output.read_text(encoding='utf-8').splitlines()[-1])
+    return result
+
+
+def codes_of_program(folder: Path, *arguments: str, **more: str) -> list[int]:
+    """Of a runner that is no fork, and so starts multiprocessing's own fork server."""
+    command = [sys.executable, '-m', 'tests.runners.runner_script', str(folder / 'out'), *arguments]
+    env = environment(folder, **more)
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr[-3000:]
+    result: list[int] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def log(folder: Path, model: str) -> str:
+    (file,) = (folder / 'out' / 'logs' / 'infer' / model).glob('*.out')
+    return file.read_text(encoding='utf-8')
+
+
+def told(folder: Path, model: str) -> dict[str, Any]:
+    (file,) = (folder / 'out' / 'predictions' / model).glob('*.json')
+    facts: dict[str, Any] = json.loads(json.loads(file.read_text(encoding='utf-8'))['0']['prediction'])
+    return facts
+
+
+def wait_for_sleeper(folder: Path) -> tuple[int, int]:
+    """Ids of the task that sleeps and of the process that it was forked from."""
+    end = time.monotonic() + PATIENCE
+    while not (folder / 'pid').exists() or not (folder / 'pid').read_text():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    task, server = (folder / 'pid').read_text().split()
+    return int(task), int(server)
+
+
+def wait_until_gone(process: int) -> None:
+    end = time.monotonic() + PATIENCE
+    while Path(f'/proc/{process}').exists() and 'Z' not in Path(f'/proc/{process}/stat').read_text().split()[2]:
+        assert time.monotonic() < end, f'{process} still runs'
+        time.sleep(0.05)
+
+
+def test_a_crash_leaves_the_others_alone(tmp_path: Path) -> None:
+    results = codes(start(tmp_path, 'right', 'crash', 'right', '--workers', '2'))
+    assert results[0] == results[2] == 0
+    assert results[1] == -signal.SIGABRT
+    for model in ('0-right', '2-right'):
+        assert 'Start inferencing' in log(tmp_path, model) and 'time elapsed' in log(tmp_path, model)
+    assert 'Start inferencing' in log(tmp_path, '1-crash')
+
+
+def test_each_task_has_its_gpus_session_and_chance(tmp_path: Path) -> None:
+    arguments = ('tell', 'tell', '--gpus', '1', '--workers', '2')
+    assert codes_of_program(tmp_path, *arguments, CUDA_VISIBLE_DEVICES='3,5') == [0, 0]
+    first, second = told(tmp_path, '0-tell'), told(tmp_path, '1-tell')
+    assert {first['gpus'], second['gpus']} <= {'3', '5'}
+    assert first['session'] == first['process'] and second['session'] == second['process']
+    assert 'forkserver' in first['started_by']
+    assert first['parent'] == second['parent']  # one process has imported for both
+    assert not set(first['random']) & set(second['random'])
+
+
+@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_tasks_end_with_the_runner(number: signal.Signals, tmp_path: Path) -> None:
+    runner = start(tmp_path, 'sleep', 'right', '--workers', '1')
+    task, server = wait_for_sleeper(tmp_path)
+    runner.send_signal(number)
+    assert runner.wait(PATIENCE) != 0
+    wait_until_gone(task)
+    wait_until_gone(server)
+    assert not (tmp_path / 'out' / 'logs' / 'infer' / '1-right').exists()  # nothing more is started
+
+
+def test_a_lost_fork_server_costs_its_tasks_only(tmp_path: Path) -> None:
+    runner = start(tmp_path, 'sleep', 'right', '--workers', '1')
+    task, server = wait_for_sleeper(tmp_path)
+    os.kill(server, signal.SIGKILL)
+    results = codes(runner)
+    assert results[0] != 0
+    assert results[1] == 0  # from a new one
+    wait_until_gone(task)
+
+
+def test_torchrun_is_started_as_a_command(tmp_path: Path) -> None:
+    assert codes(start(tmp_path, 'tell', '--gpus', '2', CUDA_VISIBLE_DEVICES='0,1')) == [0]
+    facts = told(tmp_path, '0-tell')
+    assert facts['gpus'] == '0,1'
+    assert 'torch.distributed.run' in facts['started_by']
+    assert {file.name for file in tmp_path.iterdir()} == {'codes', 'errors', 'out'}  # nothing else is left there

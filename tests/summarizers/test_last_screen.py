@@ -1,0 +1,180 @@
+"""The last screen of a sweep: what is cut where 80 columns have no room, and what is not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from opencompass_tooleval.summarizers.last_screen import Headline, Missing, headlines, leaderboard, missing_lines
+from opencompass_tooleval.work_dir.work_dir import WorkDir
+from tests.forked import run_opencompass, run_python
+
+
+def lines_of(models: list[str]) -> list[str]:
+    rows = [Headline('tooleval-restbench-tmdb-easytool', 'correct_path_rate', ['100.00'] * len(models))]
+    return leaderboard(models, rows)
+
+
+def test_names_are_whole_where_there_is_room() -> None:
+    header, row, *_ = lines_of(['oracle', 'oracle-noise-0.3'])
+    assert header.split() == ['benchmark', 'metric', 'oracle', 'oracle-noise-0.3']
+    assert row.split() == ['restbench-tmdb-easytool', 'correct_path_rate', '100.00', '100.00']
+
+
+def test_names_that_are_cut_stay_apart() -> None:
+    models = [f'a-model-with-a-rather-long-name-{number}' for number in range(3)]
+    header, row, *_ = lines_of(models)
+    shown = header.split()[2:]
+    assert len(set(shown)) == 3 and [name[-2:] for name in shown] == ['-0', '-1', '-2']
+    assert len(header) <= 80 and 'restbench-tmdb-easytool' in row and '…' not in row
+
+
+def test_many_models_are_rows() -> None:
+    models = [f'a-model-with-a-rather-long-name-of-{number}-billions' for number in range(5)]
+    rows = [Headline(f'tooleval-restbench-subset-{i}', 'm', ['100.00'] * 5) for i in range(5)]
+    lines = leaderboard(models, rows)
+    assert all(len(line) <= 80 for line in lines) and len({line.split()[0] for line in lines[1:6]}) == 5
+
+
+def lines(*missing: tuple[str, str, str], most: int | None = None) -> list[str]:
+    rows = [Missing(model, dataset, f'{dataset}.out', error) for model, dataset, error in missing]
+    return list(missing_lines(rows, Path('out/run'), most))
+
+
+def test_a_data_set_is_named_once() -> None:
+    head, *rest = lines(('m', 'd', 'd: DataError: no file. Mend it with: tooleval prepare teval'))
+    assert rest == [
+        '  why:  DataError: no file.',
+        '  mend: tooleval prepare teval',
+        '  then: opencompass CONFIG -w out -r run',
+    ]
+    assert head.count(' d:') == 1
+
+
+HEADER = ['dataset', 'version', 'metric', 'mode', 'm1', 'm2']
+
+
+def row(name: str, metric: str, *scores: str) -> list[str]:
+    return [name, 'ab12', metric, 'gen', *scores]
+
+
+def test_what_says_that_tasks_are_solved_stands_for_a_data_set_wherever_it_is() -> None:
+    """A model that calls every tool with no arguments keeps to the form of calls."""
+    name = 'tooleval-teval-instruct_v2-fc'
+    table = [
+        HEADER,
+        row(name, 'json_format_metric', '100.00', '50.00'),
+        row(name, 'json_args_em_metric', '9.00', '40.00'),
+    ]
+    assert headlines(table) == [Headline(name, 'json_args_em_metric', ['9.00', '40.00'])]
+
+
+def test_a_table_without_its_overall_score_has_a_dash_and_then_what_there_is() -> None:
+    name = 'tooleval-ultratool_zh'
+    table = [
+        HEADER,
+        row(name, 'creation_awareness_global', '40.00', '-'),
+        row(name, 'creation_awareness_local', '60.00', '-'),
+        row(name, 'usage', '86.62', '-'),
+    ]
+    first, *rest = headlines(table, {name})
+    assert (first, first.is_empty) == (Headline(name, 'overall', ['-', '-']), True)
+    assert [(one.metric, one.is_main) for one in rest] == [('creation_awareness_global', False), ('usage', False)]
+    lines = leaderboard(['m1', 'm2'], [first, *rest])
+    assert [line.split() for line in lines[1:3]] == [
+        ['ultratool_zh', 'overall', '-', '-'],
+        ['ultratool_zh', 'creation_awareness_global', '40.00', '-'],
+    ]
+    assert lines[-1] == 'Below a - stands what there is of its table.' and all(len(line) <= 80 for line in lines)
+    whole = headlines([*table, row(name, 'overall', '-', '50.00')], {name})
+    assert whole == [Headline(name, 'overall', ['-', '50.00'])]
+
+
+def test_without_a_judge_calls_do_not_stand_for_solved() -> None:
+    name = 'tooleval-toolbench_g2-agent-react'
+    table = [HEADER, row(name, 'finish_rate', '99.00', '98.00'), row(name, 'call_f1', '100.00', '80.00')]
+    first, second = headlines(table)
+    assert (first.metric, first.is_empty) == ('solved_rate', True)
+    assert (second.metric, second.is_main) == ('call_f1', False)
+    judged = headlines([*table, row(name, 'win_rate', '30.00', '20.00')])
+    assert judged == [Headline(name, 'win_rate', ['30.00', '20.00'])]
+
+
+def test_scores_of_a_part_of_the_records_are_marked() -> None:
+    table = [HEADER, row('tooleval-ultratool_zh', 'overall', '1.00', '-'), row('d', 'f1_score', '2.00', '3.00')]
+    rows = headlines(table, (), {('m1', 'tooleval-ultratool_zh'), ('m2', 'tooleval-ultratool_zh'), ('m2', 'd')})
+    assert [one.scores for one in rows] == [['1.00*', '-'], ['2.00', '3.00*']]
+    assert leaderboard(['m1', 'm2'], rows)[-1] == '* of a part of the records'
+    assert leaderboard(['m1', 'm2'], headlines(table))[-1].startswith("Each table's main score")
+
+
+def test_main_scores_come_before_what_there_is_else() -> None:
+    parts = [Headline('tooleval-ultratool_zh', f'p{i}', ['1.00'], is_main=False) for i in range(9)]
+    mains = [Headline(f'tooleval-restbench-{i}', 'correct_path_rate', ['2.00']) for i in range(11)]
+    lines = leaderboard(['m'], [*parts, *mains])
+    assert sum('2.00' in line for line in lines) == 11 and sum('1.00' in line for line in lines) == 1
+    several = [Headline('tooleval-funcqa-cot', metric, ['2.00'] * 5) for metric in ('one_hop', 'multi_hop')]
+    assert leaderboard(['m'] * 5, several)[0].split() == ['model', 'funcqa-cot', 'one_hop', 'funcqa-cot', 'multi_hop']
+
+
+def test_one_cause_is_said_once_and_counted() -> None:
+    """Whoever lacks an encoder lacks it for 30 data sets, of which others stand between."""
+    fault = "EncoderMissingError: encoder 'x' is not here; fetch it with: hf download x  (or set TOOLEVAL_ENCODER)"
+    missing = [(model, f'd{number}', f'd{number}: {fault}') for model in ('a', 'b') for number in range(15)]
+    missing.insert(5, ('a', 'other', 'other: RuntimeError: out of memory'))
+    shown = lines(*missing, most=3)
+    assert shown == [
+        *(f'MISSING a x d{number}: no result; see d{number}.out' for number in range(3)),
+        '        and 27 more for the same reason',
+        "  why:  EncoderMissingError: encoder 'x' is not here;",
+        '  mend: hf download x  (or set TOOLEVAL_ENCODER)',
+        '  then: opencompass CONFIG -w out -r run',
+        'MISSING a x other: no result; see other.out',
+        '  why:  RuntimeError: out of memory',
+        '  mend: opencompass CONFIG -w out -r run    (what is done is kept)',
+    ]
+    assert sum(line.startswith('MISSING') for line in lines(*missing)) == 31
+
+
+CONFIG = """
+from mmengine.config import read_base
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, models, summarizer
+models = models[:1]
+_teval = [row for row in datasets if row['abbr'].startswith('tooleval-teval-plan') and row['abbr'].endswith('_v2')]
+_judged = [row for row in datasets if row['abbr'].startswith('tooleval-ultratool-planning_')]
+_mistyped = [
+    row for row in datasets if row['abbr'].startswith('tooleval-ultratool-tool_u') and 'easy' not in row['abbr']
+]
+for row in _teval:
+    row['encoder'] = None
+for row in _judged:
+    row['eval_cfg']['evaluator'].pop('judge_cfg')
+for row in _mistyped:
+    row['eval_cfg']['evaluator']['scoring'] = 'oficial'
+datasets = [*_teval, *_judged, *_mistyped]
+"""
+
+
+def test_each_fault_of_a_real_run_is_said_once_with_what_fixes_it(tmp_path: Path) -> None:
+    (tmp_path / 'mine.py').write_text(CONFIG, encoding='utf-8')
+    unset = ('TOOLEVAL_ENCODER', 'OC_JUDGE_MODEL', 'OC_JUDGE_API_KEY', 'OC_JUDGE_API_BASE')
+    env = {name: value for name, value in os.environ.items() if name not in unset}
+    done = run_opencompass('mine.py', '-w', 'out', cwd=tmp_path, env={**env, 'HOME': str(tmp_path)})
+    assert done.returncode == 1
+    said = done.stdout[done.stdout.index('MISSING') :]
+    run = WorkDir.find(tmp_path / 'out').path.name
+    again = f'  then: opencompass CONFIG -w out -r {run}\n'
+    assert said.count('  why: ') == said.count('  mend: ') == said.count(again) == 3
+    assert '  mend: hf download sentence-transformers/all-mpnet-base-v2' in said
+    assert '  mend: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL\n' in said
+    assert "scoring 'oficial' is none of official, strict\n  mend: correct CONFIG" in said
+    assert said.count('MISSING') == 2 + 2 + 3 and '        and 1 more for the same reason\n' in said
+    command = 'from opencompass_tooleval.cli.main import main; main()'
+    status = run_python('-c', command, 'status', 'out', cwd=tmp_path, env=env)
+    retry = run_python('-c', command, 'retry', 'out', cwd=tmp_path, env=env)
+    assert retry.returncode == 1 and 'every sample has an answer' not in retry.stdout
+    assert 'no answer is missing that could be asked for again; 8 of 8 results are missing:\n' in retry.stdout
+    assert retry.stdout.count('mend: ') == 3 and 'mend: correct CONFIG' in retry.stdout
+    assert status.returncode == 1 and status.stdout.count('mend: ') == 3 and 'and 1 more for the same' in status.stdout

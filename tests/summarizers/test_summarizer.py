@@ -1,0 +1,601 @@
+"""summarizers/summarizer, on OpenCompass's own DefaultSummarizer and result files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mmengine.config import ConfigDict
+
+from opencompass_tooleval.configs.summarizers.groups.tooleval_teval_groups import tooleval_teval_summary_groups
+from opencompass_tooleval.configs.summarizers.groups.tooleval_ultratool_groups import (
+    tooleval_ultratool_rows,
+    tooleval_ultratool_summary_groups,
+)
+from opencompass_tooleval.core.aggregate import aggregate
+from opencompass_tooleval.core.result import SampleScore
+from opencompass_tooleval.report.board import boards
+from opencompass_tooleval.report.read import read
+from opencompass_tooleval.summarizers.summarizer import ToolEvalSummarizer
+from opencompass_tooleval.work_dir.comparing import Side, compare
+from opencompass_tooleval.work_dir.published_columns import published_columns
+from opencompass_tooleval.work_dir.work_dir import WorkDir
+
+TIME = '20250101_000000'
+
+
+def result(score: float = 50.0, **changes: Any) -> dict[str, Any]:
+    """A result as our evaluators write it."""
+    return {
+        'review_quality': score,
+        'standard_errors': {'review_quality': 2.345, 'parse_rate': None},
+        'reasons': {'ok': 190, 'review:wrong': 10},
+        'samples': {'all': 200, 'infra': 0},
+        'provenance': {'encoder': None, 'language': 'EN'},
+        'details': [{'id': 'hidden-detail'}],
+        **changes,
+    }
+
+
+class Run:
+    """A work folder with results, logs, and the summarizer over it."""
+
+    def __init__(self, folder: Path, models: tuple[str, ...] = ('m1', 'm2'), datasets: tuple[str, ...] = ('d1', 'd2')):
+        self.folder = folder
+        self.models, self.datasets = models, datasets
+
+    def write(self, model: str, dataset: str, content: dict[str, Any], stage: str = 'results') -> None:
+        file = self.folder / stage / model / f'{dataset}.json'
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(content), encoding='utf-8')
+
+    def log(self, stage: str, model: str, name: str, text: str = '') -> Path:
+        file = self.folder / 'logs' / stage / model / f'{name}.out'
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding='utf-8')
+        return file
+
+    def fill(self, **changes: Any) -> Run:
+        for model in self.models:
+            for dataset in self.datasets:
+                self.write(model, dataset, result(**changes))
+        return self
+
+    def summarizer(self, **options: Any) -> ToolEvalSummarizer:
+        inferencer = {'type': 'ToolEvalGenInferencer', 'max_out_len': 5}
+        infer_cfg = {
+            'prompt_template': {'type': 'ToolEvalConversationTemplate', 'template': '{messages}'},
+            'retriever': {'type': 'ZeroRetriever'},
+            'inferencer': inferencer,
+        }
+        reader_cfg = {'input_columns': ['messages'], 'output_column': 'record'}
+        config = {
+            'models': [{'abbr': model, 'type': 'OracleModel', 'path': 'x'} for model in self.models],
+            'datasets': [
+                {'abbr': name, 'type': 'x', 'path': 'x', 'reader_cfg': reader_cfg, 'infer_cfg': infer_cfg}
+                for name in self.datasets
+            ],
+            'work_dir': str(self.folder),
+        }
+        return ToolEvalSummarizer(config=ConfigDict(config), **options)
+
+    def notes(self) -> str:
+        """What is written beside the tables of a run."""
+        file = self.folder / 'summary' / f'summary_{TIME}_notes.txt'
+        return file.read_text(encoding='utf-8')
+
+    def table(self) -> list[list[str]]:
+        text = (self.folder / 'summary' / f'summary_{TIME}.csv').read_text(encoding='utf-8')
+        return [line.split(',') for line in text.splitlines()]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
+
+
+def test_complete(run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('TOOLEVAL_VERBOSE', '1')
+    run.fill().write('m2', 'd2', result(12.5))
+    run.summarizer().summarize(time_str=TIME)
+    assert run.notes() == (
+        'Standard errors and reasons (samples):\n'
+        '  m1 / d1: review_quality ±2.35 | ok 190, review:wrong 10\n'
+        '  m1 / d2: review_quality ±2.35 | ok 190, review:wrong 10\n'
+        '  m2 / d1: review_quality ±2.35 | ok 190, review:wrong 10\n'
+        '  m2 / d2: review_quality ±2.35 | ok 190, review:wrong 10\n'
+        'review:wrong: another option is chosen than the gold one\n'
+    )
+    rows = [[row[0], *row[2:]] for row in run.table()]
+    assert rows == [
+        ['dataset', 'metric', 'mode', 'm1', 'm2'],
+        ['d1', 'review_quality', 'gen', '50.00', '50.00'],
+        ['d2', 'review_quality', 'gen', '50.00', '12.50'],
+    ]
+    printed = capsys.readouterr().out
+    assert run.notes() in printed
+    assert 'hidden-detail' not in printed
+
+
+def test_what_is_in_no_table_is_said(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    """A data set whose abbr was changed, or mistyped in ``dataset_abbrs``."""
+    run.fill()
+    run.summarizer(dataset_abbrs=['d1', 'dd2']).summarize(time_str=TIME)
+    said = "NOTE in none of the tables, since the summarizer's dataset_abbrs lack them: d2\n"
+    assert said in run.notes() and said in capsys.readouterr().out
+    group = {'name': 'all', 'subsets': [['d1', 'review_quality'], ['d2', 'review_quality']]}
+    run.summarizer(dataset_abbrs=['all'], summary_groups=[group]).summarize(time_str=TIME)
+    assert 'in none of the tables' not in run.notes()
+
+
+@pytest.mark.parametrize(('what', 'empty'), [('models', {'models': ()}), ('datasets', {'datasets': ()})])
+def test_nothing_selected_is_no_success(tmp_path: Path, what: str, empty: dict[str, Any]) -> None:
+    with pytest.raises(SystemExit, match=f"'{what}' of the config is empty: a filter may match nothing"):
+        Run(tmp_path, **empty).summarizer().summarize(time_str=TIME)
+
+
+def test_missing_ends_with_1_after_the_tables(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    run.fill()
+    (run.folder / 'results' / 'm2' / 'd1.json').unlink()
+    run.write('m2', 'd1', {'0': {}}, stage='predictions')
+    log = run.log('eval', 'm2', 'd1')
+    with pytest.raises(SystemExit) as caught:
+        run.summarizer().summarize(time_str=TIME)
+    assert caught.value.code == 1
+    assert f'MISSING m2 x d1: no result; see {log}\n' in run.notes()
+    assert run.notes().count('MISSING') == 1
+    assert [row[-1] for row in run.table()] == ['m2', '-', '50.00']
+    assert f'MISSING m2 x d1: no result; see {log}' in capsys.readouterr().out
+    assert sorted(file.suffix for file in (run.folder / 'summary').iterdir()) == ['.csv', '.md', '.txt', '.txt']
+
+
+def test_without_predictions_the_log_is_that_of_inference(run: Run) -> None:
+    run.fill()
+    (run.folder / 'results' / 'm1' / 'd2.json').unlink()
+    run.log('eval', 'm1', 'd2')
+    log = run.log('infer', 'm1', 'd2')
+    with pytest.raises(SystemExit):
+        run.summarizer().summarize(time_str=TIME)
+    assert f'MISSING m1 x d2: no result; see {log}\n' in run.notes()
+
+
+def test_log_of_a_task_of_several_data_sets(run: Run) -> None:
+    run.log('infer', 'm1', 'a', 'speaks of others')
+    log = run.log('infer', 'm1', 'd1', 'starting [m1/d1, m1/d2]')
+    with pytest.raises(SystemExit):
+        run.summarizer().summarize(time_str=TIME)
+    assert f'MISSING m1 x d2: no result; see {log}\n' in run.notes()
+    assert f'MISSING m2 x d1: no result; see {run.folder / "logs" / "infer" / "m2"} (no log' in run.notes()
+
+
+def test_nothing_at_all(run: Run) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run.summarizer().summarize(time_str=TIME)
+    assert caught.value.code == 1
+    assert [line for line in run.notes().splitlines() if line.startswith('MISSING')] == [
+        f'MISSING {model} x {dataset}: no result; see {run.folder / "logs" / "infer" / model} '
+        '(no log: the task never started)'
+        for model in ('m1', 'm2')
+        for dataset in ('d1', 'd2')
+    ]
+
+
+def test_error_counts_as_missing(run: Run) -> None:
+    run.fill().write('m1', 'd1', {'error': 'evaluation failed'})
+    with pytest.raises(SystemExit):
+        run.summarizer().summarize(time_str=TIME)
+    assert run.notes().count('MISSING') == 1
+    assert 'MISSING m1 x d1' in run.notes()
+
+
+@pytest.mark.parametrize(
+    ('infra', 'samples', 'warned'),
+    [
+        pytest.param(0, 200, False, id='none'),
+        pytest.param(1, 200, False, id='half a percent'),
+        pytest.param(1, 199, True, id='more'),
+        pytest.param(200, 200, True, id='all'),
+    ],
+)
+def test_infra_warning(run: Run, infra: int, samples: int, warned: bool) -> None:
+    run.fill().write('m1', 'd1', result(samples={'all': samples, 'infra': infra}))
+    run.summarizer().summarize(time_str=TIME)
+    said = (
+        f'WARNING m1 / d1: {infra} of {samples} samples have no answer, '
+        'through no fault of the model; they count as wrong\n'
+    )
+    assert (said in run.notes()) is warned
+    assert run.notes().count('WARNING') == warned
+
+
+@pytest.mark.parametrize(
+    ('encoder', 'language', 'foreign'),
+    [
+        pytest.param('offline:all-MiniLM-L6-v2', 'EN', True, id='offline'),
+        pytest.param('all-mpnet-base-v2', 'EN', False, id='official'),
+        pytest.param('all-mpnet-base-v2', 'ZH', True, id='official of the other language'),
+        pytest.param('thenlper/gte-large-zh', 'ZH', False, id='official ZH'),
+        pytest.param(None, 'EN', False, id='none needed'),
+    ],
+)
+def test_foreign_encoder(run: Run, encoder: str | None, language: str, foreign: bool) -> None:
+    run.fill(provenance={'encoder': encoder, 'language': language})
+    run.summarizer().summarize(time_str=TIME)
+    said = (
+        f'NOTE 4 results were scored with the sentence encoder {encoder!r}, not the official one: '
+        'not comparable with the leaderboard\n'
+    )
+    assert (said in run.notes()) is foreign
+    assert run.notes().count('NOTE') == foreign
+
+
+@pytest.mark.parametrize(
+    ('first', 'second', 'lines'),
+    [
+        ({}, {}, []),
+        (
+            {'simulated_by': 'small'},
+            {'simulated_by': 'small'},
+            ['NOTE observations are simulated by small: d1'],
+        ),
+        (
+            {'simulated_by': 'small'},
+            {},
+            [
+                'WARNING d1: observations are simulated by small (m1); none (m2): the scores do not compare with each '
+                'other',
+                'NOTE observations are simulated by small: d1',
+            ],
+        ),
+        ({'judge': 'a'}, {'judge': 'a'}, ['NOTE answers are judged by a: d1']),
+        (
+            {'judge': 'a'},
+            {'judge': 'b'},
+            [
+                'WARNING d1: answers are judged by a (m1); b (m2): the scores do not compare with each other',
+                'NOTE answers are judged by a: d1',
+                'NOTE answers are judged by b: d1',
+            ],
+        ),
+        (
+            {'simulator': 'small', 'simulator_prompt': 'own', 'simulated_by': 'small, prompt own'},
+            {'simulator': 'small', 'simulator_prompt': 'own'},
+            ['NOTE observations are simulated by small, prompt own: d1'],
+        ),
+        (
+            {'simulator': 'small', 'simulator_prompt': 'own', 'simulated_by': 'small, prompt own'},
+            {'simulator': 'small', 'simulator_prompt': 'given'},
+            [
+                'WARNING d1: observations are simulated by small, prompt own (m1); small, prompt given (m2): the '
+                'scores do not compare with each other',
+                'NOTE observations are simulated by small, prompt own: d1',
+            ],
+        ),
+        (
+            {'bank': 'ab'},
+            {'bank': 'cd'},
+            [
+                'WARNING d1: calls are answered from the bank ab (m1); cd (m2): the scores do not compare with each '
+                'other'
+            ],
+        ),
+    ],
+)
+def test_what_answered_agents_is_told(
+    run: Run, first: dict[str, str], second: dict[str, str], lines: list[str]
+) -> None:
+    run.fill()
+    for model, provenance in (('m1', first), ('m2', second)):
+        run.write(model, 'd1', result(provenance={'benchmark': 'agents', **provenance}))
+    run.summarizer().summarize(time_str=TIME)
+    assert [line for line in run.notes().splitlines() if line.startswith(('WARNING', 'NOTE'))] == lines
+
+
+def counted(unanswered: int, calls: int = 100) -> dict[str, dict[str, int]]:
+    return {'sources': {'exact': calls - 40, 'error': 40}, 'errors': {'unknown_tool': 20, 'unanswered': unanswered}}
+
+
+@pytest.mark.parametrize(
+    ('breakdown', 'is_told'),
+    [
+        pytest.param(counted(11), True, id='many'),
+        pytest.param(counted(10), False, id='few'),
+        pytest.param(counted(0), False, id='none'),
+        pytest.param([counted(5, 50), counted(6, 50)], True, id='several trials'),
+        pytest.param([counted(5, 50), counted(5, 50)], False, id='few in several trials'),
+    ],
+)
+def test_calls_that_nothing_answers_are_told(run: Run, breakdown: Any, is_told: bool) -> None:
+    run.fill().write('m1', 'd1', result(provenance={'benchmark': 'agents'}, breakdown=breakdown))
+    run.summarizer().summarize(time_str=TIME)
+    told = 'NOTE m1 / d1: 11 of 100 calls were told an error since nothing answers them'
+    line = f'{told}: a larger bank or a simulator would'
+    assert (line in run.notes().splitlines()) is is_told
+    assert ('NOTE' in run.notes()) is is_told
+
+
+def test_several_runs_and_many_reasons(run: Run) -> None:
+    reasons = {f'x:{i}': 10 - i for i in range(8)}
+    run.fill().write(
+        'm1', 'd1', result(standard_errors={'review_quality': 2.0}, runs=[{'review_quality': 1.0}] * 3, reasons=reasons)
+    )
+    run.summarizer().summarize(time_str=TIME)
+    shown = ', '.join(f'x:{i} {10 - i}' for i in range(6))
+    assert f'  m1 / d1: review_quality ±2.00 (3 runs) | {shown}\n' in run.notes()
+
+
+def test_several_trials_are_listed(run: Run) -> None:
+    row = {'value': 50.0, 'standard_error': 1.234, 'records': 50}
+    names = ('avg@4', 'pass@1', 'pass@2', 'pass@4', 'pass^1', 'pass^2', 'pass^4')
+    metrics = {'review_quality': dict.fromkeys(names, row), 'thought': {'avg@4': {**row, 'standard_error': None}}}
+    trials = {'n': 4, 'success': [], 'same_answers': 50, 'metrics': metrics}
+    run.fill().write('m1', 'd1', result(trials=trials))
+    run.write('m2', 'd1', result(trials={**trials, 'same_answers': 49}))
+    run.summarizer().summarize(time_str=TIME)
+    notes = run.notes()
+    several = ', '.join(f'{name} 50.00 ±1.23' for name in names if not name.endswith('1'))
+    assert f'  m1 / d1: review_quality {several}\n  m1 / d1: thought avg@4 50.00\n  m2 / d1: review_' in notes
+    run.write('m1', 'd2', result(trials=trials))
+    run.summarizer().summarize(time_str=TIME)
+    same = 'NOTE m1: all 4 trials of every record have the same answer (greedy, or a seed?), so that they say no more '
+    assert f'{same}than one: d1, d2\n' in run.notes() and run.notes().count('have the same answer') == 1
+
+
+def test_columns_of_tables_have_errors(tmp_path: Path) -> None:
+    datasets = ('tooleval-teval-plan_json_v2', 'tooleval-teval-plan_str_v2')
+    run = Run(tmp_path, models=('m1', 'm2'), datasets=datasets)
+    for model, dataset, error in zip(('m1', 'm1', 'm2'), (*datasets, datasets[0]), (3.0, 4.0, 5.0), strict=True):
+        run.write(model, dataset, result(f1_score=50.0, standard_errors={'f1_score': error}))
+    run.write('m2', datasets[1], result(f1_score=50.0, standard_errors={'f1_score': None}))
+    summarizer = run.summarizer()
+    summarizer.summary_groups = [
+        group for group in tooleval_teval_summary_groups if group['name'] == 'tooleval-teval_v2'
+    ]
+    summarizer.summarize(time_str=TIME)
+    assert '  m1 / tooleval-teval_v2: plan_json ±3.00, plan_str ±4.00, plan ±2.50\n' in run.notes()
+    assert '  m2 / tooleval-teval_v2: plan_json ±5.00\n' in run.notes()
+
+
+def test_a_column_has_one_error_on_every_screen(tmp_path: Path) -> None:
+    """Three trials of T-Eval's instruct: two metrics of the same records, two formats of different ones."""
+    dataset, names = 'tooleval-teval-instruct_v2', ('json_format', 'json_args_em', 'string_format', 'string_args_em')
+    run = Run(tmp_path, datasets=(dataset,))
+    generator = np.random.default_rng(0)
+    for model in run.models:
+        drawn = (generator.random((3, 40, 2)) < 0.5).astype(float).tolist()
+        scores = [
+            SampleScore(f'r{i}', {f'{name}_metric': value for name, value in zip(names, values, strict=True)}, 'ok')
+            for trial in drawn
+            for i, pair in enumerate(trial)
+            for values in [(*pair, None, None) if i % 2 else (None, None, *pair)]
+        ]
+        total = aggregate(scores, list(scores[0].values))
+        details = [score.to_detail() for score in scores]
+        run.write(model, dataset, result(**total.metrics, standard_errors=total.standard_errors, details=details))
+    summarizer = run.summarizer()
+    summarizer.summary_groups = [
+        group for group in tooleval_teval_summary_groups if group['name'] == 'tooleval-teval_v2'
+    ]
+    summarizer.summarize(time_str=TIME)
+    (run.folder / 'configs').mkdir(exist_ok=True)
+    board = next(board for board in boards(read([tmp_path]), published_columns()) if board.name == 'tooleval-teval_v2')
+    sides = [Side.find(WorkDir.find(tmp_path), model) for model in run.models]
+    compared = compare((sides[0], sides[1]), samples=9, seed=0, sink=lambda *_: None).tables
+    for column in ('instruct', 'instruct_json', 'instruct_str'):
+        row = next(row for row in compared if row.metric == column)
+        errors = {one.model: one.cells[board.columns.index(column)].error for one in board.rows}
+        for model, error in zip(run.models, (row.error_a, row.error_b), strict=True):
+            assert error is not None and error == pytest.approx(errors[model], rel=1e-12)
+            line = next(line for line in run.notes().splitlines() if f'{model} / tooleval-teval_v2: ' in line)
+            assert f' {column} ±{error:.2f}' in line
+    halves = [next(row.error_a for row in compared if row.metric == f'instruct_{kind}') for kind in ('json', 'str')]
+    whole = next(row.error_a for row in compared if row.metric == 'instruct')
+    assert whole == pytest.approx(np.hypot(*halves) / 2), 'different records are independent'
+
+
+def test_a_metric_that_only_one_model_has_is_a_dash_of_the_other(run: Run) -> None:
+    """Such as of results that an older version wrote."""
+    run.fill().write('m2', 'd1', {**result(), 'win_rate_half_ties': 56.25})
+    run.summarizer().summarize(time_str=TIME)
+    assert [(row[0], row[2], *row[4:]) for row in run.table()[1:3]] == [
+        ('d1', 'review_quality', '50.00', '50.00'),
+        ('d1', 'win_rate_half_ties', '-', '56.25'),
+    ]
+
+
+def test_column_that_one_model_lacks_is_a_dash(tmp_path: Path) -> None:
+    datasets = ('tooleval-teval-plan_json_v2', 'tooleval-teval-plan_str_v2')
+    run = Run(tmp_path, datasets=datasets)
+    for model, dataset in (('m1', datasets[0]), ('m1', datasets[1]), ('m2', datasets[0])):
+        run.write(model, dataset, result(f1_score=50.0))
+    summarizer = run.summarizer()
+    summarizer.summary_groups = [
+        group for group in tooleval_teval_summary_groups if group['name'] == 'tooleval-teval_v2'
+    ]
+    summarizer.dataset_abbrs = [['tooleval-teval_v2', 'plan_json'], ['tooleval-teval_v2', 'plan']]
+    with pytest.raises(SystemExit):
+        summarizer.summarize(time_str=TIME)
+    assert [row[-2:] for row in run.table()] == [['m1', 'm2'], ['50.00', '50.00'], ['50.00', '-']]
+    assert 'MISSING m2 x tooleval-teval-plan_str_v2' in run.notes()
+
+
+def test_a_table_says_why_it_has_no_main_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """UltraTool without a judge: the awareness and the usage of tools are there, plans and created tools are not."""
+    done = ('tool_usage_awareness', 'tool_usage')
+    failed = ('planning', 'tool_creation')
+    run = Run(tmp_path, models=('m1',), datasets=tuple(f'tooleval-ultratool-{name}_zh' for name in (*done, *failed)))
+    for name in done:
+        scores = (
+            {'global_accuracy': 40.0, 'local_accuracy': 60.0} if 'awareness' in name else {'local_levenshtein': 86.62}
+        )
+        run.write('m1', f'tooleval-ultratool-{name}_zh', {**result(), **scores})
+    summarizer = run.summarizer()
+    summarizer.summary_groups = [*tooleval_ultratool_summary_groups]
+    summarizer.dataset_abbrs = [*tooleval_ultratool_rows]
+    with pytest.raises(SystemExit):
+        summarizer.summarize(time_str=TIME)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ['ultratool_zh', 'overall', '-'] in lines and ['ultratool_zh', 'usage', '86.62'] in lines
+    assert lines.index(['ultratool_zh', 'overall', '-']) < lines.index(['ultratool_zh', 'usage', '86.62'])
+    why = "NOTE ultratool_zh has no 'overall': there is no result of ultratool-planning_zh, "
+    assert f'{why}ultratool-tool_creation_awareness_zh and 2 more\n' in run.notes()
+    assert 'MISSING m1 x tooleval-ultratool-planning_zh' in run.notes()
+
+
+def test_agents_without_a_judge_are_not_called_solved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    datasets = ('tooleval-toolbench_g2-agent-react', 'tooleval-teval-agent-fc')
+    run = Run(tmp_path, models=('m1',), datasets=datasets)
+    scores = {'finish_rate': 99.0, 'call_f1': 100.0, 'reasons': {'ok': 9}}
+    run.write('m1', datasets[0], scores)
+    run.write('m1', datasets[1], {**scores, 'all_calls_right': 23.51})
+    run.summarizer().summarize(time_str=TIME)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    at = lines.index(['toolbench_g2-agent-react', 'solved_rate', '-'])
+    assert lines[at + 1] == ['toolbench_g2-agent-react', 'call_f1', '100.00']
+    assert ['teval-agent-fc', 'all_calls_right', '23.51'] in lines
+    assert next(line[2] for line in run.table() if line[0] == datasets[1]) == 'all_calls_right'
+    why = 'NOTE no judge was asked whether tasks are solved, as tooleval_toolbench_agent_judged_gen does: '
+    assert f'{why}toolbench_g2-agent-react\n' in run.notes()
+
+
+def test_a_part_of_the_records_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dataset = 'tooleval-ultratool-tool_usage_zh'
+    run = Run(tmp_path, datasets=(dataset, 'tooleval-teval-review_str_v2'))
+    about = {'provenance': {'benchmark': 'ultratool', 'subset': 'tool_usage'}, 'local_levenshtein': 0.0}
+    run.write('m1', dataset, result(**about, samples={'all': 8, 'infra': 0, 'of': 1000}))
+    run.write('m2', dataset, result(**about, samples={'all': 1000, 'infra': 0}))
+    for model, count in (('m1', 9), ('m2', 12)):  # nobody published how many there are of v2
+        about = {'provenance': {'benchmark': 'teval', 'subset': 'review_str', 'data_version': 'v2'}}
+        run.write(model, 'tooleval-teval-review_str_v2', result(**about, samples={'all': count, 'infra': 0, 'of': 12}))
+    summarizer = run.summarizer()
+    summarizer.summary_groups = [*tooleval_ultratool_summary_groups]
+    summarizer.dataset_abbrs = [*tooleval_ultratool_rows]
+    summarizer.summarize(time_str=TIME)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ['ultratool_zh', 'usage', '0.00*', '0.00'] in lines
+    assert ['teval-review_str_v2', 'review_quality', '50.00*', '50.00'] in lines, 'no row of the config names it'
+    note = 'NOTE * is of a part of the records: 8 of 1,000 (ultratool-tool_usage_zh), 9 of 12 (teval-review_str_v2)\n'
+    assert note in run.notes()
+    assert {row[3] for row in run.table()[1:]} == {'gen *'}
+
+
+def test_data_sets_that_no_row_names_are_shown(tmp_path: Path) -> None:
+    built = 'tooleval-ultratool-tool_selection_32_zh'
+    run = Run(tmp_path, models=('m1',), datasets=('tooleval-ultratool-tool_usage_zh', built))
+    run.write('m1', run.datasets[0], {**result(), 'local_levenshtein': 86.62})
+    run.write('m1', built, {'json_rate': 99.0, 'global_accuracy': 40.0, 'local_accuracy': 60.0, 'reasons': {}})
+    summarizer = run.summarizer()
+    summarizer.summary_groups = [*tooleval_ultratool_summary_groups]
+    summarizer.dataset_abbrs = [*tooleval_ultratool_rows]
+    summarizer.summarize(time_str=TIME)
+    assert [(row[0], row[2]) for row in run.table()[1:]] == [
+        ('tooleval-ultratool_zh', 'usage'),
+        (built, 'global_accuracy'),
+        (built, 'json_rate'),
+        (built, 'local_accuracy'),
+    ]
+
+
+def test_results_of_other_evaluators(run: Run) -> None:
+    for model in run.models:
+        for dataset in run.datasets:
+            run.write(model, dataset, {'accuracy': 1.0})
+    run.summarizer().summarize(time_str=TIME)
+    assert not (run.folder / 'summary' / f'summary_{TIME}_notes.txt').exists()
+    assert [row[-1] for row in run.table()] == ['m2', '1.00', '1.00']
+
+
+def test_metric_that_is_not_measured(run: Run) -> None:
+    run.fill().write('m1', 'd1', result(other=None))
+    run.summarizer().summarize(time_str=TIME)
+    assert [row[2] for row in run.table()] == ['metric', 'review_quality', 'review_quality']
+
+
+def test_output_path(run: Run, tmp_path: Path) -> None:
+    run.fill()
+    run.summarizer().summarize(str(tmp_path / 'mine' / 'table.txt'), TIME)
+    assert sorted(file.name for file in (tmp_path / 'mine').iterdir()) == [
+        'table.csv',
+        'table.md',
+        'table.txt',
+        'table_notes.txt',
+    ]
+
+
+def test_rows_that_no_model_has_are_left_out(tmp_path: Path) -> None:
+    run = Run(tmp_path, models=('m1',), datasets=('d1',)).fill()
+    summarizer = run.summarizer()
+    summarizer.dataset_abbrs = ['d1', 'of-the-other-language']
+    summarizer.summarize(time_str=TIME)
+    assert [row[0] for row in run.table()] == ['dataset', 'd1']
+
+
+@pytest.mark.parametrize(('cut', 'shown'), [(7, ' | 7 answers cut at max_out_len'), (0, ''), (None, '')])
+def test_cut_answers_are_said(tmp_path: Path, cut: int | None, shown: str) -> None:
+    samples = {'all': 200, 'infra': 0} | ({} if cut is None else {'cut': cut})
+    run = Run(tmp_path).fill(samples=samples)
+    run.summarizer().summarize(time_str=TIME)
+    assert f'm1 / d1: review_quality ±2.35 | ok 190, review:wrong 10{shown}\n' in run.notes()
+
+
+def test_the_end_is_one_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(tmp_path, models=('m1', 'a-model-with-a-very-long-name'), datasets=tuple(f'd{i}' for i in range(30)))
+    run.fill(other=1.0)
+    run.summarizer().summarize(time_str=TIME)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) < 25 and not any('|' in line for line in lines)
+    rows = [line for line in lines if line.startswith('d')]
+    assert len(rows) == 12 and all(
+        line.split() == [line.split()[0], 'review_quality', '50.00', '50.00'] for line in rows
+    )
+    assert '(18 more tables in the files below)' in lines
+    files = [Path(line.strip()) for line in lines if line.startswith('  /')]
+    assert len(files) == 2 and all(file.is_file() for file in files)
+    assert f'      tooleval report {tmp_path} -o report' in lines
+
+
+def test_a_task_that_died_at_its_start_is_charged_to_all_its_data_sets(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.fill()
+    for dataset in run.datasets:
+        (run.folder / 'results' / 'm1' / f'{dataset}.json').unlink()
+    log = run.log('infer', 'm1', 'd1', 'Traceback (most recent call last):\n  File "x"\nImportError: no torch\n')
+    with pytest.raises(SystemExit):
+        run.summarizer().summarize(time_str=TIME)
+    lines = capsys.readouterr().out.splitlines()
+    start = lines.index(f'MISSING m1 x d1: no result; see {log}')
+    assert lines[start + 1 : start + 4] == [
+        f'MISSING m1 x d2: no result; see {log}',
+        '  why:  ImportError: no torch',
+        f'  mend: opencompass CONFIG -w {run.folder.parent} -r {run.folder.name}    (what is done is kept)',
+    ]
+
+
+def test_the_command_that_an_error_names_mends_it(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    run.fill()
+    for dataset in run.datasets:
+        (run.folder / 'results' / 'm1' / f'{dataset}.json').unlink()
+    failed = '11/21 12:17:33 - OpenCompass - ERROR - FAILED '
+    run.log(
+        'infer', 'm1', 'd1',
+        f'{failed}d1: DataError: x.json: not found. Mend it with: tooleval prepare teval\n'
+        f'{failed}d2: InfraFailureError: 1 of 4 samples have no answer\n',
+    )  # fmt: skip
+    with pytest.raises(SystemExit):
+        run.summarizer().summarize(time_str=TIME)
+    out = capsys.readouterr().out
+    assert 'DataError: x.json: not found.\n  mend: tooleval prepare teval\n' in out
+    assert f'  mend: tooleval retry {run.folder}\n' in out
+
+
+def test_many_models_are_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(tmp_path, models=tuple(f'{i}-model-of-a-long-name' for i in range(15))).fill()
+    run.summarizer().summarize(time_str=TIME)
+    lines = capsys.readouterr().out.splitlines()
+    assert sum('-model-of-a-long-name' in line and '50.00' in line for line in lines) == 12
+    assert '(3 more models in the files below)' in lines
+    assert all(len(line) <= 80 for line in lines if str(tmp_path) not in line)

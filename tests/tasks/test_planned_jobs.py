@@ -1,0 +1,172 @@
+"""tasks/planned_jobs on data sets that are split over several jobs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from mmengine.config import Config
+from opencompass.registry import PARTITIONERS
+from opencompass.utils import build_dataset_from_cfg
+
+from opencompass_tooleval.core.tool_set import ToolSet
+from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.usage_summary import summary_of
+from opencompass_tooleval.models.model_calls import texts_of
+from opencompass_tooleval.tasks.first_prompts import first_prompts
+from opencompass_tooleval.tasks.planned_jobs import ModelPlan, make_plan
+from opencompass_tooleval.work_dir.prompt_tokens import ESTIMATE, estimate_tokens
+from tests.conftest import ModelServer
+
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.models.fixed_models import OracleModel
+from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer
+
+wanted = ['tooleval-teval-review_str_v2', 'tooleval-teval-retrieve_str_v2']
+datasets = [row for row in datasets if row['abbr'] in wanted]
+models = [dict(type=OracleModel, abbr='m', path='x', max_out_len=9, batch_size=2)]
+infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker=2, min_task_size=1)
+"""
+
+
+def plan_of(config: Path, run: Path) -> ModelPlan:
+    (model,) = make_plan(config, run).models
+    return model
+
+
+def test_what_answers_will_cost(tmp_path: Path) -> None:
+    """By the most that they may have; once a model has answered, by what its answers had; dialogues only then."""
+    config, run = tmp_path / 'mine.py', tmp_path / 'run'
+    text = CONFIG.replace("'tooleval-teval-retrieve_str_v2'", "'tooleval-funcqa-one_hop-cot'")
+    config.write_text(text.replace("path='x'", "path='x', prices=dict(input=2.0, output=8.0)"))
+    first = plan_of(config, run)
+    reviews = 6
+    most = 512 * reviews
+    assert (first.answer_tokens, first.bound) == (most, 'about')
+    assert first.answers_by == ('data sets: 1 by max_out_len, the most that they can have; 1 of dialogues not counted')
+    assert first.cost == pytest.approx((2 * first.prompt_tokens + 8 * most) / 1e6)
+    (run / 'configs').mkdir(parents=True, exist_ok=True)
+    for model, completion in (('slow', 300), ('quick', 100)):
+        for dataset in ('tooleval-teval-review_str_v2', 'tooleval-funcqa-one_hop-cot'):
+            file = run / 'results' / model / f'{dataset}.json'
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps({'usage': summary_of([Usage(1000, completion), None])}))
+    (run / 'results' / 'quick' / 'other.json').write_text('{')
+    (run / 'results' / 'slow' / 'tooleval-teval-review_str_v2.json').write_text('{')
+    later = plan_of(config, run)
+    questions = later.samples - reviews
+    assert later.answer_tokens == reviews * 100 + questions * 200 and later.bound == 'about'
+    assert later.answers_by == 'data sets: 2 as long as those of quick, slow'
+    assert (first.dialogues, later.dialogues) == (questions, 0)
+    assert questions * 1000 < later.prompt_tokens < questions * 1000 + first.prompt_tokens
+    assert later.cost == pytest.approx((2 * later.prompt_tokens + 8 * later.answer_tokens) / 1e6)
+
+
+AGENTS = """
+wanted = ['tooleval-toolbench_g1-agent-fc', 'tooleval-ultratool-planning_en', 'tooleval-teval-review_str_v2']
+by_abbr = {row['abbr']: row for row in everything}
+datasets = [by_abbr[abbr] for abbr in wanted]
+server = dict(type=ToolEvalOpenAI, path='tiny', key='none', openai_api_base='URL', retry=0, query_per_second=1000,
+              max_seq_len=100000, max_out_len=64)
+models = [dict(server, abbr='m')]
+datasets[0]['infer_cfg']['inferencer']['dialogues']['simulator'] = dict(model=dict(server, abbr='sim'))
+datasets[0]['eval_cfg']['evaluator'] = dict(
+    type=ToolEvalAgentJudgedEvaluator, name='toolbench_g1', judge_cfg=dict(server, abbr='gpt'))
+"""
+
+
+def test_what_an_agent_is_offered_is_counted_and_what_is_not_is_said(
+    canned_server: ModelServer, tmp_path: Path
+) -> None:
+    """The plan's tokens are those of the first requests, as the result would count them."""
+    config = tmp_path / 'mine.py'
+    head, _, _ = CONFIG.partition('wanted = ')
+    head = head.replace('import datasets, eval', 'import datasets as everything, eval')
+    imports = (
+        'from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvaluator\n'
+        'from opencompass_tooleval.models.openai_model import ToolEvalOpenAI\n'
+    )
+    config.write_text(head.replace('\nfrom mmengine', f'\n{imports}from mmengine') + AGENTS)
+    plan = plan_of(config, tmp_path / 'run')
+    assert plan.prompts_by == f'data sets: 3 by {ESTIMATE}'
+    assert plan.not_counted == (
+        'the later rounds of 7 dialogues',
+        'the judge gpt (data sets: 1)',
+        'the simulator sim (data sets: 1)',
+        'the judge replayed-judge (data sets: 1)',
+    )
+    counted = 0
+    for dataset in Config.fromfile(config, format_python_code=False)['datasets']:
+        for _, prompt in first_prompts(dataset):
+            assert prompt is not None
+            counted += sum(estimate_tokens(texts_of(prompt)))
+            assert (prompt.tools is not None) == ('agent' in dataset['abbr'])
+    assert plan.prompt_tokens == counted
+
+
+def test_a_plan_names_what_it_took_from_results(tmp_path: Path) -> None:
+    """What a result counted otherwise is not shown under the name of the plan's own counter."""
+    config, run = tmp_path / 'mine.py', tmp_path / 'run'
+    config.write_text(CONFIG.replace("'tooleval-teval-retrieve_str_v2'", "'tooleval-funcqa-one_hop-cot'"))
+    file = run / 'results' / 'done' / 'tooleval-funcqa-one_hop-cot.json'
+    for path in (file.parent, run / 'configs'):
+        path.mkdir(parents=True)
+    usages = [Usage(1000, 10, counted=True, counter='tokenizer tiny'), Usage(1000, 10)]
+    file.write_text(json.dumps({'usage': summary_of(usages)}))
+    plan = plan_of(config, run)
+    assert plan.prompts_by == (
+        f'data sets: 1 by {ESTIMATE}; 1 as those of done, reported by the server, tokenizer tiny'
+    )
+    assert plan.not_counted == ()
+
+
+def test_dialogues_that_cannot_begin_here_are_said(tmp_path: Path) -> None:
+    config = tmp_path / 'mine.py'
+    text = CONFIG.replace("'tooleval-teval-retrieve_str_v2'", "'tooleval-toolbench_g1-agent-fc'")
+    config.write_text(text + "datasets[-1]['infer_cfg']['inferencer']['dialogues']['bank'] = '/no/such/bank'\n"
+                      "del datasets[-1]['eval_cfg']['evaluator']['judge_cfg']\n")  # fmt: skip
+    plan = plan_of(config, tmp_path / 'run')
+    assert plan.samples > 6 and plan.prompts_by == f'data sets: 1 by {ESTIMATE}'
+    judge, dialogues = plan.not_counted
+    assert judge.startswith("the judge that is missing (agents' answers needs a judge: judge_cfg or judgements")
+    assert dialogues.startswith('tooleval-toolbench_g1-agent-fc: its dialogues cannot begin here: /no/such/bank')
+
+
+def test_tools_that_are_offered_are_part_of_the_prompt(tmp_path: Path) -> None:
+    config = tmp_path / 'mine.py'
+    (abbr,) = wanted = ['tooleval-teval-instruct_v2-fc']
+    config.write_text(CONFIG.replace("['tooleval-teval-review_str_v2', 'tooleval-teval-retrieve_str_v2']", str(wanted)))
+    (dataset,) = (row for row in Config.fromfile(config, format_python_code=False)['datasets'] if row['abbr'] == abbr)
+    rows = build_dataset_from_cfg(dataset).test
+    tools = sum(len(ToolSet.of_text(text).tools) for text in rows['tools'])
+    words = sum(len(message['content'].split()) for text in rows['messages'] for message in json.loads(text))
+    assert plan_of(config, tmp_path / 'run').prompt_tokens > 2 * words + 40 * tools
+
+
+def test_a_data_set_is_done_when_all_its_parts_are(tmp_path: Path) -> None:
+    config, run = tmp_path / 'mine.py', tmp_path / 'run'
+    config.write_text(CONFIG)
+    first = plan_of(config, run)
+    assert (first.jobs, first.datasets, first.done) == (2, 2, 0)
+
+    cfg = Config.fromfile(config, format_python_code=False)
+    cfg['work_dir'] = str(run)
+    partitioner = PARTITIONERS.build({**cfg['infer']['partitioner'], 'out_dir': str(run / 'predictions')})
+    parts = {row['abbr']: partitioner.get_size(row) for task in partitioner(cfg) for rows in task['datasets']
+             for row in rows}  # fmt: skip
+    assert len(parts) == 4 and first.samples == sum(parts.values())
+    seen = []
+    for number, (abbr, size) in enumerate(sorted(parts.items())):
+        file = run / 'predictions' / 'm' / f'{abbr}.json'
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({str(index): {} for index in range(size)}))
+        if number != 2:
+            model = plan_of(config, run)
+            seen.append((model.datasets, model.done))
+    assert seen == [(2, 0), (1, 1), (0, 2)]
+    assert (model.jobs, model.samples) == (0, 0)

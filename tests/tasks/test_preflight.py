@@ -1,0 +1,93 @@
+"""What `tooleval plan` says before anything is asked: GPUs, keys and judges that are missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.tasks.preflight import missing_key
+from tests.cli.conftest import Command, home, tooleval
+
+__all__ = ['home', 'tooleval']
+
+CONFIG = """
+from mmengine.config import read_base
+
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from opencompass_tooleval.models.local_chat import ToolEvalHFChat
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer
+
+_wanted = ['tooleval-ultratool-planning_zh', 'tooleval-ultratool-planning_en', 'tooleval-ultratool-tool_usage_zh']
+datasets = [row for row in datasets if row['abbr'] in _wanted]
+for row in datasets:
+    row['eval_cfg']['evaluator'].pop('judge_cfg', None)
+models = [
+    dict(type=ToolEvalHFChat, abbr='large', path='x', run_cfg=dict(num_gpus=2)),
+    dict(type=ToolEvalOpenAI, abbr='api', path='x', run_cfg=dict(num_gpus=0)),
+]
+"""
+MISSING = ('OPENAI_API_KEY', 'OC_JUDGE_MODEL', 'OC_JUDGE_API_KEY', 'OC_JUDGE_API_BASE')
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in MISSING:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '0')
+    file = tmp_path / 'mine.py'
+    file.write_text(CONFIG, encoding='utf-8')
+    return file
+
+
+def test_what_is_missing_is_said_before_anything_is_asked(tooleval: Command, config: Path) -> None:
+    done = tooleval('plan', config)
+    assert done.code == 1
+    gpu, key, judge = (line for line in done.out.splitlines() if line.startswith('FAULT '))
+    assert gpu.startswith('FAULT large needs 2 GPUs, 1 visible; set num_gpus=0')
+    assert key.startswith('FAULT api: its key is read from $OPENAI_API_KEY, which is not set. Mend it with: export')
+    assert judge.startswith('FAULT tooleval-ultratool-planning_zh and 1 more: scoring will fail: UltraTool planning')
+    assert judge.endswith('Mend it with: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL')
+    assert len(json.loads(tooleval('plan', config, '--json', '-').out)['faults']) == 3
+
+
+def test_nothing_is_said_where_all_is_there(tooleval: Command, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (('CUDA_VISIBLE_DEVICES', '0,1'), ('OPENAI_API_KEY', 'key'), ('OC_JUDGE_MODEL', 'judge')):
+        monkeypatch.setenv(name, value)
+    done = tooleval('plan', config)
+    assert done.code == 0 and 'FAULT' not in done.out
+
+
+def test_gpus_of_a_cluster_are_not_those_here(tooleval: Command, config: Path) -> None:
+    config.write_text(CONFIG + "infer['runner']['type'] = 'SlurmArrayRunner'\n", encoding='utf-8')
+    done = tooleval('plan', config)
+    assert 'FAULT api: ' in done.out and 'FAULT large' not in done.out
+
+
+OURS = 'opencompass_tooleval.models.openai_model.ToolEvalOpenAI'
+THEIRS = 'opencompass.models.OpenAISDK'
+
+
+@pytest.mark.parametrize(
+    ('cfg', 'is_missing'),
+    [
+        ({'type': OURS}, True),
+        ({'type': OURS, 'key': 'ENV'}, True),
+        ({'type': OURS, 'key': ['ENV', 'other']}, True),
+        ({'type': OURS, 'key': 'none'}, False),
+        ({'type': THEIRS}, True),
+        ({'type': 'opencompass_tooleval.models.served_model.ToolEvalServed'}, False),
+        ({'type': 'opencompass_tooleval.models.fixed_models.OracleModel'}, False),
+        ({'type': 'no.such.Model'}, False),
+        ({}, False),
+    ],
+)
+def test_keys(cfg: dict[str, Any], is_missing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv('OPENAI_API_KEY', raising=False)
+    assert bool(missing_key(cfg)) is is_missing
+    monkeypatch.setenv('OPENAI_API_KEY', 'key')
+    assert missing_key(cfg) == ''

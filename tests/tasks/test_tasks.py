@@ -1,0 +1,251 @@
+"""Tasks go on after a failing data set, in OpenCompass's worker processes, and fail at their end."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mmengine.config import ConfigDict
+
+from opencompass_tooleval.report.provenance import runs_table
+from opencompass_tooleval.report.read import read
+from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
+from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
+from opencompass_tooleval.tasks.task_process import MODULE, as_module
+from opencompass_tooleval.work_dir.lock import exclusive, sweep_lock
+from tests.forked import run_opencompass
+
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.models.fixed_models import ReplayModel
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
+
+wanted = ['review_str_v2', 'retrieve_str_v2', 'instruct_v2']
+by_abbr = {row['abbr']: row for row in datasets}
+datasets = [by_abbr[f'tooleval-teval-{name}'] for name in wanted]
+missing = dict(by_abbr['tooleval-teval-plan_str_v2'], path='/no/such/folder')
+datasets.insert(1, missing)
+models = [dict(type=ReplayModel, abbr='replay', path='PATH/{dataset}.jsonl', batch_size=64, run_cfg=dict(num_gpus=0))]
+"""
+
+
+@pytest.fixture(scope='module')
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """review_str and instruct are answered; plan_str has no data, retrieve_str no file of answers.
+
+    All paths hold a blank: the working directory's, the model's and the interpreter's.
+    """
+    from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
+    from opencompass_tooleval.benchmarks.teval.records import load_samples
+
+    folder = tmp_path_factory.mktemp('my tasks')
+    (folder / 'environment').symlink_to(sys.prefix)
+    interpreter = folder / 'environment' / 'bin' / Path(sys.executable).name
+    demo = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'demo' / 'teval' / 'EN'
+    for subset in ('review_str', 'instruct'):
+        samples = load_samples(demo / f'{subset}_v2.json', subset)
+        rows = ({'id': sample.record.id, 'prediction': gold_answer(sample.record)} for sample in samples)
+        (folder / f'{subset}_v2.jsonl').write_text(''.join(json.dumps(row) + '\n' for row in rows))
+    (folder / 'mine.py').write_text(CONFIG.replace('PATH', str(folder)))
+    command = [str(interpreter), '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out']
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True), folder
+
+
+def test_what_can_be_done_is_done(run: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    done, folder = run
+    results = {file.stem: json.loads(file.read_text()) for file in folder.glob('out/*/results/replay/*.json')}
+    assert set(results) == {'tooleval-teval-review_str_v2', 'tooleval-teval-instruct_v2'}, done.stderr
+    assert results['tooleval-teval-review_str_v2']['review_quality'] == 100.0
+    assert results['tooleval-teval-instruct_v2']['string_args_em_metric'] == 100.0
+
+
+@pytest.mark.parametrize('task', [ToolEvalInferTask, ToolEvalEvalTask])
+def test_a_task_is_named_by_its_model_and_how_many_data_sets(task: Any) -> None:
+    def name(*counts: int) -> str:
+        datasets = [[{'abbr': f'data-{number}'} for number in range(count)] for count in counts]
+        models = [{'abbr': f'model-{number}', 'run_cfg': {}} for number in range(len(counts))]
+        return str(task(ConfigDict(models=models, datasets=datasets, work_dir='out')).name)
+
+    assert name(1) == f'{task.name_prefix}[model-0/data-0]'
+    assert name(73) == f'{task.name_prefix}[model-0: 73 data sets]'
+    assert name(2, 3) == f'{task.name_prefix}[model-0: 2 data sets, model-1: 3 data sets]'
+
+
+def test_logs_say_how_long_a_task_took(run: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    _, folder = run
+    (work_dir,) = folder.glob('out/*')
+    (row,) = runs_table(read([work_dir])).rows
+    inference, scoring = map(float, row[2:])
+    assert inference > 0 and scoring > 0
+
+
+def test_what_failed_is_said(run: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    done, folder = run
+    assert done.returncode == 1
+    for name in ('plan_str_v2', 'retrieve_str_v2'):
+        assert f'MISSING replay x tooleval-teval-{name}: no result; see ' in done.stdout
+    assert done.stdout.count('MISSING') == 2
+    (log,) = folder.glob('out/*/logs/infer/replay/*.out')
+    text = log.read_text()
+    assert 'TaskFailedError: 2 data sets failed' in text
+    assert 'FAILED tooleval-teval-plan_str_v2: DataError' in text
+    assert 'FAILED tooleval-teval-retrieve_str_v2: DataError' in text
+    assert 'tooleval prepare teval' in text
+
+
+def test_a_second_sweep_is_refused(run: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    _, folder = run
+    (work_dir,) = folder.glob('out/*')
+    with exclusive(sweep_lock(work_dir)):
+        done = run_opencompass('mine.py', '-w', 'out', '-r', cwd=folder)
+    assert done.returncode != 0
+    (line,) = [line for line in done.stderr.splitlines() if 'locked' in line]
+    assert f'.sweep.lock is locked by process {os.getpid()} on ' in line
+    assert 'Traceback' not in done.stderr and not [line for line in done.stdout.splitlines() if 'MISSING' in line]
+
+
+def test_predictions_of_other_prompts_are_refused() -> None:
+    from datasets import Dataset
+
+    from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
+    from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
+
+    texts = [json.dumps([{'role': 'system', 'content': f'tools {i}'}]) for i in range(2)]
+    rows = [{'record_id': f'r{i}', 'asked': ToolEvalConversationTemplate().asked(text)} for i, text in enumerate(texts)]
+    task = object.__new__(ToolEvalEvalTask)
+    task.dataset_cfg = {'infer_cfg': {'prompt_template': {'type': ToolEvalConversationTemplate}}}
+    data = Dataset.from_list([{'messages': text} for text in texts])
+    assert task._check_asked(data, rows)
+    assert not task._check_asked(data, [rows[0], {'record_id': 'r1'}])
+    assert not task._check_asked(data, [{'record_id': 'r0'}, {'record_id': 'r1'}])
+    with pytest.raises(ValueError, match=r'2 predictions answer other prompts .* \(r1, r0\)'):
+        task._check_asked(data, [rows[1], rows[0]])
+    task.dataset_cfg['infer_cfg']['prompt_template']['system_role'] = 'user'
+    with pytest.raises(ValueError, match='2 predictions answer other prompts'):
+        task._check_asked(data, rows)
+
+
+@pytest.mark.parametrize('task_type', [ToolEvalInferTask, ToolEvalEvalTask])
+@pytest.mark.parametrize(('gpus', 'launcher'), [(1, []), (2, ['-m', 'torch.distributed.run'])])
+def test_a_command_is_quoted_once(
+    task_type: type[ToolEvalInferTask | ToolEvalEvalTask],
+    gpus: int,
+    launcher: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    task = object.__new__(task_type)
+    task.work_dir, task.num_gpus, task.num_procs, task.model_cfgs = str(tmp_path), gpus, gpus, [{}]
+    task.cfg = {'models': [], 'datasets': []}
+    monkeypatch.setattr(sys, 'executable', '/my python/bin/python3')
+    for path in ('/a b/it\'s "$HOME".py', '/plain.py'):
+        commands = {task.get_command(given, 'GPUS=0 {task_cmd}') for given in (path, shlex.quote(path))}
+        for command in commands:
+            words = shlex.split(command)
+            assert words[:2] == ['GPUS=0', '/my python/bin/python3']
+            assert words[2 : 2 + len(launcher)] == launcher
+            assert words[-5:] == [
+                '-m',
+                MODULE,
+                'infer' if task_type is ToolEvalInferTask else 'eval',
+                path,
+                str(os.getpid()),
+            ]
+
+
+def test_a_command_without_the_script_is_refused() -> None:
+    assert as_module('python a.py cfg', 'a.py', 'eval') == f'python -m {MODULE} eval cfg {os.getpid()}'
+    with pytest.raises(ValueError, match='is not in the command'):
+        as_module('python b.py cfg', 'a.py', 'eval')
+
+
+def test_what_scoring_will_miss_is_said_before_inference(monkeypatch: pytest.MonkeyPatch) -> None:
+    from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
+    from opencompass_tooleval.tasks import infer_task
+
+    def dataset(abbr: str, **evaluator: object) -> dict[str, object]:
+        return {'abbr': abbr, 'eval_cfg': {'evaluator': evaluator}}
+
+    warnings: list[str] = []
+    monkeypatch.setattr(infer_task.get_logger(), 'warning', warnings.append)
+    planning = {'name': 'planning', 'language': 'zh'}
+    datasets = [
+        dataset('no-judge', type=ToolEvalUltraToolEvaluator, **planning),
+        dataset('judged', type=ToolEvalUltraToolEvaluator, judgements=__file__, **planning),
+        dataset('foreign', type='no.such.Evaluator'),
+        {'abbr': 'not scored'},
+    ]
+    infer_task.warn_of_scoring([({'abbr': 'm'}, row) for row in datasets])
+    (said,) = warnings
+    assert said.startswith('no-judge: scoring will fail: UltraTool planning needs a judge')
+
+
+@pytest.mark.parametrize(
+    ('finishes', 'cut'), [(['stop', 'length', 'length'], 2), (['stop', None, 'stop'], 0), ([None] * 3, None)]
+)
+def test_cut_answers_are_counted(
+    finishes: list[str | None], cut: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from datasets import Dataset
+    from opencompass.tasks import OpenICLEvalTask
+
+    counts = {'all': 3, 'infra': 0}
+    monkeypatch.setattr(OpenICLEvalTask, '_evaluate_predictions', lambda *arguments: {'samples': dict(counts)})
+    task = object.__new__(ToolEvalEvalTask)
+    monkeypatch.setattr(task, '_file', lambda folder: tmp_path)
+    rows = [{'prediction': 'a', 'finish': finish} for finish in finishes]
+    result = task._evaluate_predictions(['a'] * 3, Dataset.from_list([{'x': 1}] * 3), rows)
+    assert result['samples'] == counts | ({} if cut is None else {'cut': cut})
+
+
+def test_a_result_is_written_line_by_line_and_reads_back() -> None:
+    import numpy as np
+
+    from opencompass_tooleval.tasks.eval_task import to_json
+
+    result = {
+        'f1': np.float64(50.5),
+        '准确率': None,
+        'reasons': {'ok': 1},
+        'details': [{'id': 'a\nb'}, {'id': '二'}],
+        'runs': [],
+    }
+    text = to_json(result)
+    assert json.loads(text) == result
+    assert '准确率' in text
+    assert '{"id": "a\\nb"},\n{"id": "二"}\n' in text
+
+
+def test_no_predictions_are_no_result(run: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    _, folder = run
+    (log,) = folder.glob('out/*/logs/eval/replay/*.out')
+    assert 'FileNotFoundError: there are no predictions: neither ' in log.read_text()
+
+
+def test_trials_that_cannot_differ_are_told_before_inference(monkeypatch: pytest.MonkeyPatch) -> None:
+    from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+    from opencompass_tooleval.tasks import infer_task
+
+    warnings: list[str] = []
+    monkeypatch.setattr(infer_task.get_logger(), 'warning', warnings.append)
+    cold, warm = (
+        ToolEvalOpenAI(path='m', key='none', openai_api_base='http://127.0.0.1:9/v1', **settings)
+        for settings in ({}, {'temperature': 0.7})
+    )
+    for model in (cold, warm):
+        for trials in (1, 3):
+            dataset = {'abbr': f'd{trials}', 'n': trials, 'infer_cfg': {'inferencer': {'max_out_len': 8}}}
+            infer_task.warn_of_same_answers(model, dataset)
+    infer_task.warn_of_same_answers(cold, {'abbr': 'old', 'infer_cfg': {'inferencer': {}}})
+    assert warnings == [
+        'd3: n=3 asks for every record 3 times, and the answers may all be the same: it samples at temperature 0. '
+        "Set a temperature above 0 in the model's config, or leave out n"
+    ]

@@ -1,0 +1,90 @@
+"""The patches of CONTRIBUTING, which add things, apply to a copy of the package, and what they add works."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+PATCHES = re.findall(r'^```diff\n(.*?)^```', (ROOT / 'CONTRIBUTING.md').read_text(encoding='utf-8'), re.M | re.S)
+SUBSET, LOOP, ENGINE = PATCHES
+
+Run = Callable[[str], str]
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / 'opencompass_tooleval', tmp_path / 'opencompass_tooleval')
+    return tmp_path
+
+
+def patched(package: Path, patch: str, most_files: int) -> Run:
+    """Applies a patch; returns what runs Python there."""
+    assert 0 < patch.count('\n+++ b/') <= most_files
+    (package / 'added.diff').write_text(patch, encoding='utf-8')
+    # With their numbers of lines as they were when the patch was written: what is around says where it belongs.
+    subprocess.run(['git', 'apply', '--recount', 'added.diff'], cwd=package, check=True)
+
+    def run(code: str) -> str:
+        environment = {**os.environ, 'PYTHONPATH': str(package)}
+        done = subprocess.run(
+            [sys.executable, '-c', code], cwd=package, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout
+
+    return run
+
+
+LIST = "import sys; sys.argv[1:] = ['list', 'agents']; from opencompass_tooleval.cli.main import main; main()"
+LOAD = """
+import json
+from mmengine.config import Config
+config = Config.fromfile('opencompass_tooleval/configs/{}')
+"""
+
+
+def test_a_subset(package: Path) -> None:
+    run = patched(package, SUBSET, 3)
+    assert re.search(r'^toolbench_g1_tool +158 tasks', run(LIST), re.M)
+    code = LOAD.format('datasets/agents/tooleval_toolbench_agent_gen.py')
+    of_all = "[row['abbr'] for name in config if name.endswith('_datasets') for row in config[name]]"
+    abbrs = json.loads(run(f'{code}print(json.dumps({of_all}))'))
+    assert {f'tooleval-toolbench_g1_tool-agent-{loop}' for loop in ('fc', 'dfsdt', 'fc-easytool')} < set(abbrs)
+
+
+CARRY_OUT = """
+from pathlib import Path
+from opencompass_tooleval.agents.loops import make_loop
+from opencompass_tooleval.agents.records import load_data
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.environments.environment import Environment
+task = load_data(Path('opencompass_tooleval/demo/agents/teval/EN/plan_json_v1.json'), 'teval').tasks[0]
+dialogue = make_loop('no_tools').run(task, Environment().begin(task.id, task.schemas, task.documents))
+asked = next(dialogue)
+assert asked.messages[0].content == task.query
+try:
+    dialogue.send(Answer('Forty-two.'))
+except StopIteration as end:
+    print(end.value.final_answer)
+"""
+
+
+def test_a_loop(package: Path) -> None:
+    assert patched(package, LOOP, 2)(CARRY_OUT) == 'Forty-two.\n'
+
+
+def test_an_engine(package: Path) -> None:
+    run = patched(package, ENGINE, 1)
+    code = LOAD.format('models/tooleval_served_tgi.py')
+    build = 'from opencompass.utils import build_model_from_cfg; print(build_model_from_cfg(config.models[0]).path)'
+    assert run(code + build) == 'Qwen/Qwen2.5-7B-Instruct\n'

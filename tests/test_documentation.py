@@ -1,0 +1,382 @@
+"""Every command and snippet that a README, a config or the program itself prints runs as it stands, in an empty folder.
+
+Names in capitals stand for what a reader has, and are filled in by :data:`FILLED_IN`. What needs the network, a GPU, a
+cluster or a key runs as far as it goes (:data:`AS_FAR_AS_IT_GOES`), or is in :data:`NOT_RUN` with the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from mmengine.config import Config
+
+from opencompass_tooleval.cli.main import app
+from opencompass_tooleval.work_dir.work_dir import WorkDir
+from tests.cli.conftest import gold_answers
+from tests.conftest import ROOT, start_server
+from tests.forked import run_opencompass, run_python
+from tests.instructions.test_generate_command import SCRIPT
+from tests.models.api.scripted_server import KEY, Script, serving
+
+PACKAGE = ROOT / 'opencompass_tooleval'
+CONFIGS, DEMO = PACKAGE / 'configs', PACKAGE / 'demo'
+PAGES = sorted(
+    file
+    for file in (*ROOT.glob('*.md'), *ROOT.glob('docs/**/*.md'), *ROOT.glob('tools/*.md'), *PACKAGE.rglob('*.md'))
+    if file.name != 'CHANGELOG.md'
+)
+COMMENTED = [file for file in sorted(CONFIGS.glob('*.py')) if '#   tooleval ' in file.read_text(encoding='utf-8')]
+COMMAND_LINE = 'from opencompass_tooleval.cli.main import main; main()'
+BLOCK = re.compile(r'^```(\w*)\n(.*?)^```', re.S | re.M)
+INLINE = re.compile(r'`((?:tooleval|opencompass|make|python tools/)[^`]*)`')
+
+NOT_RUN = {
+    'make demo': 'makes an environment; `tooleval demo` below is what it runs',
+    'make test': 'runs this very test',
+    "pip install -c constraints.txt '.[offline,report]'": 'installs 6 GB; tests/test_installs.py (make test-long) does',
+    'pip wheel --no-deps -w dist .': 'tests/test_packaging.py builds the wheel',
+    'pip install "$(ls dist/opencompass_tooleval-*.whl)[offline,report]"': 'tests/test_packaging.py installs the wheel',
+    'tooleval prepare teval': 'needs the network',
+    'tooleval prepare ultratool --from DIR': 'needs the published files; tests/cli/test_prepare.py',
+}
+"""Command -> why it is not run here."""
+
+AS_FAR_AS_IT_GOES = {
+    'opencompass my_config.py': 'the key of a model behind an API, and the network',
+    '--hf-path': 'a GPU and a model',
+    'eval_easytool.py': 'a GPU and a model',
+    'eval_function_calling.py': 'the key of a model behind an API, and the network',
+    'eval_agents.py': 'the key of a model behind an API, and the network',
+}
+"""Part of a command of OpenCompass -> what it needs: these run with ``--dry-run``, up to the first task."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a reader tries things out.
+
+    Attributes:
+        folder: The working directory.
+        filled_in: Name in capitals, or word -> what stands there.
+    """
+
+    folder: Path
+    filled_in: dict[str, str]
+
+
+def commands(text: str) -> Iterator[str]:
+    """The commands of a block of shell, without comments; one over several lines is one."""
+    for line in text.replace('\\\n', ' ').splitlines():
+        words = shlex.split(line, comments=True, posix=False)
+        if words:
+            yield ' '.join(words)
+
+
+def commands_of(page: Path) -> list[str]:
+    """The commands that a page has in blocks, or a config in its comments."""
+    text = page.read_text(encoding='utf-8')
+    if page.suffix == '.py':
+        comment = '\n'.join(line.removeprefix('#') for line in text.splitlines() if line.startswith('#   '))
+        return list(commands(comment))
+    return [command for kind, block in BLOCK.findall(text) if kind == 'bash' for command in commands(block)]
+
+
+def snippets_of(page: Path) -> list[str]:
+    """The Python of a page."""
+    return [block for kind, block in BLOCK.findall(page.read_text(encoding='utf-8')) if kind == 'python']
+
+
+# --- a reader's folder ------------------------------------------------------------------------------------------------
+
+
+def lay_out_data(folder: Path) -> None:
+    """The shipped records where the published ones would be."""
+    data = folder / 'data'
+    for name in ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench'):
+        shutil.copytree(DEMO / name, data / name)
+    for task in ('tool_selection', 'tool_creation_awareness'):  # of these no file is published
+        (data / 'ultratool' / 'English-dataset' / 'test_set' / f'{task}.json').unlink()
+    for file in (data / 'ultratool').glob('*/test_set/*.json'):  # as if they were the authors'
+        lines = file.read_text(encoding='utf-8').splitlines()
+        rows = [{name: value for name, value in json.loads(line).items() if name != 'rebuilt'} for line in lines]
+        file.write_text(''.join(f'{json.dumps(row)}\n' for row in rows), encoding='utf-8')
+    shutil.copytree(DEMO / 'agents', folder / 'DIR')
+    shutil.copytree(DEMO / 'agents' / 'teval', data / 'teval', dirs_exist_ok=True)
+    cached = folder / 'CACHE_FOLDER' / 'Weather' / 'forecast_for_weather' / 'today.json'
+    cached.parent.mkdir(parents=True)
+    cached.write_text(json.dumps({"{'city': 'Rome'}": {'error': '', 'response': 'sun'}}), encoding='utf-8')
+
+
+def lay_out_answers(folder: Path) -> None:
+    """Recorded answers under the names that the README gives them."""
+    shutil.copy(DEMO / 'teval' / 'EN' / 'plan_json_v2.json', folder / 'plan_json_v1.json')
+    rows = [json.dumps({'id': name, 'prediction': text}) for name, text in gold_answers('plan_json_v2').items()]
+    (folder / 'answers.jsonl').write_text('\n'.join(rows), encoding='utf-8')
+    records = (DEMO / 'ultratool' / 'English-dataset' / 'test_set' / 'tool_usage.json').read_text(encoding='utf-8')
+    (folder / 'gpt-4').mkdir()
+    published = [json.dumps({'data': json.loads(line), 'init output': '[]'}) for line in records.splitlines()]
+    (folder / 'gpt-4' / 'tool_usage.json').write_text('\n'.join(published), encoding='utf-8')
+    runs = json.loads((DEMO / 'agents' / 'toolbench' / 'runs.json').read_text(encoding='utf-8'))
+    (folder / 'ANSWERS.json').write_text(json.dumps(runs), encoding='utf-8')
+    for row in runs.values():
+        row['answer']['final_answer'] = json.dumps({'return_type': 'give_answer', 'final_answer': 'Another.'})
+    (folder / 'OTHER.json').write_text(json.dumps(runs), encoding='utf-8')
+
+
+MODEL = """
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+
+models = [
+    dict(type=ToolEvalOpenAI, abbr='ABBR', path='tiny', key='KEY', openai_api_base='URL', query_per_second=1000,
+         max_seq_len=8192, max_out_len=256, run_cfg=dict(num_gpus=0))
+]
+"""
+SWEEP = """
+from mmengine.config import read_base
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, models, summarizer
+
+_wanted = ['tooleval-teval-review_str_v2', 'tooleval-ultratool-tool_usage_en', 'tooleval-teval-agent-fc']
+datasets = [row for row in datasets if row['abbr'] in _wanted]
+models[0]['abbr'], models[1]['abbr'] = 'MODEL_A', 'MODEL_B'
+work_dir = 'outputs/leaderboard'
+"""
+
+
+def lay_out_configs(folder: Path, urls: dict[str, str]) -> None:
+    """A reader's own configs: the first example of the README, a sweep, and models that are served."""
+    (folder / 'my_config.py').write_text(snippets_of(ROOT / 'README.md')[0], encoding='utf-8')
+    (folder / 'my_sweep.py').write_text(SWEEP, encoding='utf-8')
+    for name, url in urls.items():
+        text = MODEL.replace('ABBR', name).replace('KEY', 'right').replace('URL', url)
+        (folder / f'{name}.py').write_text(text, encoding='utf-8')
+
+
+@contextmanager
+def served() -> Iterator[dict[str, str]]:
+    """A model that makes instructions, and a judge that calls everything solved."""
+    reply = json.dumps({'content': 'It is.', 'answer_status': 'Solved', 'index': 0})
+    started = {
+        'my_model': start_server('--script', f'{SCRIPT}:right'),
+        'my_judge': start_server('--canned', reply, '--key', 'right'),
+    }
+    try:
+        yield {name: server.url for name, server in started.items()}
+    finally:
+        for server in started.values():
+            server.stop()
+
+
+@pytest.fixture(scope='module')
+def urls() -> Iterator[dict[str, str]]:
+    with served() as running:
+        yield running
+
+
+@pytest.fixture
+def place(tmp_path: Path, urls: dict[str, str]) -> Iterator[Place]:
+    folder = tmp_path / 'work'
+    folder.mkdir()
+    lay_out_data(folder)
+    lay_out_answers(folder)
+    lay_out_configs(folder, urls)
+    with serving(Script()) as url:
+        runs = str(DEMO / 'agents' / 'toolbench' / 'runs.json')
+        filled_in = {'http://127.0.0.1:8000/v1': url, 'NAME': 'tiny', 'RUNS.json': runs, 'RUNS_OR_CACHE...': runs}
+        filled_in |= {name: f'{name}.json' for name in ('ANSWERS', 'OTHER')}
+        yield Place(folder, {**filled_in, 'MODEL': 'template'})
+
+
+def environment(place: Place) -> dict[str, str]:
+    home = place.folder.parent / 'home'
+    home.mkdir(exist_ok=True)
+    own = {'HOME': home, 'TOOLEVAL_ENCODER': 'offline', 'OPENAI_API_KEY': KEY, 'TOOLEVAL_CACHE': home / 'cache'}
+    inherited = {name: value for name, value in os.environ.items() if name != 'COMPASS_DATA_CACHE'}
+    return {**inherited, **{name: str(value) for name, value in own.items()}, 'CUDA_VISIBLE_DEVICES': '0'}
+
+
+def run(command: str, place: Place) -> subprocess.CompletedProcess[str]:
+    """Runs a command of ours, or of OpenCompass, as a shell would; without its imports."""
+    program, *words = shlex.split(command.replace('$(tooleval config-dir)', str(CONFIGS)))
+    words = [place.filled_in.get(word, word) for word in words]
+    if any('outputs/default/RUN' in word for word in words):
+        latest = str(WorkDir.find(place.folder / 'outputs' / 'default').path)
+        words = [word.replace('outputs/default/RUN', latest) for word in words]
+    if program == 'tooleval':
+        return run_python('-c', COMMAND_LINE, *words, cwd=place.folder, env=environment(place))
+    assert program == 'opencompass', f'nothing here runs {program}: {command}'
+    dry = ['--dry-run'] if any(part in command for part in AS_FAR_AS_IT_GOES) else []
+    return run_opencompass(*words, *dry, cwd=place.folder, env=environment(place))
+
+
+def check(command: str, place: Place) -> str:
+    """Runs a command, which has to end well; returns what it says."""
+    done = run(command, place)
+    assert done.returncode == 0 and 'Traceback' not in done.stderr, f'{command}\n{done.stdout}\n{done.stderr}'
+    return done.stdout
+
+
+# --- the pages --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    'page', [page for page in (*PAGES, *COMMENTED) if commands_of(page)], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_commands_run(page: Path, place: Place) -> None:
+    """In the order of the page: what one makes the next may need."""
+    for command in commands_of(page):
+        if command not in NOT_RUN:
+            check(command, place)
+
+
+def test_what_is_not_run_is_there_and_is_said() -> None:
+    written = {command for page in PAGES for command in commands_of(page)}
+    assert written >= set(NOT_RUN)
+    assert all(any(part in command for command in written) for part in AS_FAR_AS_IT_GOES)
+    for command in written:
+        if command.startswith('make '):
+            subprocess.run(['make', '-n', *command.split()[1:]], cwd=ROOT, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_within_sentences_exist(page: Path) -> None:
+    """``tooleval plan CONFIG [WORK_DIR] [--json FILE|-]``: the command, and each option that it names."""
+    for written in INLINE.findall(page.read_text(encoding='utf-8')):
+        words = re.findall(r"[\w.'/:=*+{}-]+", written.replace('\\|', '|'))
+        if words[0] == 'make':
+            subprocess.run(['make', '-n', words[1]], cwd=ROOT, check=True, capture_output=True)
+        elif words[0] == 'python':
+            assert (ROOT / words[1]).is_file(), written
+        elif words[0] == 'tooleval':
+            known = options_of(words[1:])
+            assert {word.partition('=')[0] for word in words if word.startswith('--')} <= known, (written, known)
+
+
+def options_of(words: list[str]) -> set[str]:
+    """The options of a command, or of a group of commands, that words begin with."""
+    context: Any = None
+    command: Any = typer.main.get_command(app)
+    for word in words:
+        if not hasattr(command, 'resolve_command') or word.startswith('-'):
+            break
+        word = word if word.islower() else next(iter(command.commands))  # BENCH: any
+        context = command.make_context('tooleval', [word], parent=context, resilient_parsing=True)
+        name, command, _ = command.resolve_command(context, [word])
+        assert name, f'there is no command {word!r}'
+    return {option for parameter in command.params for option in parameter.opts} | {'--help'}
+
+
+@pytest.mark.parametrize(
+    'page', [page for page in PAGES if snippets_of(page)], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_snippets_run(page: Path, place: Place, tmp_path: Path) -> None:
+    """A config is loaded and goes as far as the first task; a piece of one with the config before it."""
+    config = ''
+    for number, snippet in enumerate(snippets_of(page)):
+        if 'read_base()' in snippet or 'models = [' in snippet:
+            config = snippet
+        elif 'datasets' in snippet:
+            config = f'{config}\n{snippet}'
+        else:
+            run_snippet(snippet, place)
+            continue
+        file = place.folder / f'snippet_{number}.py'
+        file.write_text(config, encoding='utf-8')
+        loaded = Config.fromfile(file, format_python_code=False)
+        assert loaded.get('models'), snippet
+        if 'datasets' in loaded:
+            done = run_opencompass(file, '--dry-run', cwd=place.folder, env=environment(place))
+            assert done.returncode == 0 and 'Partitioned into' in done.stdout + done.stderr, done.stderr
+
+
+def run_snippet(snippet: str, place: Place) -> None:
+    """Python as it stands, where a bank of each kind lies."""
+    for name, source in (('teval.bank', 'teval/EN'), ('toolbench.bank', 'toolbench')):
+        check(f'tooleval agents bank build --from {DEMO / "agents" / source} --out {name}', place)
+    ast.parse(snippet)
+    done = run_python('-c', snippet, cwd=place.folder, env=environment(place))
+    assert done.returncode == 0, done.stderr
+
+
+# --- what the program prints ------------------------------------------------------------------------------------------
+
+
+def test_next_steps_of_a_sweep(place: Place) -> None:
+    said = check('opencompass my_sweep.py', place)
+    steps = [line.removeprefix('next:').strip() for line in said[said.index('next:') :].splitlines()]
+    assert [step.split()[1] for step in steps] == ['status', 'report', 'compare']
+    for step in steps:
+        check(step, place)
+    (answers,) = place.folder.glob('outputs/leaderboard/*/predictions/MODEL_A/tooleval-teval-agent-fc.json')
+    check(f'tooleval agents judge {answers} --judge my_judge.py --out judged.jsonl', place)
+
+
+def test_next_steps_of_import(place: Place) -> None:
+    check('opencompass my_sweep.py', place)
+    check('tooleval export outputs/leaderboard --out exported', place)
+    said = check('tooleval import exported outputs/again', place)
+    check(said[said.index('opencompass ') :].replace('CONFIG', 'my_sweep.py').strip(), place)
+
+
+@pytest.mark.parametrize('benchmark', ['teval', 'agents'])
+def test_next_steps_of_prepare(benchmark: str, place: Place) -> None:
+    shutil.rmtree(place.folder / 'data' / 'teval')
+    shutil.copytree(DEMO / 'teval', place.folder / 'DIR' / 'teval', dirs_exist_ok=True)
+    said = check(f'tooleval prepare {benchmark} --from DIR', place)
+    for line in said.splitlines():
+        if line.startswith('  tooleval '):
+            check(line.strip(), place)
+
+
+def test_every_name_for_datasets_is_found(place: Place) -> None:
+    """``tooleval list`` prints names for ``--datasets``."""
+    for benchmark in ('teval', 'agents'):
+        said = check(f'tooleval list {benchmark}', place)
+        (file, variable, *_) = (
+            line.strip() for line in said.splitlines() if line.strip().startswith(('tooleval_', '/'))
+        )
+        name = file + variable
+        options = f'--config-dir "$(tooleval config-dir)" --datasets {name} --models tooleval_oracle --dry-run'
+        check(f'opencompass {options} --summarizer tooleval', place)
+
+
+# --- names of configs -------------------------------------------------------------------------------------------------
+
+
+def alternatives(pattern: str) -> list[str]:
+    """``a_{b,c}_gen`` -> ``a_b_gen``, ``a_c_gen``."""
+    brace = re.search(r'\{([^{}]*)\}', pattern)
+    if not brace:
+        return [pattern]
+    before, after = pattern[: brace.start()], pattern[brace.end() :]
+    return [name for word in brace[1].split(',') for name in alternatives(before + word + after)]
+
+
+def test_configs_that_pages_name_are_there() -> None:
+    """``{task}`` and the like stand for one of several and are not looked for."""
+    files = {file.stem for file in CONFIGS.rglob('*.py')}
+    texts = [file.read_text(encoding='utf-8') for file in CONFIGS.rglob('*.py')]
+    variables = {name for text in texts for name in re.findall(r'^(tooleval_\w+) =', text, re.M)}
+    named = [
+        (str(page.relative_to(ROOT)), name)
+        for page in PAGES
+        for pattern in re.findall(r'tooleval_[\w{},]*_(?:gen|datasets)\b', page.read_text(encoding='utf-8'))
+        if not re.search(r'\{\w+\}', pattern)
+        for name in alternatives(pattern)
+    ]
+    assert len(named) > 40
+    assert [(page, name) for page, name in named if name not in files | variables] == []

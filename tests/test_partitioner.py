@@ -1,0 +1,80 @@
+"""What a config selects is checked before it is partitioned: a typo drops no data set without a word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mmengine.config import Config
+
+from opencompass_tooleval.cli.main import main
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner, ToolEvalPartitioner
+from tests.conftest import ROOT
+from tests.forked import run_opencompass
+
+CONFIGS = ROOT / 'opencompass_tooleval' / 'configs'
+
+
+def agents(folder: Path, typo: str = '') -> Path:
+    """A copy of the ready config, perhaps with a mistyped abbr."""
+    text = (CONFIGS / 'eval_agents.py').read_text(encoding='utf-8')
+    file = folder / 'mine.py'
+    file.write_text(text.replace('tooleval-toolbench_g3-agent-dfsdt', typo) if typo else text, encoding='utf-8')
+    return file
+
+
+def partition(kind: Any, folder: Path, cfg: Any) -> Any:
+    return kind(out_dir=str(folder))(Config({**cfg, 'work_dir': str(folder)}))
+
+
+MODELS = [{'abbr': 'm', 'type': 'OracleModel', 'path': 'x'}]
+ROWS = [{'abbr': name, 'type': 'x', 'reader_cfg': {}, 'infer_cfg': {}} for name in ('plan_json', 'plan_str', 'review')]
+
+
+def test_names_and_patterns_that_are_there(tmp_path: Path) -> None:
+    cfg = {'models': MODELS, 'datasets': ROWS, 'dataset_abbrs': ['plan_*', 'review']}
+    assert len(partition(ToolEvalPartitioner, tmp_path, cfg)) == 3
+
+
+@pytest.mark.parametrize('kind', [ToolEvalPartitioner, ToolEvalNumWorkerPartitioner])
+@pytest.mark.parametrize(
+    ('more', 'said'),
+    [
+        pytest.param({'models': []}, "'models' is empty: a filter may match nothing", id='no model'),
+        pytest.param(
+            {'datasets': [], 'rows': ROWS},
+            "'datasets' is empty: a filter may match nothing. Data sets that it reads: plan_json, plan_str, review",
+            id='no data set',
+        ),
+        pytest.param(
+            {'datasets': ROWS[:1], 'rows': ROWS, 'dataset_abbrs': ['plan_json', 'plan_srt']},
+            "dataset_abbrs names 'plan_srt', which no data set is called; there are plan_str, plan_json, review",
+            id='a typo',
+        ),
+        pytest.param({'dataset_abbrs': ['pln*']}, "dataset_abbrs names 'pln*', which", id='a pattern'),
+    ],
+)
+def test_what_is_not_there_is_refused(tmp_path: Path, kind: Any, more: dict[str, Any], said: str) -> None:
+    with pytest.raises(DataError) as caught:
+        partition(kind, tmp_path, {'models': MODELS, 'datasets': ROWS, **more})
+    assert said in str(caught.value)
+
+
+def test_a_sweep_and_its_plan_refuse_a_mistyped_abbr(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = agents(tmp_path, 'tooleval-toolbench_g3-agent-dsfdt')
+    said = 'there are tooleval-toolbench_g3-agent-dfsdt, '
+    done = run_opencompass(file, cwd=tmp_path)
+    assert done.returncode == 1 and said in done.stderr and not list(tmp_path.rglob('predictions'))
+    monkeypatch.setattr('sys.argv', ['tooleval', 'plan', str(file)])
+    with pytest.raises(SystemExit, match='1'):
+        main()
+    assert said in capsys.readouterr().err
+
+
+def test_the_ready_config_names_what_is_there(tmp_path: Path) -> None:
+    cfg = Config.fromfile(agents(tmp_path), format_python_code=False)
+    assert len(cfg['dataset_abbrs']) == len(cfg['datasets']) == 8

@@ -1,0 +1,219 @@
+"""Tokens, requests and cost through the real ``opencompass``: the sums are those of what the servers received.
+
+A model, a simulator and a judge have a scripted server each. Requests fail, once or for good, at the first round of a
+dialogue and later; answers come back empty and are paid for; and ``tooleval retry`` asks again.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.cli.status import show_status
+from opencompass_tooleval.core.usage_summary import read_others
+from opencompass_tooleval.report.build import write_report
+from tests.conftest import ModelServer, start_server
+from tests.forked import run_python, start_opencompass
+
+PATIENCE = 1500
+SCRIPT = Path(__file__).with_name('spending_script.py')
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvaluator
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
+
+wanted = ['tooleval-teval-review_str_v2', 'tooleval-funcqa-one_hop-easytool', 'tooleval-teval-agent-fc',
+          'tooleval-toolbench_g1-agent-fc']
+datasets = [row for row in datasets if row['abbr'] in wanted]
+asked = dict(type=ToolEvalOpenAI, path='tiny', key='none', retry=1, timeout=60, backoff=0.01, max_workers=4,
+             max_out_len=64, query_per_second=1000, max_seq_len=100000)
+models = [dict(asked, abbr='api', openai_api_base='MODEL', prices=dict(input=2.0, output=8.0, cached=0.5),
+               run_cfg=dict(num_gpus=0))]
+for row in datasets:
+    row['infer_cfg']['inferencer']['max_infra_share'] = 1
+    if 'funcqa' in row['abbr']:
+        row['infer_cfg']['inferencer']['dialogues']['max_requests'] = 2
+    if 'agent' in row['abbr']:
+        row['n'] = 2 if 'teval' in row['abbr'] else 1
+        row['infer_cfg']['inferencer']['dialogues']['simulator'] = dict(
+            model=dict(asked, abbr='sim', openai_api_base='SIMULATOR', prices=dict(input=10.0, output=1.0)),
+            kept=row['abbr'] + '.sqlite',
+        )
+    if row['abbr'] == 'tooleval-toolbench_g1-agent-fc':
+        row['eval_cfg']['evaluator'] = dict(
+            type=ToolEvalAgentJudgedEvaluator, name='toolbench_g1', judged=['solved'], times=2,
+            judge_cfg=dict(asked, abbr='gpt', openai_api_base='JUDGE', prices=dict(input=1.0, output=3.0)),
+        )
+"""
+FAULTS = {
+    'MODEL': ('500@2', 'empty@5', '500@~A beekeeper fills', 'empty@9', '500@21-24', '429@30=0'),
+    'SIMULATOR': ('500@3', '500@5-6'),
+    'JUDGE': ('500@2', 'empty@4'),
+}
+"""Once, and for good: of one question every try fails, and of 21 to 24 both tries of some."""
+PRICES = {'MODEL': (2.0, 8.0, 0.5), 'SIMULATOR': (10.0, 1.0, 10.0), 'JUDGE': (1.0, 3.0, 1.0)}
+TOOLEVAL = 'from opencompass_tooleval.cli.main import main; main()'
+JUDGED = 'tooleval-toolbench_g1-agent-fc'
+
+
+@dataclass
+class Sweep:
+    """A sweep, and what the servers received from it.
+
+    Attributes:
+        folder: Where it is.
+        received: Server -> requests and tokens of the sweep.
+        again: The same of ``tooleval retry``.
+        first: The results before it.
+    """
+
+    folder: Path
+    received: dict[str, Counter[str]]
+    again: dict[str, Counter[str]]
+    first: dict[str, Any]
+
+    @property
+    def run(self) -> Path:
+        """The one run."""
+        (run,) = (self.folder / 'out').iterdir()
+        return run
+
+    def results(self) -> dict[str, Any]:
+        """Data set -> its result."""
+        return {file.stem: json.loads(file.read_bytes()) for file in self.run.glob('results/api/*.json')}
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """All predictions."""
+        for file in self.run.glob('predictions/api/*.json'):
+            yield from json.loads(file.read_bytes()).values()
+
+
+def received(server: ModelServer) -> Counter[str]:
+    """Requests, tokens, and replies that reported them, since the last look."""
+    stats = server.stats()
+    server.reset()
+    return Counter({'requests': stats['requests'], **stats['tokens']})
+
+
+@pytest.fixture(scope='module')
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sweep]:
+    """The sweep, and then what failed in it once more."""
+    folder = tmp_path_factory.mktemp('spending')
+    servers = {name: start_server('--script', f'{SCRIPT}:{name.lower()}') for name in FAULTS}
+    text = CONFIG
+    for name, server in servers.items():
+        text = text.replace(f"'{name}'", repr(server.url))
+        server.reset(*FAULTS[name])
+    (folder / 'mine.py').write_text(text, encoding='utf-8')
+    environment = {**os.environ, 'TOOLEVAL_CACHE': str(folder / 'cache'), 'TOOLEVAL_ENCODER': 'offline'}
+    printed = folder / 'printed.txt'
+    try:
+        process = start_opencompass('mine.py', '-w', 'out', '--debug', cwd=folder, env=environment, output=printed)
+        assert process.wait(PATIENCE) == 0, printed.read_text(encoding='utf-8', errors='replace')[-3000:]
+        sweep = Sweep(folder, {name: received(server) for name, server in servers.items()}, {}, {})
+        sweep.first = sweep.results()
+        again = run_python('-c', TOOLEVAL, 'retry', 'out', cwd=folder, env=environment)
+        assert again.returncode == 0, again.stdout + again.stderr
+        sweep.again = {name: received(server) for name, server in servers.items()}
+        yield sweep
+    finally:
+        for server in servers.values():
+            server.stop()
+
+
+def spent(usages: list[dict[str, Any]]) -> Counter[str]:
+    """Requests and tokens of some parts ``usage``."""
+    totals = Counter[str]()
+    for usage in usages:
+        totals['requests'] += usage['tries']
+        for name in ('prompt', 'completion', 'cached'):
+            totals[name] += usage.get(name, {}).get('total', 0)
+    return totals
+
+
+def others(results: dict[str, Any], role: str) -> list[dict[str, Any]]:
+    """The rows of a judge or a simulator."""
+    rows = (row for result in results.values() for row in result['usage'].get('others', ()))
+    return [row for row in rows if row['role'] == role]
+
+
+def check(usages: list[dict[str, Any]], server: str, expected: Counter[str]) -> None:
+    """Compares what results say with what a server received, and the cost with its tokens."""
+    names = ('requests', 'prompt', 'completion', 'cached')
+    assert {name: spent(usages)[name] for name in names} == {name: expected[name] for name in names}
+    prompt, completion, cached = PRICES[server]
+    money = (expected['prompt'] - expected['cached']) * prompt + expected['cached'] * cached
+    money += expected['completion'] * completion
+    assert sum(usage['cost']['total'] for usage in usages) == pytest.approx(money / 1e6)
+
+
+def test_sums_are_those_that_the_servers_received(sweep: Sweep) -> None:
+    assert len(sweep.first) == 4 and all(counts['prompt'] for counts in sweep.received.values())
+    check([result['usage'] for result in sweep.first.values()], 'MODEL', sweep.received['MODEL'])
+    check(others(sweep.first, 'simulator'), 'SIMULATOR', sweep.received['SIMULATOR'])
+    check(others(sweep.first, 'judge'), 'JUDGE', sweep.received['JUDGE'])
+    assert {(row['role'], row['model']) for row in others(sweep.first, 'judge')} == {('judge', 'gpt')}
+    assert [len(others({name: result}, 'simulator')) for name, result in sorted(sweep.first.items())] == [0, 1, 0, 1]
+
+
+def test_dialogues_that_fail_say_what_they_cost(sweep: Sweep) -> None:
+    """At their first request, and later."""
+    dialogues = sweep.first['tooleval-funcqa-one_hop-easytool'], sweep.first['tooleval-teval-agent-fc']
+    assert all(result['samples']['infra'] for result in dialogues)
+    assert dialogues[0]['usage']['answers']['unknown'] >= 1
+    assert all(result['usage']['cached'].get('incomplete') for result in dialogues)
+    assert all('cached_unknown' not in result['usage']['cost'] for result in sweep.first.values())
+
+
+def test_what_is_asked_again_is_added(sweep: Sweep) -> None:
+    results = sweep.results()
+    assert sweep.again['MODEL']['requests'] and sweep.again['JUDGE']['requests']
+    assert {row['infra'] for row in sweep.rows()} <= {None, 'infra:bad_request'}  # refused at its first time
+    check([result['usage'] for result in results.values()], 'MODEL', sweep.received['MODEL'] + sweep.again['MODEL'])
+    simulated = sweep.received['SIMULATOR'] + sweep.again['SIMULATOR']
+    check(others(results, 'simulator'), 'SIMULATOR', simulated)
+    (judge,) = others(results, 'judge')
+    check([judge], 'JUDGE', sweep.again['JUDGE'])
+    before = sweep.first[JUDGED]['usage']['others']
+    kept, paid = judge['kept'], next(row for row in before if row['role'] == 'judge')
+    assert 0 < kept['prompt']['total'] < paid['prompt']['total'] and kept['cost']['total'] < paid['cost']['total']
+
+
+def test_screens_say_the_same(sweep: Sweep, capsys: pytest.CaptureFixture[str]) -> None:
+    results = sweep.results()
+    expected: dict[str, Any] = {}
+    for result in results.values():
+        for other in read_others(result['usage']):
+            expected[other.name] = expected[other.name] + other.spent if other.name in expected else other.spent
+    show_status(sweep.run)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith('tokens')]
+    assert lines[1:] == [f'tokens   api, {name}: {spending}' for name, spending in expected.items()]
+    prompts = sum(result['usage']['prompt']['total'] for result in results.values())
+    assert lines[0].startswith(f'tokens   api: {prompts:,} of prompts, ') and 'cost ' in lines[0]
+    out = write_report([sweep.run], sweep.folder / 'report').parent
+    with (out / 'files' / 'others.csv').open(encoding='utf-8', newline='') as stream:
+        rows = list(csv.DictReader(stream))
+    assert {(row['data set'], row['role'], row['asked']) for row in rows} == {
+        ('tooleval-teval-agent-fc', 'simulator', 'sim'), (JUDGED, 'simulator', 'sim'), (JUDGED, 'judge', 'gpt')
+    }  # fmt: skip
+    for role in ('simulator', 'judge'):
+        own = others(results, role)
+        shown = [row for row in rows if row['role'] == role]
+        assert sum(int(row['requests']) for row in shown) == sum(row['tries'] for row in own)
+        assert sum(int(row['prompts, tokens']) for row in shown) == sum(row['prompt']['total'] for row in own)
+    page = (out / 'provenance.html').read_text(encoding='utf-8')
+    assert 'Judges and simulators' in page and '>gpt<' in page
+    with (out / 'files' / 'provenance.csv').open(encoding='utf-8', newline='') as stream:
+        costs = {row['data set']: row['cost'] for row in csv.DictReader(stream)}
+    assert costs == {name: f'{result["usage"]["cost"]["total"]:.4f}' for name, result in results.items()}

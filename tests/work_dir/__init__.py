@@ -1,0 +1,1 @@
+"""Tests of `opencompass_tooleval.work_dir`."""

@@ -1,0 +1,204 @@
+"""work_dir/dumped_config: configs of a run are read as OpenCompass writes them, and never executed."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mmengine.config import Config
+
+import opencompass_tooleval
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.work_dir.dumped_config import MAX_BYTES, read_dumped
+from opencompass_tooleval.work_dir.unanswered import accepting
+from tests.growth import in_linear_time
+
+CONFIGS = Path(opencompass_tooleval.__file__).parent / 'configs'
+
+
+def dumped(folder: Path, **values: Any) -> Path:
+    """A config as OpenCompass dumps it."""
+    file = folder / 'dumped.py'
+    Config(values, format_python_code=False).dump(file)
+    return file
+
+
+@pytest.mark.parametrize('name', ['eval_demo', 'eval_leaderboard', 'eval_leaderboard_slurm', 'eval_funcqa'])
+def test_dumps_of_ready_configs_are_read_as_they_would_be_executed(tmp_path: Path, name: str) -> None:
+    """Types are in them, and functions, which OpenCompass writes as dotted names."""
+    file = tmp_path / 'dumped.py'
+    Config.fromfile(CONFIGS / f'{name}.py', format_python_code=False).dump(file)
+    assert read_dumped(file) == Config.fromfile(file, format_python_code=False).to_dict()
+
+
+@pytest.mark.parametrize(
+    'value',
+    [
+        -1, 0.5, -1e-05, 1e300, 10**40, True, None, '', [], (), {}, set(), {1, 2}, ('one',), [(), [[]], (1, (2,))],
+        "it's", 'a "b" \'c\'', 'x\ny\t\\n\r\x00\u2028', '中文 🎉', '\ud800', 'x' * 200_000, "dict(a=1) # '", '{{ a }}',
+        {'a-b': 1, 'c': {'d e': [{'f': 'g'}]}}, {1: 'a', None: 'b', (1, 2): 'c'}, [{'a': []}, {'a.b': ()}],
+        {'class': 1},
+    ],
+    ids=lambda value: repr(value)[:30],
+)  # fmt: skip
+def test_values_are_read_as_they_were(tmp_path: Path, value: Any) -> None:
+    assert read_dumped(dumped(tmp_path, value=value, more=dict(value=value))) == {
+        'value': value,
+        'more': {'value': value},
+    }
+
+
+def test_what_no_number_is(tmp_path: Path) -> None:
+    read = read_dumped(dumped(tmp_path, values=[math.inf, -math.inf, math.nan], one=math.inf))
+    assert read['values'][:2] == [math.inf, -math.inf] and math.isnan(read['values'][2]) and read['one'] == math.inf
+
+
+def test_texts_beside_one_another_are_one(tmp_path: Path) -> None:
+    file = tmp_path / 'a.py'
+    file.write_text('a = (\'x\'\n  "y")\nb = dict(c=(1), d=(1,),)')
+    assert read_dumped(file) == {'a': 'xy', 'b': {'c': 1, 'd': (1,)}}
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        '__import__("os").system("touch EVIL")',
+        'x = __import__("os").system("touch EVIL")',
+        'x = open("EVIL", "w")',
+        'import os\nmodels = []',
+        'x = [y for y in ()]',
+        'x = f"{1}"',
+        'x = b"1"',
+        'x = lambda: 1',
+        'x = dict(**y)',
+        'x = dict(1)',
+        'x = dict({1})',
+        'x = dict([(1, 2)])',
+        'x = dict',
+        'x = set([1])',
+        'x = y',
+        'x = 1 + 1',
+        'x = a.b',
+        'x = [][0]',
+        'x = {[]: 1}',
+        'x = {1: 2, 3}',
+        'x = {1, 2: 3}',
+        'x = [a=1]',
+        'x = {a=1}',
+        "x = dict('a': 1)",
+        "x = dict(a=1, 'b': 2)",
+        'x = 1, 2',
+        "x = 1, 'y': 2",
+        'x = dict()()',
+        'x = [1](2)',
+        'x = 1-1',
+        'x = (1]',
+        'x = 1)',
+        '1',
+        'x = y = 1',
+        'x.y = 1',
+        'x += 1',
+        'x: int = 1',
+        "x = <class 'a.B'>",
+        'x = <function <lambda> at 0x7f0192fc5>',
+        'x = (1',
+        'x = "a',
+        "x = 'a\nb'",
+        'x = "\\x"',
+        'x = "\x00"',
+        'x = ' + '9' * 5000,
+        'x',
+        '\xff',
+    ],
+)
+def test_anything_else_is_refused_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / 'a.py'
+    file.write_bytes(text.encode('latin-1'))
+    with pytest.raises(DataError, match=r'a\.py: the config cannot be read, and is not executed \(') as caught:
+        read_dumped(file)
+    assert len(str(caught.value).replace(str(file), '')) < 200 and '\n' not in str(caught.value)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    'unit',
+    [
+        '1+',
+        '1-1',
+        ',',
+        ':',
+        'x=',
+        '0,',
+        '-',
+        '[',
+        '(',
+        '{',
+        '{1:',
+        'dict(a=',
+        'dict()',
+        '()',
+        '[0]',
+        'not ',
+        'lambda:',
+        '"',
+        "'",
+        '\\',
+        ' ',
+    ],
+)
+def test_hostile_texts_end_soon(tmp_path: Path, unit: str) -> None:
+    """Chains of operators kill the parser of Python 3.10."""
+    file = tmp_path / 'a.py'
+
+    def refuse(text: str) -> None:
+        file.write_text(f'x = {text}"')
+        with pytest.raises(DataError):
+            read_dumped(file)
+
+    in_linear_time(refuse, unit * (400_000 // len(unit)))
+
+
+def test_what_is_too_long_or_missing_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / 'a.py'
+    with pytest.raises(DataError, match='No such file'):
+        read_dumped(file)
+    file.write_bytes(b' ' * (MAX_BYTES + 1))
+    with pytest.raises(DataError, match='it is longer than'):
+        read_dumped(file)
+
+
+def test_the_config_of_a_retry_is_private_and_holds_only_literals(tmp_path: Path) -> None:
+    """mmengine writes a key as it is, quotes and all."""
+    inferencer = {'type': 'opencompass_tooleval.inferencers.inferencer.ToolEvalGenInferencer', 'max_infra_share': 0.1}
+    dataset = {'abbr': 'd', 'infer_cfg': {'inferencer': inferencer}}
+    evil = "x': __import__('os').system('touch EVIL'), 'y"
+    file = tmp_path / 'a.py'
+    models = [{'abbr': 'm', evil: 1}]
+    file.write_text(f'_base_ = "/evil.py"\nmodels = {models!r}\ndatasets = {[dataset]!r}\nother = dict(a=1)\n')
+    again = accepting(file)
+    assert again.pairs == {('m', 'd')}
+    again.write(tmp_path / 'again.py')
+    assert (tmp_path / 'again.py').stat().st_mode & 0o777 == 0o600
+    inferencer['max_infra_share'] = 1.0
+    expected = {'models': models, 'datasets': [dataset], 'other': {'a': 1}}
+    assert read_dumped(tmp_path / 'again.py') == expected
+    assert Config.fromfile(tmp_path / 'again.py', format_python_code=False).to_dict() == expected
+
+
+@pytest.mark.parametrize('text', ['', 'models = []', 'models = 1\ndatasets = 2', 'models = [1]\ndatasets = []',
+                                  'models = [dict(abbr=1)]\ndatasets = []'])  # fmt: skip
+def test_a_config_without_models_is_refused_in_a_line(tmp_path: Path, text: str) -> None:
+    file = tmp_path / 'a.py'
+    file.write_text(text)
+    with pytest.raises(DataError, match='its models and datasets cannot be read'):
+        accepting(file)
+
+
+def test_a_config_of_too_many_values_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
+    file = tmp_path / 'a.py'
+    file.write_text('x = [' + '0,' * 200_001 + ']')
+    with pytest.raises(DataError, match='line 1: NAME = VALUE'):
+        read_dumped(file)

@@ -1,0 +1,81 @@
+"""work_dir/interrupts: signals wait for a point where nothing gets lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from opencompass_tooleval.work_dir.interrupts import Interrupts
+
+
+def send(number: int) -> None:
+    os.kill(os.getpid(), number)
+    time.sleep(0.01)  # Python calls handlers between its own steps
+
+
+def test_ctrl_c_waits_for_a_check() -> None:
+    with pytest.raises(KeyboardInterrupt), Interrupts() as interrupts:
+        send(signal.SIGINT)
+        interrupts.check()
+        raise AssertionError
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_end_with_the_status_of_shells(number: signal.Signals) -> None:
+    with pytest.raises(SystemExit) as ended, Interrupts() as interrupts:
+        send(number)
+        interrupts.sleep(60)
+    assert ended.value.code == 128 + number
+
+
+def test_one_that_came_last_is_not_forgotten() -> None:
+    with pytest.raises(KeyboardInterrupt), Interrupts():
+        send(signal.SIGINT)
+
+
+def test_a_signal_is_obeyed_once() -> None:
+    with Interrupts() as interrupts:
+        send(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.check()
+        interrupts.sleep(0.01)
+
+
+def test_a_sleep_is_cut_short() -> None:
+    timer = threading.Timer(0.2, send, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt), Interrupts() as interrupts:
+        interrupts.sleep(24 * 3600)
+
+
+def test_handlers_are_put_back_and_ignored_signals_stay_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Interrupts() as interrupts:
+            assert signal.getsignal(signal.SIGINT) != signal.default_int_handler
+            send(signal.SIGHUP)
+            interrupts.check()
+        assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_other_threads_are_left_alone() -> None:
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with Interrupts() as interrupts:
+                interrupts.sleep(0.01)
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert not failed

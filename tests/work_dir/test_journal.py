@@ -1,0 +1,110 @@
+"""work_dir/journal: what was answered survives a kill and odd characters."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.work_dir.journal import Journal, Row, write_json
+
+ODD = 'line\u2028paragraph\u2029next\x85tab\t"quoted"\\ \ud800 三\r\n\x00'
+
+
+def rows(*indices: int) -> dict[int, Row]:
+    return {index: {'record_id': f'r{index}', 'prediction': f'{ODD}{index}', 'infra': None} for index in indices}
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / 'tmp_x.jsonl')
+
+
+def test_round_trip(journal: Journal) -> None:
+    assert journal.restore() == {}
+    journal.append(rows(3, 1))
+    journal.append(rows(0))
+    assert journal.restore() == rows(3, 1, 0)
+    assert list(journal.restore()) == [3, 1, 0]
+    assert journal.path.read_bytes().isascii()
+    assert journal.path.read_bytes().count(b'\n') == 3
+
+
+def test_last_answer_counts(journal: Journal) -> None:
+    journal.append({0: {'prediction': '', 'infra': 'infra:timeout'}})
+    journal.append(rows(0))
+    assert journal.restore() == rows(0)
+
+
+def test_every_cut_keeps_the_whole_lines(journal: Journal, caplog: pytest.LogCaptureFixture) -> None:
+    journal.append(rows(0, 1))
+    whole = journal.path.read_bytes()
+    first = whole.index(b'\n') + 1
+    for length in range(len(whole)):
+        journal.path.write_bytes(whole[:length])
+        caplog.clear()
+        assert journal.restore() == (rows(0) if length >= first else {}), length
+        assert journal.path.read_bytes() == whole[: first if length >= first else 0]
+        assert len(caplog.records) == (length not in (0, first)), length
+        journal.append(rows(1))
+        assert journal.restore() == (rows(0, 1) if length >= first else rows(1))
+
+
+@pytest.mark.parametrize(
+    'line',
+    [
+        pytest.param(b'{"idx": 1, "predic', id='cut'),
+        pytest.param(b'\xff\xfe', id='no utf-8'),
+        pytest.param(b'[]', id='list'),
+        pytest.param(b'3', id='number'),
+        pytest.param(b'null', id='null'),
+        pytest.param(b'{"prediction": "x"}', id='no index'),
+        pytest.param(b'{"idx": null}', id='null index'),
+        pytest.param(b'{"idx": "x"}', id='index in words'),
+    ],
+)
+def test_unreadable_middle_line(journal: Journal, caplog: pytest.LogCaptureFixture, line: bytes) -> None:
+    journal.append(rows(0))
+    with journal.path.open('ab') as stream:
+        stream.write(line + b'\n')
+    journal.append(rows(2))
+    assert journal.restore() == rows(0, 2)
+    (record,) = caplog.records
+    assert record.levelname == 'WARNING'
+    assert f'{journal.path}: line 2 cannot be read' in record.getMessage()
+    assert 'its sample is asked again' in record.getMessage()
+
+
+def test_blank_lines_are_no_fault(journal: Journal, caplog: pytest.LogCaptureFixture) -> None:
+    journal.append(rows(0))
+    with journal.path.open('ab') as stream:
+        stream.write(b'\n\n')
+    journal.append(rows(1))
+    assert journal.restore() == rows(0, 1)
+    assert caplog.records == []
+
+
+def test_remove(journal: Journal) -> None:
+    journal.append(rows(0))
+    journal.remove()
+    assert not journal.path.exists()
+    journal.remove()
+    assert journal.restore() == {}
+
+
+def test_write_json(tmp_path: Path) -> None:
+    path = tmp_path / 'x.json'
+    path.write_text('old')
+    write_json(path, ((str(index), row) for index, row in rows(1, 0).items()))
+    assert path.read_bytes().isascii()
+    assert list(json.loads(path.read_text()).items()) == [('1', rows(1)[1]), ('0', rows(0)[0])]
+    assert [item.name for item in tmp_path.iterdir()] == ['x.json']
+
+
+def test_write_json_keeps_the_old_file_when_it_fails(tmp_path: Path) -> None:
+    path = tmp_path / 'x.json'
+    path.write_text('old')
+    with pytest.raises(TypeError):
+        write_json(path, [('0', {1, 2})])
+    assert path.read_text() == 'old'

@@ -1,0 +1,260 @@
+"""work_dir/progress and work_dir/work_dir: journals, locks and logs as tasks write them, and what is read from them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
+
+from opencompass_tooleval.cli.status import show_status
+from opencompass_tooleval.core.prices import Prices
+from opencompass_tooleval.core.usage import Usage
+from opencompass_tooleval.core.usage_summary import Spending, other_row, other_usage, summary_of
+from opencompass_tooleval.work_dir.dumped_config import read_dumped
+from opencompass_tooleval.work_dir.journal import Journal
+from opencompass_tooleval.work_dir.lock import exclusive, lock_path, sweep_lock
+from opencompass_tooleval.work_dir.progress import Cell, State, dataset_abbr, look, model_abbr, prices_of
+from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
+
+PREFIX = '11/21 12:17:33 - OpenCompass - '
+TASK = f'{PREFIX}INFO - Task [m/plan_v2,m/plan_v2_zh,m/easytool-plan_v2]\n'
+RETRIED = f'{PREFIX}ERROR - /x/api_model.py - _try - 9 - http://h/v1: RateLimitError: slow down\n'
+TRACEBACK = 'Traceback (most recent call last):\n  File "x.py", line 1, in <module>\n    x\n{0}\n'
+FAILED_ZH = f'{PREFIX}ERROR - /x/going_on.py - attempt - 29 - FAILED plan_v2_zh: DataError: no plan_v2: gone\n'
+END = f'{PREFIX}INFO - time elapsed: 3.20s\n'
+CUT = 'slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\n'
+PREEMPTED = 'slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO PREEMPTION ***\n'
+
+
+class Run(WorkDir):
+    """A run made by hand."""
+
+    def add_log(self, text: str, name: str = 'plan_v2', stage: str = 'infer', age: float = 0) -> Path:
+        file = self.path / 'logs' / stage / 'm' / f'{name}.out'
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding='utf-8')
+        time = file.stat().st_mtime - age
+        os.utime(file, (time, time))
+        return file
+
+    def journal(self, *rows: Mapping[str, Any]) -> None:
+        journal = Journal(self.path / 'predictions' / 'm' / 'tmp_plan_v2.jsonl')
+        journal.path.parent.mkdir(parents=True)
+        for number, row in enumerate(rows):
+            journal.append({row.get('idx', number): {key: value for key, value in row.items() if key != 'idx'}})
+
+    def cell(self, dataset: str = 'plan_v2') -> Cell:
+        return look(self, 'm', dataset)
+
+    def error(self, dataset: str = 'plan_v2') -> str:
+        return self.cell(dataset).error
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    (tmp_path / 'configs').mkdir()
+    config = tmp_path / 'configs' / 'a.py'
+    config.touch()
+    os.utime(config, (1, 1))
+    return Run(tmp_path)
+
+
+def test_a_request_that_is_tried_again_is_no_failure(run: Run) -> None:
+    run.add_log(TASK + RETRIED)
+    assert {run.cell(name).state for name in ('plan_v2', 'plan_v2_zh')} == {State.WAITING}
+
+
+def test_only_the_data_set_that_failed_has_failed(run: Run) -> None:
+    run.add_log(TASK + FAILED_ZH + TRACEBACK.format('DataError: no plan_v2: gone') + TASK)
+    assert run.cell('plan_v2_zh').state is State.FAILED and 'DataError: no plan_v2' in run.error('plan_v2_zh')
+    assert {run.cell(name).state for name in ('plan_v2', 'easytool-plan_v2')} == {State.WAITING}
+
+
+def test_a_shard_is_of_its_data_set(run: Run) -> None:
+    log = run.add_log(FAILED_ZH.replace('plan_v2_zh', 'plan_v2_1'), 'plan_v2_1', age=9)
+    run.add_log('fine', 'plan_v2_0')
+    assert run.cell().state is State.FAILED and run.cell().log == log
+
+
+@pytest.mark.parametrize(
+    ('end', 'error'),
+    [
+        pytest.param(END + TRACEBACK.format('openai.NotFoundError: no model'), 'NotFoundError', id='model'),
+        pytest.param(END + TRACEBACK.format('KeyboardInterrupt'), 'KeyboardInterrupt', id='interrupt'),
+        pytest.param('[rank0]: ' + TRACEBACK.format('[rank0]: ValueError: x'), 'ValueError', id='torchrun'),
+        pytest.param(CUT, 'DUE TO TIME LIMIT', id='time limit'),
+        pytest.param('element.sh: line 3:  42 Killed   python -m x\n', 'Killed', id='killed'),
+        pytest.param(PREEMPTED, '', id='preempted'),
+        pytest.param(CUT + TASK, '', id='queued again'),
+        pytest.param('SomeLib: ImportError: falls back\n', '', id='talk of a library'),
+    ],
+)
+def test_what_ended_a_task_failed_all_that_is_left_of_it(run: Run, end: str, error: str) -> None:
+    run.add_log(TASK + RETRIED + end)
+    assert error in run.error() and error in run.error('plan_v2_zh')
+    assert run.cell().state is (State.FAILED if error else State.WAITING)
+    with exclusive(lock_path(run.predictions('m', 'plan_v2_zh'))):
+        assert run.cell().state is State.WAITING
+        assert run.cell('plan_v2_zh').state is State.RUNNING
+
+
+def test_a_failure_of_one_is_not_what_ended_the_others(run: Run) -> None:
+    said = TRACEBACK.format('TaskFailedError: 1 data sets failed:\nplan_v2_zh: DataError: gone')
+    run.add_log(TASK + FAILED_ZH + TRACEBACK.format('DataError: gone'))
+    assert run.cell().state is State.WAITING
+    run.add_log(TASK + FAILED_ZH + END + said)
+    assert run.error('plan_v2_zh') == 'plan_v2_zh: DataError: gone'
+
+
+def test_errors_before_the_newest_start_are_past(run: Run) -> None:
+    failed = TASK + FAILED_ZH + END
+    run.add_log(failed + TASK)  # Slurm appends
+    assert run.error('plan_v2_zh') == ''
+    run.add_log(failed, age=50)
+    assert run.error('plan_v2_zh')
+    run.add_log(TASK, 'plan_v2_zh', age=20)  # the resumed task has other data sets, and so another log
+    assert run.error('plan_v2_zh') == ''
+
+
+def test_a_sweep_that_was_started_again_waits(run: Run) -> None:
+    run.add_log(TASK + FAILED_ZH, age=50)
+    (run.path / 'configs' / 'b.py').touch()
+    assert run.cell('plan_v2_zh').state is State.FAILED
+    with exclusive(sweep_lock(run.path)):
+        assert run.cell('plan_v2_zh').state is State.WAITING
+
+
+def test_any_error_will_do_where_no_data_set_is_named(run: Run) -> None:
+    assert 'slow down' in last_error(run.add_log(TASK + RETRIED + TASK))
+    assert last_error(run.path / 'none') == ''
+
+
+def test_samples_are_counted_once_and_only_with_an_answer(run: Run) -> None:
+    answered = {'record_id': 'a', 'infra': None}
+    run.journal(
+        {'idx': 0, **answered}, {'idx': 1, **answered, 'infra': 'infra:timeout'}, {'idx': 2, **answered},
+        {'idx': 2, **answered}, {'idx': 3, **answered, 'infra': 'infra:server'}, {'idx': 3, **answered},
+    )  # fmt: skip
+    with exclusive(lock_path(run.predictions('m', 'plan_v2')), 4):
+        cell = run.cell()
+    assert (cell.state, cell.answered, cell.samples) == (State.RUNNING, 3, 4)
+
+
+def test_dialogues_are_counted_and_not_their_rounds(run: Run) -> None:
+    run.journal(*({'key': str(number % 4), 'round': number // 4, 'answer': 'x'} for number in range(10)))
+    with exclusive(lock_path(run.predictions('m', 'plan_v2')), 4):
+        cell = run.cell()
+    assert (cell.answered, cell.samples, cell.rate, cell.seconds_left) == (4, 4, None, None)
+
+
+def test_no_time_is_negative(run: Run) -> None:
+    assert Cell('m', 'd', State.RUNNING, 10, 4, 2.0).seconds_left == 0
+    run.journal(*({'record_id': 'a', 'infra': None} for _ in range(6)))  # of an earlier, larger data set
+    with exclusive(lock_path(run.predictions('m', 'plan_v2')), 4):
+        assert run.cell().answered == 4
+
+
+def test_a_job_that_waits_for_its_server_says_so(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    run.journal({'prediction': 'a', 'infra': None})
+    (run.path / 'configs' / 'a.py').write_text("models = [dict(abbr='m')]\ndatasets = [dict(abbr='plan_v2')]\n")
+    with exclusive(lock_path(run.predictions('m', 'plan_v2')), 20) as reporter:
+        reporter.waits_for('http://h/v1 has not been reached for 32 s')
+        assert (run.cell().state, run.cell().waiting) == (State.RUNNING, 'http://h/v1 has not been reached for 32 s')
+        show_status(run.path)
+        shown = capsys.readouterr().out
+        assert 'running  m x plan_v2: 1 of 20, WAITING: http://h/v1 has not been reached for 32 s' in shown
+        reporter.waits_for('')
+        assert (run.cell().waiting, run.cell().samples) == ('', 20)
+
+
+@pytest.mark.parametrize(
+    'model',
+    [
+        {'abbr': 'own/name', 'type': 'T', 'path': 'a/b'},
+        {'type': 'package.Model', 'path': 'org/folder/model'},
+        {'type': 'Model', 'path': 'model'},
+        [{'abbr': 'first'}, {'type': 'T', 'path': '/models/second/'}],
+    ],
+)
+def test_models_are_named_as_opencompass_names_them(model: Any) -> None:
+    assert model_abbr(model) == model_abbr_from_cfg(model)
+
+
+@pytest.mark.parametrize(
+    'dataset', [{'abbr': 'a/b', 'path': 'p'}, {'path': 'data/file'}, {'path': 'data/file', 'name': 'sub/set'}]
+)
+def test_data_sets_are_named_as_opencompass_names_them(dataset: dict[str, str]) -> None:
+    assert dataset_abbr(dataset) == dataset_abbr_from_cfg(dataset)
+
+
+CONFIG = """models = [
+    dict(abbr='m', type='x', prices=dict(input=2.0, output=8.0)), dict(abbr='free'), dict(abbr='bad', prices=[1])
+]
+datasets = [dict(abbr='plan_v2'), dict(abbr='dialogues')]
+"""
+
+
+def usage_of(prompt: int, completion: int, **more: Any) -> dict[str, Any]:
+    return {'usage': {'prompt': prompt, 'completion': completion, 'tries': 1, **more}}
+
+
+def test_what_is_spent_so_far(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    """Answers in a journal, rounds of dialogues, whole predictions, a result: of each what it says."""
+    run.config().write_text(CONFIG)
+    prices = prices_of(read_dumped(run.config()))
+    assert prices == {'m': Prices(2.0, 8.0)}
+    run.journal(
+        {'prediction': 'a', **usage_of(100, 10)},
+        {'prediction': 'b', 'infra': 'infra:timeout', **usage_of(7, 7)},
+        {'prediction': 'b', 'idx': 1, **usage_of(200, 20, counted=True, counter='estimate')},
+        {'prediction': 'old'},
+    )
+    cell = look(run, 'm', 'plan_v2', prices['m'])
+    counted = {'counters': ('estimate',), 'tries': 2}
+    assert cell.spent == Spending(3, 300, 30, pytest.approx((600 + 240) / 1e6), 1, 1, **counted)
+    assert look(run, 'm', 'plan_v2').spent == Spending(3, 300, 30, None, 1, 1, **counted)
+    journal = Journal(run.path / 'predictions' / 'm' / 'tmp_dialogues.jsonl')
+    for number in range(3):
+        journal.append({number: {'key': 'r0', 'round': number, 'asked': 'x', 'answer': 'y', **usage_of(10, 1)}})
+    row = {'key': 'r0', 'round': 0, 'asked': 'x'}
+    asked = [
+        other_usage('simulator', name, prices, [Usage(500, 50)])
+        for name, prices in (('sim', Prices(10.0, 0.0)), ('sim', Prices(10.0, 0.0)), ('free', None))
+    ]
+    simulated = (
+        {**row, 'answer': 'y', 'model': 'simulator', 'others': [asked[0]]},
+        {**row, 'infra': 'infra:timeout', 'model': 'simulator', 'others': asked[1:]},
+    )
+    failed = {**row, 'infra': 'infra:timeout', 'usage': {'tries': 4}}
+    journal.append(dict(enumerate([*simulated, {**row, 'answer': '', 'reason': 'infra:truncated'}, failed], start=3)))
+    cell = look(run, 'm', 'dialogues', prices['m'])
+    assert cell.spent == Spending(4, 30, 3, pytest.approx(84 / 1e6), 0, 1, tries=7)
+    assert cell.others == {
+        'simulator sim': Spending(2, 1000, 100, pytest.approx(0.01), 0, 0, tries=2),
+        'simulator free': Spending(1, 500, 50, None, 0, 0, tries=1),
+    }
+    assert show_status(run.path) == 0
+    shown = capsys.readouterr().out
+    assert (
+        'tokens   m: 330 of prompts, 33 of answers, cost 0.00, 1 answers counted here (estimate), 2 answers not known\n'
+        'tokens   m, simulator sim: 1,000 of prompts, 100 of answers, cost 0.01\n'
+        'tokens   m, simulator free: 500 of prompts, 50 of answers\n'
+    ) in shown
+    assert 'tokens   free' not in shown
+    whole = {str(i): {'prediction': 'a', 'record_id': str(i), **usage_of(1000, 100)} for i in range(2)}
+    run.predictions('m', 'plan_v2').write_text(json.dumps(whole))
+    cell = look(run, 'm', 'plan_v2', prices['m'])
+    assert cell.spent == Spending(2, 2000, 200, pytest.approx(5600 / 1e6), 0, 0, tries=2)
+    summary = summary_of([Usage(5, 6), Usage(7, 8)], prices['m']) or {}
+    summary['others'] = other_row('judge', 'gpt', [Usage(9, 1), Usage(9, 1, tries=2)], None, [Usage(70, 7)])
+    result = run.path / 'results' / 'm' / 'plan_v2.json'
+    result.parent.mkdir(parents=True)
+    result.write_text(json.dumps({'f1': 1.0, 'samples': {'all': 2}, 'usage': summary}))
+    cell = look(run, 'm', 'plan_v2')
+    assert cell.spent == Spending(2, 12, 14, pytest.approx(136 / 1e6), 0, 0, tries=2)
+    assert cell.others == {'judge gpt': Spending(2, 18, 2, None, 0, 0, tries=3)}  # what is used again was paid before

@@ -1,0 +1,322 @@
+"""work_dir/recorded: every shape of recorded answers, and what is wrong with a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.models.conversation import Conversation
+from opencompass_tooleval.models.fixed_models import ReplayModel
+from opencompass_tooleval.models.model_calls import ask
+from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorded
+
+ROWS = [{'record_id': 'b', 'prediction': 'two\u2028'}, {'record_id': 'a', 'prediction': 'one'}]
+
+
+def write(path: Path, content: Any) -> Path:
+    path.write_text(json.dumps(content), encoding='utf-8')
+    return path
+
+
+def json_lines(path: Path, items: list[Any]) -> Path:
+    path.write_text(''.join(json.dumps(item, ensure_ascii=False) + '\n' for item in items), encoding='utf-8')
+    return path
+
+
+def folder(path: Path, items: dict[str, Any]) -> Path:
+    path.mkdir()
+    for name, item in items.items():
+        write(path / f'{name}.json', item)
+    (path / 'notes.txt').write_text('not an answer')
+    return path
+
+
+@pytest.mark.parametrize(
+    'content',
+    [
+        pytest.param({'b': {'prediction': 'two\u2028'}, 'a': {'prediction': 'one'}}, id='id to record'),
+        pytest.param({'b': 'two\u2028', 'a': 'one'}, id='id to text'),
+        pytest.param({'b': {'output': 'two\u2028'}, 'a': {'response': 'one', 'gold': 'x'}}, id='other keys'),
+        pytest.param({'0': ROWS[0], '1': ROWS[1]}, id='positions with record ids'),
+        pytest.param({'x': ROWS[0], 'y': ROWS[1]}, id='a record id beats the key'),
+        pytest.param(ROWS, id='list with record ids'),
+        pytest.param([{'id': 'b', 'answer': 'two\u2028'}, {'id': 'a', 'answer': 'one'}], id='list with ids'),
+    ],
+)
+def test_by_id(tmp_path: Path, content: Any) -> None:
+    recorded = load_recorded(write(tmp_path / 'answers.json', content))
+    assert recorded.by_id == {'a': 'one', 'b': 'two\u2028'}
+    assert recorded.by_position == {}
+    assert recorded.answer('a', 7) == 'one'
+    recorded.check_complete(['a', 'b'])
+
+
+PARTS = [{'type': 'text', 'text': 'one'}, {'type': 'output_text', 'text': ', two'}]
+
+
+@pytest.mark.parametrize(
+    'item',
+    [
+        pytest.param(PARTS, id='parts'),
+        pytest.param({'prediction': PARTS}, id='parts in a row'),
+        pytest.param({'prediction': {'role': 'assistant', 'content': PARTS}}, id='a message of parts'),
+        pytest.param({'prediction': {'role': 'assistant', 'content': 'one, two'}}, id='a message'),
+    ],
+)
+def test_parts_of_a_message_are_one_text(tmp_path: Path, item: Any) -> None:
+    assert load_recorded(write(tmp_path / 'answers.json', {'a': item})).by_id == {'a': 'one, two'}
+
+
+@pytest.mark.parametrize('part', [{'type': 'image_url', 'image_url': {}}, {'type': 'text', 'text': ['one']}])
+def test_a_part_that_is_no_text_is_refused(tmp_path: Path, part: Any) -> None:
+    file = write(tmp_path / 'answers.json', {'a': [*PARTS, part]})
+    with pytest.raises(
+        DataError, match=rf"answers.json: record 'a': .*part of type '{part['type']}', which is no text"
+    ):
+        load_recorded(file)
+
+
+def test_a_list_that_an_answer_holds_is_no_message(tmp_path: Path) -> None:
+    steps = [{'id': 0, 'name': 'Map.route', 'args': {}}]
+    assert load_recorded(write(tmp_path / 'answers.json', {'a': steps})).by_id == {'a': str(steps)}
+
+
+@pytest.mark.parametrize('lines', [ROWS, [{'id': 'b', 'output': 'two\u2028'}, {'id': 'a', 'output': 'one'}]])
+def test_json_lines_by_id(tmp_path: Path, lines: list[Any]) -> None:
+    recorded = load_recorded(json_lines(tmp_path / 'answers.jsonl', lines))
+    assert recorded.by_id == {'a': 'one', 'b': 'two\u2028'}
+
+
+def test_folder_of_one_file_per_id(tmp_path: Path) -> None:
+    path = folder(tmp_path / 'answers', {'b_1.2': {'prediction': 'two'}, 'a': {'prediction': 'one', 'meta': 3}})
+    assert load_recorded(path).by_id == {'a': 'one', 'b_1.2': 'two'}
+
+
+@pytest.mark.parametrize(
+    ('name', 'content'),
+    [
+        pytest.param(
+            'answers.json', {'0': {'prediction': 'one', 'gold': 'x'}, '1': {'prediction': 'two'}}, id='object'
+        ),
+        pytest.param('answers.json', ['one', 'two'], id='list of texts'),
+        pytest.param('answers.json', [{'prediction': 'one'}, {'prediction': 'two'}], id='list of rows'),
+        pytest.param('answers.jsonl', [{'prediction': 'one'}, {'prediction': 'two'}], id='json lines'),
+        pytest.param('answers.jsonl', ['one', 'two'], id='json lines of texts'),
+    ],
+)
+def test_by_position(tmp_path: Path, name: str, content: Any) -> None:
+    path = tmp_path / name
+    recorded = load_recorded(json_lines(path, content) if name.endswith('l') else write(path, content))
+    assert recorded.by_position == {0: 'one', 1: 'two'}
+    assert recorded.by_id == {}
+    assert [recorded.answer(record, position) for position, record in enumerate('ab')] == ['one', 'two']
+    recorded.check_complete(['a', 'b'])
+
+
+@pytest.mark.parametrize(
+    ('value', 'text'),
+    [
+        pytest.param('', '', id='empty answer'),
+        pytest.param({'a': [1, None]}, "{'a': [1, None]}", id='parsed already: Python text, as in the reference'),
+    ],
+)
+def test_text_of_an_answer(tmp_path: Path, value: Any, text: str) -> None:
+    assert load_recorded(write(tmp_path / 'x.json', {'a': {'prediction': value}})).answer('a', 0) == text
+
+
+def test_failures_keep_their_name(tmp_path: Path) -> None:
+    rows = [{'id': 'a', 'prediction': '', 'infra': 'infra:timeout'}, {'id': 'b', 'prediction': '', 'infra': None}]
+    recorded = load_recorded(write(tmp_path / 'x.json', rows))
+    answers = [recorded.answer(record, 0) for record in 'ab']
+    assert [(type(answer), answer, answer.reason) for answer in answers] == [
+        (Answer, '', 'infra:timeout'),
+        (Answer, '', None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('name', 'text', 'says'),
+    [
+        pytest.param('x.json', '{"a": ', 'cannot be read as JSON', id='cut short'),
+        pytest.param('x.json', '3', 'the file is neither an object nor a list', id='number'),
+        pytest.param('x.json', '{"a": {"text": "x"}}', "record 'a': it has none of prediction", id='no answer key'),
+        pytest.param(
+            'x.json', '[{"id": "a", "output": "x"}, "y"]', 'some answers name their record and some do not', id='mixed'
+        ),
+        pytest.param('x.jsonl', '{"id": "a", "output": "x"}\n{', 'cannot be read as JSON', id='cut last line'),
+        pytest.param(
+            'x.jsonl',
+            '{"id": "a", "output": "x"}\n{"id": "a", "output": "y"}\n',
+            "record 'a': it is answered more than once",
+            id='doubled line',
+        ),
+        pytest.param(
+            'x.json',
+            '[{"id": "a", "output": "x"}, {"id": "a", "output": "x"}]',
+            "record 'a': it is answered more than once",
+            id='doubled in a list',
+        ),
+        pytest.param(
+            'x.json', '{"a": {"prediction": "x"}, "b": "z", "a": {"prediction": "y"}}', "record 'a'", id='doubled key'
+        ),
+        pytest.param('x.json', '{"0": "x", "0": "y"}', "record '0'", id='doubled position'),
+    ],
+)
+def test_damaged_file(tmp_path: Path, name: str, text: str, says: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(DataError) as caught:
+        load_recorded(path)
+    assert str(caught.value).startswith(str(path))
+    assert says in str(caught.value)
+
+
+def test_no_utf8(tmp_path: Path) -> None:
+    path = tmp_path / 'x.json'
+    path.write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(DataError, match='cannot be read as UTF-8'):
+        load_recorded(path)
+
+
+def test_lines_that_are_no_utf8(tmp_path: Path) -> None:
+    path = tmp_path / 'x.jsonl'
+    path.write_bytes(b'{"id": "a", "output": "\xff"}\n')
+    with pytest.raises(DataError, match='cannot be read as UTF-8'):
+        load_recorded(path)
+
+
+def test_damaged_file_in_a_folder_is_named(tmp_path: Path) -> None:
+    path = folder(tmp_path / 'answers', {'a': 'one'})
+    (path / 'b.json').write_text('{')
+    with pytest.raises(DataError) as caught:
+        load_recorded(path)
+    assert str(caught.value).startswith(f'{path / "b.json"}: cannot be read as JSON')
+
+
+def test_missing(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r'none\.json: the file is missing'):
+        load_recorded(tmp_path / 'none.json')
+    with pytest.raises(DataError, match=r'the folder holds no \.json files'):
+        load_recorded(tmp_path)
+
+
+def test_missing_answer_is_no_empty_answer(tmp_path: Path) -> None:
+    path = write(tmp_path / 'x.json', {'a': 'one'})
+    with pytest.raises(DataError) as caught:
+        load_recorded(path).answer('b', 0)
+    assert str(caught.value) == f"{path}: record 'b': no answer is recorded for it"
+
+
+def test_unknown_answer(tmp_path: Path) -> None:
+    path = write(tmp_path / 'x.json', {'a': 'one', 'c': 'x', 'b': 'two', 'd': 'x'})
+    with pytest.raises(DataError) as caught:
+        load_recorded(path).check_complete(['a', 'b'])
+    assert str(caught.value) == f"{path}: record 'c': 2 answers belong to no record of the data"
+
+
+@pytest.mark.parametrize('count', [1, 3])
+def test_wrong_number_of_positions(tmp_path: Path, count: int) -> None:
+    path = write(tmp_path / 'x.json', ['x'] * count)
+    with pytest.raises(DataError) as caught:
+        load_recorded(path).check_complete(['a', 'b'])
+    assert str(caught.value) == f'{path}: it holds {count} answers by position for 2 records'
+
+
+def test_complete_means_that_no_answer_is_missing(tmp_path: Path) -> None:
+    path = write(tmp_path / 'x.json', {'a': 'one'})
+    with pytest.raises(DataError, match="record 'b'"):
+        load_recorded(path).check_complete(['a', 'b'])
+
+
+def test_blank_line_does_not_shift_positions(tmp_path: Path) -> None:
+    path = tmp_path / 'x.jsonl'
+    path.write_text('"one"\n\n"two"\n')
+    assert load_recorded(path).by_position == {0: 'one', 1: 'two'}
+
+
+def test_record_ids_that_are_numbers_are_no_positions(tmp_path: Path) -> None:
+    """T-Eval's own shape, ids to records, for data whose ids are numbers in an order of their own."""
+    recorded = load_recorded(write(tmp_path / 'x.json', {'1': {'prediction': 'to 1'}, '0': {'prediction': 'to 0'}}))
+    recorded.check_complete(['1', '0'])
+    assert [recorded.answer('1', 0), recorded.answer('0', 1)] == ['to 1', 'to 0']
+
+
+def test_empty_files_answer_nothing(tmp_path: Path) -> None:
+    recorded = load_recorded(write(tmp_path / 'x.json', {}))
+    assert recorded == RecordedAnswers(tmp_path / 'x.json')
+    with pytest.raises(DataError, match='it holds no answers'):
+        recorded.check_complete(['a'])
+
+
+def conversation(record_id: str, position: int, source: str) -> Conversation:
+    prompt = Conversation([{'role': 'HUMAN', 'prompt': 'the same', 'content': 'the same'}])
+    prompt.record_id, prompt.position, prompt.source, prompt.gold_answer = record_id, position, source, ''
+    return prompt
+
+
+def test_repeated_prompts_do_not_matter(tmp_path: Path) -> None:
+    """36 records with one prompt, in two data sets, each with an answer of its own."""
+    for source in ('first', 'second'):
+        rows = {f'r{i}': {'prediction': f'{source} {i}'} for i in reversed(range(36))}
+        write(tmp_path / f'{source}.json', rows)
+    model = ReplayModel(str(tmp_path / '{dataset}.json'))
+    asked = [conversation(f'r{i}', i, source) for i in range(36) for source in ('second', 'first')]
+    answers = model.generate(asked, max_out_len=10)
+    assert answers == [f'{source} {i}' for i in range(36) for source in ('second', 'first')]
+    with pytest.raises(DataError, match=r"second\.json: record 'r36': no answer is recorded"):
+        model.generate([conversation('r36', 0, 'second')], max_out_len=10)
+
+
+GPT_ROW = {'data': {'input': 'q'}, 'init output': 'one'}
+OPEN_ROW = {
+    'question': {'input': 'q'},
+    'original ans': 'g',
+    'total output': {'init prompt': 'p', 'init output': ['one']},
+}
+
+
+@pytest.mark.parametrize(
+    ('row', 'shape'),
+    [
+        (GPT_ROW, 'gpt'),
+        (OPEN_ROW, 'open'),
+        ({'prediction': 'one'}, None),
+        ({'prediction': 'one', 'recorded_shape': 'gpt'}, 'gpt'),
+        ({'prediction': 'one', 'recorded_shape': 5}, None),
+    ],
+)
+def test_the_published_shape_of_a_row_travels_with_the_answer(tmp_path: Path, row: Any, shape: str | None) -> None:
+    file = json_lines(tmp_path / 'first.json', [row, row])
+    assert load_recorded(file).by_position == {0: 'one', 1: 'one'}
+    (answer,) = ask(ReplayModel(str(file)), [conversation('r', 1, 'first')], max_out_len=10)
+    assert (answer, answer.recorded_shape) == ('one', shape)
+
+
+@pytest.mark.parametrize('output', ['text', {}, {'init output': None}, None])
+def test_an_open_models_row_without_an_answer_is_refused(tmp_path: Path, output: Any) -> None:
+    file = json_lines(tmp_path / 'x.json', [{**OPEN_ROW, 'total output': output}] * 2)
+    with pytest.raises(DataError, match="record '0': its answer is null"):
+        load_recorded(file)
+
+
+@pytest.mark.parametrize(
+    ('row', 'says'),
+    [({'prediction': None}, 'its answer is null'), ({'prediction': '', 'infra': True}, "its 'infra' is neither text")],
+)
+def test_what_is_no_answer_is_refused(tmp_path: Path, row: dict[str, Any], says: str) -> None:
+    with pytest.raises(DataError, match=says) as caught:
+        load_recorded(write(tmp_path / 'x.json', {'a': row}))
+    assert "record 'a'" in str(caught.value)
+
+
+def test_how_a_recorded_answer_finished_is_passed_on(tmp_path: Path) -> None:
+    file = tmp_path / 'answers.jsonl'
+    rows = [{'id': 'a', 'prediction': 'x', 'finish': 'length'}, {'id': 'b', 'prediction': 'y', 'finish': ['?']}]
+    file.write_text(''.join(json.dumps(row) + '\n' for row in rows))
+    recorded = load_recorded(file)
+    assert [recorded.answer(record, 0).finish for record in 'ab'] == ['length', None]

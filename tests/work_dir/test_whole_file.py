@@ -1,0 +1,124 @@
+"""Files are there whole or not at all; what killed processes left goes, never what others write."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.work_dir.lock import exclusive
+from opencompass_tooleval.work_dir.whole_file import host_mark, is_stale, naming, whole_file, write_whole
+
+WRITE = """
+import sys
+from pathlib import Path
+from opencompass_tooleval.work_dir.whole_file import whole_file
+with whole_file(Path(sys.argv[1])) as temporary:
+    temporary.write_text('half')
+    print('written', flush=True)
+    sys.stdin.read()
+"""
+
+
+def start(path: Path) -> subprocess.Popen[str]:
+    """A process that writes the file, and does not end before its input does."""
+    command = [sys.executable, '-c', WRITE, str(path)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == 'written\n'
+    return process
+
+
+def names(folder: Path) -> set[str]:
+    return {file.name for file in folder.iterdir()}
+
+
+def test_what_a_killed_process_left_goes_and_what_a_living_one_writes_stays(tmp_path: Path) -> None:
+    dead, alive = start(tmp_path / 'a.json'), start(tmp_path / 'b.json')
+    dead.kill()
+    dead.wait()
+    assert len(names(tmp_path)) == 2
+    (tmp_path / '.mine.tmp').touch()
+    write_whole(tmp_path / 'c.json', 'whole')
+    assert {name[:3] for name in names(tmp_path)} == {'.b.', 'c.j', '.mi'}
+    alive.communicate('')
+    assert names(tmp_path) == {'b.json', 'c.json', '.mine.tmp'} and (tmp_path / 'b.json').read_text() == 'half'
+
+
+def test_what_another_machine_left_goes_after_a_day(tmp_path: Path) -> None:
+    new, old, held = (tmp_path / f'.{name}.01234567-01234567.tmp' for name in ('new', 'old', 'held'))
+    for file in (new, old, held):
+        file.touch()
+    for file in (old, held):
+        os.utime(file, (time.time() - 90_000,) * 2)
+    assert host_mark() != '01234567'
+    with held.open('a') as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        write_whole(tmp_path / 'a', 'x')
+    assert names(tmp_path) == {'a', new.name, held.name}
+    assert not is_stale(tmp_path / 'none', host_mark(), tmp_path / 'none')
+
+
+def test_a_block_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / 'a'
+    path.write_text('old')
+    path.chmod(0o640)
+    with pytest.raises(ZeroDivisionError), whole_file(path) as temporary:
+        temporary.write_text('new')
+        raise ZeroDivisionError
+    assert path.read_text() == 'old' and names(tmp_path) == {'a'}
+    write_whole(path, 'new')
+    assert path.read_text() == 'new' and path.stat().st_mode & 0o777 == 0o640
+    before = os.umask(0o027)
+    try:
+        write_whole(tmp_path / 'b', 'new')
+    finally:
+        os.umask(before)
+    assert (tmp_path / 'b').stat().st_mode & 0o777 == 0o640
+
+
+def test_long_names_and_links(tmp_path: Path) -> None:
+    (tmp_path / 'folder').mkdir()
+    link = tmp_path / 'link'
+    link.symlink_to(Path('folder') / 'target')
+    write_whole(link, 'x')
+    assert link.is_symlink() and (tmp_path / 'folder' / 'target').read_text() == 'x'
+    write_whole(tmp_path / ('字' * 85), 'x')
+    assert len(names(tmp_path)) == 3
+
+
+def test_pipes_and_devices_are_written_in_place(tmp_path: Path) -> None:
+    write_whole(Path('/dev/null'), 'x')
+    assert Path('/dev/null').is_char_device()
+    code = 'from opencompass_tooleval.work_dir.whole_file import *; write_whole(Path("/dev/stdout"), "whole")'
+    with (tmp_path / 'out').open('w') as stream:
+        subprocess.run([sys.executable, '-c', code], stdout=stream, check=True)
+    assert (tmp_path / 'out').read_text() == 'whole' and names(tmp_path) == {'out'}
+    done = subprocess.run([sys.executable, '-c', code], stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout == 'whole'
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    with pytest.raises(NotADirectoryError) as caught:
+        write_whole(Path('/dev/null/a'), 'x')
+    assert caught.value.filename == '/dev/null/a'
+    with pytest.raises(IsADirectoryError) as is_folder:
+        write_whole(tmp_path, 'x')
+    assert str(tmp_path) in str(is_folder.value)
+    with pytest.raises(OSError, match=r'No space left on device: .*/a') as full, naming(tmp_path / 'a'):
+        raise OSError(28, 'No space left on device')
+    assert full.value.errno == 28
+    with pytest.raises(FileNotFoundError, match='other'), naming(tmp_path / 'a'):
+        (tmp_path / 'other').read_text()
+    with pytest.raises(OSError, match='in words'), naming(tmp_path / 'a'):
+        raise OSError('in words')
+
+
+def test_a_lock_of_the_same_folder_is_no_leftover(tmp_path: Path) -> None:
+    with exclusive(tmp_path / '.a.lock'):
+        write_whole(tmp_path / 'a', 'x')
+        assert names(tmp_path) == {'a', '.a.lock'}
