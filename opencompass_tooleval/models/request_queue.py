@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from queue import SimpleQueue
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from opencompass.models import VLLM, VLLMwithChatTemplate
 
@@ -158,9 +158,16 @@ class ConcurrentQueue(RequestQueue[Key]):
         if len(self._running) < self._workers:
             worker = asyncio.get_running_loop().create_task(self._work())
             self._running.add(worker)
-            worker.add_done_callback(self._running.discard)
 
     async def _work(self) -> None:
+        try:
+            await self._answer_all()
+        finally:
+            # In the same step as the look that found nothing waiting: a request that is added behind it, before the
+            # loop's next turn, gets a worker of its own.
+            self._running.discard(cast('asyncio.Task[None]', asyncio.current_task()))
+
+    async def _answer_all(self) -> None:
         while self._waiting:
             key, prompt = self._waiting.popleft()
             answer = None

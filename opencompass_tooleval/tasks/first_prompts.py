@@ -10,11 +10,12 @@ from typing import Any
 from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 from mmengine.config import Config
 from opencompass.registry import ICL_PROMPT_TEMPLATES
-from opencompass.utils import build_dataset_from_cfg, get_logger
+from opencompass.utils import build_dataset_from_cfg
 
 from opencompass_tooleval.inferencers.dialogue_inferencer import DIALOGUES
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.dialogue_runner import conversation_of
+from opencompass_tooleval.tasks.quiet import quiet
 
 
 def read_datasets(config: Path, variable: str = '') -> list[dict[str, Any]]:
@@ -26,13 +27,12 @@ def read_datasets(config: Path, variable: str = '') -> list[dict[str, Any]]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keeps standard output, where OpenCompass logs, and standard error clear while data is loaded."""
-    level, shown = get_logger().level, not are_progress_bars_disabled()
-    get_logger().setLevel('ERROR')
+    shown = not are_progress_bars_disabled()
     disable_progress_bars()
     try:
-        yield
+        with quiet('ERROR'):
+            yield
     finally:
-        get_logger().setLevel(level)
         if shown:
             enable_progress_bars()
 

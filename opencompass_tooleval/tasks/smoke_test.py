@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import logging
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,6 +13,7 @@ from mmengine.config import Config, ConfigDict
 import opencompass_tooleval
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
+from opencompass_tooleval.tasks.quiet import quiet
 
 _CONFIGS = Path(opencompass_tooleval.__file__).parent / 'configs'
 
@@ -38,12 +38,9 @@ def run_trial() -> int:
     with TemporaryDirectory(prefix='tooleval-trial-') as folder, contextlib.redirect_stdout(output):
         with contextlib.redirect_stderr(output):
             task = ConfigDict(models=[model], datasets=[[dataset]], work_dir=folder)
-            logging.disable(logging.CRITICAL)
-            try:
+            with quiet('CRITICAL'):
                 ToolEvalInferTask(task).run()
                 ToolEvalEvalTask(task).run()
-            finally:
-                logging.disable(logging.NOTSET)
         (file,) = Path(folder).glob('results/*/*.json')
         result = json.loads(file.read_text(encoding='utf-8'))
     if result['local_levenshtein'] != 100.0:

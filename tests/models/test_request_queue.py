@@ -109,6 +109,20 @@ def test_requests_leave_in_the_order_in_which_they_were_submitted() -> None:
     assert ask_all(answer, 30, workers=1) == asked == list(range(30))
 
 
+def test_a_request_that_comes_while_the_last_worker_ends_is_answered() -> None:
+    async def answer(number: int, stop: asyncio.Event) -> Answer:
+        if number < 3:  # it is added in the turn of the loop in which this worker finds nothing more to do
+            queue.submit(number + 1, number + 1)
+        return Answer('')
+
+    with ConcurrentQueue[int](answer, workers=1) as queue:
+        queue.submit(0, 0)
+        arrived: list[int] = []
+        while some := queue.results():
+            arrived += [number for number, _ in some]
+    assert arrived == [0, 1, 2, 3]
+
+
 def test_a_thousand_requests_in_flight_take_one_thread() -> None:
     everyone_is_there, in_flight = Gate(), 0
 
