@@ -40,7 +40,7 @@ PAGES = sorted(
 )
 COMMENTED = [file for file in sorted(CONFIGS.glob('*.py')) if '#   tooleval ' in file.read_text(encoding='utf-8')]
 COMMAND_LINE = 'from opencompass_tooleval.cli.main import main; main()'
-BLOCK = re.compile(r'^```(\w*)\n(.*?)^```', re.S | re.M)
+BLOCK = re.compile(r'^```(\w*)[^\n]*\n(.*?)^```', re.S | re.M)
 INLINE = re.compile(r'`((?:tooleval|opencompass|make|python tools/)[^`]*)`')
 
 NOT_RUN = {
