@@ -55,7 +55,7 @@ setup(
         'agent': ['lagent>=0.2.4,<0.3', 'cachetools'],  # lagent imports cachetools without asking for it
         'report': ['jinja2>=3.1', 'matplotlib>=3.8', 'plotly>=6'],
         # The site: `make docs`. They need nothing that OpenCompass has, and no network.
-        'docs': ['mkdocs>=1.6,<2', 'mkdocs-material>=9.7,<10', 'mkdocstrings-python>=2,<3'],
+        'docs': ['latex2mathml>=3.78', 'mkdocs>=1.6,<2', 'mkdocs-material>=9.7,<10', 'mkdocstrings-python>=2,<3'],
         'dev': [
             'axe-core-python',
             'build',

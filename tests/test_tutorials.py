@@ -75,7 +75,9 @@ def servers() -> Iterator[dict[str, ModelServer]]:
         server.stop()
 
 
-@pytest.mark.parametrize('page', sorted(set(TUTORIALS.glob('*.md')) - {TUTORIALS / 'index.md'}), ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    'page', sorted(set(TUTORIALS.glob('*.md')) - {TUTORIALS / 'index.md'}), ids=lambda page: page.stem
+)
 def test_a_tutorial_runs_and_prints_what_its_page_says(
     page: Path, servers: dict[str, ModelServer], tmp_path: Path, tiny_model: Path
 ) -> None:
@@ -97,7 +99,9 @@ def test_a_tutorial_runs_and_prints_what_its_page_says(
                 if command in NOT_RUN:
                     continue
                 done = run(command, place)
-                assert done.returncode == 0 and 'Traceback' not in done.stderr, f'{command}\n{done.stdout}\n{done.stderr}'
+                assert done.returncode == 0 and 'Traceback' not in done.stderr, (
+                    f'{command}\n{done.stdout}\n{done.stderr}'
+                )
                 printed += done.stdout
                 ran += 1
         elif block.kind == 'text':

@@ -33,8 +33,7 @@ def _answers() -> dict[str, str]:
     answers = {}
     for file in sorted(TEVAL.glob('*_v2.json')):
         gold = {
-            sample.record.id: gold_answer(sample.record)
-            for sample in load_samples(file, file.stem.removesuffix('_v2'))
+            sample.record.id: gold_answer(sample.record) for sample in load_samples(file, file.stem.removesuffix('_v2'))
         }
         for name, row in json.loads(file.read_text(encoding='utf-8')).items():
             messages = row['origin_prompt']

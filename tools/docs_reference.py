@@ -14,6 +14,7 @@ import importlib
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,6 @@ from opencompass_tooleval.core.metrics import main_metrics, words_of_metric  # n
 
 CONFIGS = ROOT / 'opencompass_tooleval' / 'configs'
 ROLE = re.compile(r':(?:class|func|mod|data|meth|attr):(?=<)')
-EXPLANATIONS = ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench', 'agents')
 AREAS = {
     'ok': 'Nothing is lost',
     'answer': 'The answer as a whole',
@@ -154,7 +154,7 @@ def datasets_page() -> str:
     """Every data set."""
     intro = (
         '# Data sets\n\n'
-        'This page is generated from the tables of the benchmarks (`benchmarks/*/subsets.py`, `metrics.py`, `files.py`).\n\n'
+        'This page is generated from the tables of the benchmarks: `subsets.py`, `metrics.py` and `files.py` of each.\n\n'
         + table(
             ('benchmark', 'on the command line', 'paper', 'VERSION', 'subsets'),
             (
@@ -209,11 +209,17 @@ def configs_page() -> str:
     for config in sorted((CONFIGS / 'models').glob('*.py')):
         parts += [f'### {config.stem}\n', (comment_of(config) or 'See [Models](models.md).') + '\n']
     parts.append('## Summarizers\n')
-    summarizers = [(f'`{file.stem}`', comment_of(file) or '-') for file in sorted((CONFIGS / 'summarizers').glob('*.py'))]
+    summarizers = [
+        (f'`{file.stem}`', comment_of(file) or '-') for file in sorted((CONFIGS / 'summarizers').glob('*.py'))
+    ]
     parts.append(table(('file', 'tables'), summarizers))
     parts.append('## Data sets\n')
     rows = (
-        (f'`{file.relative_to(CONFIGS / "datasets").with_suffix("")}`', code(variables_of(file)), comment_of(file) or '-')
+        (
+            f'`{file.relative_to(CONFIGS / "datasets").with_suffix("")}`',
+            code(variables_of(file)),
+            comment_of(file) or '-',
+        )
         for file in sorted((CONFIGS / 'datasets').rglob('*.py'))
     )
     parts.append(table(('file', 'variables', 'notes'), rows))
@@ -239,7 +245,9 @@ def parameters_of(command: Any) -> Iterator[tuple[str, str, str]]:
     for parameter in command.params:
         is_argument = parameter.param_type_name == 'argument'
         if is_argument:
-            name = f'`{(parameter.metavar or parameter.name.upper()).strip("[]")}`' + ('' if parameter.required else ' (optional)')
+            name = f'`{(parameter.metavar or parameter.name.upper()).strip("[]")}`' + (
+                '' if parameter.required else ' (optional)'
+            )
         else:
             names = [*parameter.opts, *parameter.secondary_opts]
             name = code(names) + (' (required)' if parameter.required else '')
@@ -267,7 +275,9 @@ def cli_page() -> str:
 
 def words_table(words: Mapping[str, Words]) -> str:
     """Codes with their names and sentences."""
-    return table(('code', 'name', 'meaning'), ((f'`{key}`', value.name, value.sentence) for key, value in words.items()))
+    return table(
+        ('code', 'name', 'meaning'), ((f'`{key}`', value.name, value.sentence) for key, value in words.items())
+    )
 
 
 def reasons_page() -> str:
@@ -284,8 +294,8 @@ def reasons_page() -> str:
         areas[area][reason] = words
     parts = [
         '# Reason codes\n',
-        'This page is generated from `core/labels.py`. Each sample of a result has one reason: `ok`, or the first cause '
-        'of a lost point, as `area:code`. Where a model beside the one under test failed, its name stands between: '
+        'This page is generated from `core/labels.py`. Each sample of a result has one reason: `ok`, or the first '
+        'cause of a lost point, as `area:code`. Where a model beside the one under test failed, its name stands between: '
         '`infra:simulator:timeout`.\n',
     ]
     for area, words_of_area in areas.items():
@@ -350,7 +360,17 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Takes the words of Sphinx out of docstrings: ``:class:`Name``` becomes the name (hook of mkdocs)."""
+    """Takes the words of Sphinx out of docstrings, and makes MathML of formulas (hook of mkdocs).
+
+    Browsers draw MathML themselves: no script, no network.
+    """
+    from latex2mathml.converter import convert
+
+    def formula(match: re.Match[str]) -> str:
+        display = 'block' if match[1] == 'div' else 'inline'
+        return convert(unescape(match[2]), display=display)
+
+    html = re.sub(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', formula, html, flags=re.S)
     return re.sub(r'<code>~(?:[\w.]*\.)?(\w+)</code>', r'<code>\1</code>', ROLE.sub('', html))
 
 
