@@ -154,7 +154,7 @@ def datasets_page() -> str:
     """Every data set."""
     intro = (
         '# Data sets\n\n'
-        'This page is generated from the tables of the benchmarks: `subsets.py`, `metrics.py` and `files.py` of each.\n\n'
+        'This page is generated from the tables of the benchmarks (`subsets.py`, `metrics.py`, `files.py`).\n\n'
         + table(
             ('benchmark', 'on the command line', 'paper', 'VERSION', 'subsets'),
             (
@@ -294,9 +294,9 @@ def reasons_page() -> str:
         areas[area][reason] = words
     parts = [
         '# Reason codes\n',
-        'This page is generated from `core/labels.py`. Each sample of a result has one reason: `ok`, or the first '
-        'cause of a lost point, as `area:code`. Where a model beside the one under test failed, its name stands between: '
-        '`infra:simulator:timeout`.\n',
+        'This page is generated from `core/labels.py`. Each sample of a result has one reason: `ok`, or '
+        'the first cause of a lost point, as `area:code`. Where a model beside the one under test failed, its name '
+        'stands between: `infra:simulator:timeout`.\n',
     ]
     for area, words_of_area in areas.items():
         if words_of_area:
