@@ -13,7 +13,7 @@ CANDIDATES = $(or $(PYTHON),python3.11 python3.12 python3.10 python3 python \
 	$(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.1[012].*/bin/python))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo lint test test-long docs real bench check-constraints clean
+.PHONY: help install demo lint test test-long docs hooks real bench check-constraints clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -52,6 +52,13 @@ test-long: lint ## lint, then all tests
 .venv/.docs: $(STAMP)
 	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[docs]'
 	@touch $@
+
+.venv/.hooks: $(STAMP)
+	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[hooks]'
+	@touch $@
+
+hooks: .venv/.hooks ## install the hooks that git runs before a commit (.pre-commit-config.yaml)
+	$(BIN)/pre-commit install
 
 docs: .venv/.docs ## build the documentation site into build/site, offline and strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
