@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import pytest
 
+import opencompass_tooleval
 from opencompass_tooleval.core.benchmark import all_benchmarks
 from opencompass_tooleval.core.labels import REASONS
 from tests.conftest import ROOT, load_tool
@@ -83,6 +84,23 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_a_readme_is_short(page: Path) -> None:
     most = MOST_LINES.get(str(page.relative_to(ROOT)), MOST_LINES_OF_A_FOLDER)
     assert len(page.read_text(encoding='utf-8').splitlines()) <= most
+
+
+def test_pages_of_benchmarks_are_about_their_versions() -> None:
+    tool = load_tool('docs_reference')
+    for benchmark in all_benchmarks():
+        page = (ROOT / 'docs' / 'explanation' / f'{benchmark.name}.md').read_text(encoding='utf-8')
+        assert f'VERSION {tool.folder_of(benchmark).VERSION}' in page.partition('\n## ')[0], benchmark.name
+
+
+def test_a_release_is_in_the_changelog_and_the_citation() -> None:
+    version = opencompass_tooleval.__version__
+    dated = re.search(
+        rf'^## {re.escape(version)} - (\d{{4}}-\d\d-\d\d)$', (ROOT / 'CHANGELOG.md').read_text('utf-8'), re.M
+    )
+    assert dated
+    citation = (ROOT / 'CITATION.cff').read_text(encoding='utf-8')
+    assert f"\nversion: {version}\ndate-released: '{dated[1]}'\n" in citation
 
 
 def test_generated_pages_have_what_the_code_has() -> None:
