@@ -249,9 +249,9 @@ def benchmark_funcqa(data: Path, instructions: Path) -> dict[str, float]:
     from opencompass.openicl.icl_retriever import ZeroRetriever
 
     from opencompass_tooleval.benchmarks.funcqa.adapter import ToolEvalFuncQADataset
-    from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalRoundsGenInferencer
+    from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalDialogueGenInferencer
     from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
-    from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+    from opencompass_tooleval.models.dialogue_runner import DialogueRunner
     from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
     dialogues = {'type': FuncQADialogues, 'method': 'easytool', 'instructions': str(instructions)}
@@ -272,11 +272,11 @@ def benchmark_funcqa(data: Path, instructions: Path) -> dict[str, float]:
             def one_at_a_time() -> None:
                 for name, some in records.items():
                     for record in some:
-                        RoundsRunner(model, None, 512, 1, name).run({record.id: method.begin(record)})
+                        DialogueRunner(model, None, 512, 1, name).run({record.id: method.begin(record)})
 
             def ours() -> None:
                 for name, some in records.items():
-                    inferencer = ToolEvalRoundsGenInferencer(
+                    inferencer = ToolEvalDialogueGenInferencer(
                         model, max_out_len=512, dialogues=dialogues, batch_size=len(some), output_json_filepath=folder
                     )
                     rows = ToolEvalFuncQADataset(reader_cfg=reader, path=str(data), name=name)

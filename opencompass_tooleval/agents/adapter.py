@@ -22,7 +22,7 @@ from opencompass_tooleval.agents.task import parse_task
 from opencompass_tooleval.agents.tools import find_tools
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.core.aggregate import Aggregate
-from opencompass_tooleval.core.dialogue import Rounds
+from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.tool_calls import ToolCall, calls_text
@@ -129,7 +129,7 @@ class AgentDialogues:
             **(simulates.settings if simulates else {'simulator': None}),
         }
 
-    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins the dialogue about one row; it ends in the trajectory's JSON."""
         task = parse_task(row['record'])
         session = self._environment.begin(task.id, task.schemas, task.documents)

@@ -28,7 +28,7 @@ from opencompass_tooleval.agents.trajectory import (
     Trajectory,
 )
 from opencompass_tooleval.core.answer import Answer, spoken
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.function_calling import METHOD, NO_CALL, SEVERAL_CALLS
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
@@ -103,7 +103,7 @@ class FunctionCalling:
             'prompts': 'own',
         }
 
-    def run(self, task: Task, session: Session) -> Rounds[Trajectory]:
+    def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
         """Carries out a task; a step is one answer of the model.
 
         Args:
@@ -116,8 +116,8 @@ class FunctionCalling:
         was_reminded = False
         made, room = 0, self._max_calls
         for number in range(self._max_steps):
-            turn = Turn(conversation, golds[min(number, len(golds) - 1)], tools)
-            reply = yield from context.ask(turn, chain.left_out)
+            request = ModelRequest(conversation, golds[min(number, len(golds) - 1)], tools)
+            reply = yield from context.ask(request, chain.left_out)
             answer, chain.left_out = reply
             if reply.has_no_room:
                 return chain.end(stopped=NO_ROOM)
@@ -150,7 +150,7 @@ class FunctionCalling:
 
     def _carry_out(
         self, calls: Sequence[ToolCall], session: Session, room: int
-    ) -> Rounds[tuple[list[AnsweredCall], Finish | None]]:
+    ) -> Dialogue[tuple[list[AnsweredCall], Finish | None]]:
         """Carries out calls, ``room`` of tools at most, up to the one that ends the task, returned beside them."""
         carried_out: list[AnsweredCall] = []
         for call in calls:

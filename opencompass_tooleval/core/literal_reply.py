@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from opencompass_tooleval.core.answer import spoken
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import read_messages
 from opencompass_tooleval.core.reading import Parsed, parse_literal, unread
 
@@ -55,13 +55,13 @@ class LiteralDialogues:
     def __init__(self, tries: int = TRIES) -> None:
         self.tries = tries
 
-    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins the dialogue about one row."""
         messages = tuple(read_messages(row['messages']))
-        return ask_until_read(Turn(messages, row['gold_answer']), self.cut, self.tries)
+        return ask_until_read(ModelRequest(messages, row['gold_answer']), self.cut, self.tries)
 
 
-def ask_until_read(turn: Turn, cut: Callable[[str], str], tries: int) -> Rounds[str]:
+def ask_until_read(request: ModelRequest, cut: Callable[[str], str], tries: int) -> Dialogue[str]:
     """Asks the same again until the answer can be read; returns the last.
 
     Raises:
@@ -71,7 +71,7 @@ def ask_until_read(turn: Turn, cut: Callable[[str], str], tries: int) -> Rounds[
         raise ValueError(f'tries must be at least 1, not {tries}')
     answer = ''
     for _ in range(tries):
-        answer = yield turn
+        answer = yield request
         if read_literal(answer, cut).ok:
             break
     return answer

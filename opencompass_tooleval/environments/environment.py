@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.dialogue import Rounds
+from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.environments.arguments import arguments_key, read_arguments
@@ -88,7 +88,7 @@ class Session:
         """
         return self._answer(_shown_name(name), self._passed(arguments))
 
-    def ask(self, name: Any, arguments: Any) -> Rounds[Observation]:
+    def ask(self, name: Any, arguments: Any) -> Dialogue[Observation]:
         """Answers a call as :meth:`call`; what nothing else answers is asked of the environment's simulator.
 
         Args:

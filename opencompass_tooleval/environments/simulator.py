@@ -14,7 +14,7 @@ from typing import Any
 
 from opencompass_tooleval.core.answer import clean
 from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.jsonable import answer_digest, bounded_text, to_jsonable
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.reading import parse_enclosed
@@ -35,7 +35,7 @@ _LEAST_WORDS = 2
 _SHOWN_DIGITS = 12
 
 SIMULATOR = 'simulator'
-"""Whom a :class:`~opencompass_tooleval.core.dialogue.Turn` asks."""
+"""Whom a :class:`~opencompass_tooleval.core.dialogue.ModelRequest` asks."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Simulator:
 
     def simulate(
         self, name: str, arguments: Any, document: Any, examples: Sequence[RecordedCall] = ()
-    ) -> Rounds[str | None]:
+    ) -> Dialogue[str | None]:
         """The response of an API, as a dialogue of up to three rounds, or of none where it is kept.
 
         Args:
@@ -119,7 +119,7 @@ class Simulator:
         for _ in range(MAX_REQUESTS):
             if kept := self.kept.get(digest):
                 return kept
-            reply = yield Turn(messages, example_response(document), model=SIMULATOR, may_be_too_long=True)
+            reply = yield ModelRequest(messages, example_response(document), model=SIMULATOR, may_be_too_long=True)
             if getattr(reply, 'reason', None) == TRUNCATED:
                 return None
             response = self.form.read(reply)

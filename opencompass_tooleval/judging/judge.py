@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.answer import USAGE, Answer, as_answer
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import INFRA
@@ -24,7 +24,7 @@ from opencompass_tooleval.core.usage import Usage, read_usage
 from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, carry_out
 from opencompass_tooleval.judging.judgement import Unread
 from opencompass_tooleval.models.auxiliary_model import OtherModel
-from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.literal_keys import KEYS, is_secret
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.work_dir.journal import Journal
@@ -172,7 +172,7 @@ class Judge:
         names = {str(place): name for place, name in enumerate(dialogues)}
         others = {JUDGE: self._model}
         description = f'judging by {self.name}' if dialogues else None
-        runner = RoundsRunner(
+        runner = DialogueRunner(
             None, None, 0, source=self._source, description=description, others=others, report=lambda *_: self._save()
         )
         try:
@@ -194,13 +194,13 @@ class Judge:
                 if 'fault' not in row:
                     self._kept.setdefault(str(row.get('key')), []).append((journal, position))
 
-    def _ask(self, item: JudgeItem) -> Rounds[Any]:
+    def _ask(self, item: JudgeItem) -> Dialogue[Any]:
         """Asks until there is a verdict, ``TRIES`` times at most, unless it is known."""
         key, verdict = item.key, None
         for tried in range(TRIES):
             if (known := self._known(item)) is not None:
                 return known
-            reply = as_answer((yield _turn(item)))
+            reply = as_answer((yield _request(item)))
             verdict = self._verdict(item, reply)
             if tried == self._tries[key]:  # several dialogues may get this reply
                 self._tries[key] += 1
@@ -247,8 +247,8 @@ class Judge:
             self._unsaved.clear()
 
 
-def _turn(item: JudgeItem) -> Turn:
+def _request(item: JudgeItem) -> ModelRequest:
     prompt = item.prompt.encode('utf-8', 'replace').decode('utf-8')  # half a surrogate pair cannot be sent
     system = [Message('system', item.system)] if item.system else []
     messages = (*system, Message('user', prompt))
-    return Turn(messages, tools=item.tools, model=JUDGE, may_fail=True, name=item.id, key=item.key)
+    return ModelRequest(messages, tools=item.tools, model=JUDGE, may_fail=True, name=item.id, key=item.key)

@@ -18,7 +18,7 @@ from opencompass_tooleval.agents.scoring import METRICS
 from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.tool_calls import read_answer
 from opencompass_tooleval.core.tool_set import ToolSchema
@@ -49,21 +49,21 @@ SOURCES = {
 DEMO_SUBSETS = [subset for subset in TABLE if subset.name in SOURCES]
 
 
-def drive(dialogue: Rounds[str], answer: Callable[[Turn], str]) -> str:
+def drive(dialogue: Dialogue[str], answer: Callable[[ModelRequest], str]) -> str:
     """Runs a dialogue to its end."""
-    turn = next(dialogue)
+    request = next(dialogue)
     while True:
         try:
-            turn = dialogue.send(answer(turn))
+            request = dialogue.send(answer(request))
         except StopIteration as end:
             return str(end.value)
 
 
-def oracle(turn: Turn) -> Answer:
+def oracle(request: ModelRequest) -> Answer:
     """What a perfect model answers, to native tools or in the place of an API."""
-    if turn.tools is None:
-        return Answer(turn.gold)
-    content, calls = read_answer(turn.gold)
+    if request.tools is None:
+        return Answer(request.gold)
+    content, calls = read_answer(request.gold)
     return Answer(content, calls=calls)
 
 

@@ -157,12 +157,12 @@ def run(loop: Loop, answer: Callable[[Random], Answer]) -> list[Trajectory]:
     trajectories, answers = [], 0
     while answers < COUNT:
         session = Environment(functions=lambda: (Hostile(rng),)).begin(TASK.id, TASK.schemas)
-        trajectory, turns = talk(loop, lambda turn, number: answer(rng), session=session)
+        trajectory, requests = talk(loop, lambda request, number: answer(rng), session=session)
         check(trajectory)
-        for turn in turns:
-            assert all(isinstance(call.arguments, dict) for message in turn.messages for call in message.calls)
+        for request in requests:
+            assert all(isinstance(call.arguments, dict) for message in request.messages for call in message.calls)
         trajectories.append(trajectory)
-        answers += len(turns)
+        answers += len(requests)
     return trajectories
 
 
@@ -191,4 +191,4 @@ def test_nothing_but_large_answers(large: str) -> None:
     rng = Random(0)
     session = Environment(functions=lambda: (Hostile(rng),)).begin(TASK.id, TASK.schemas)
     loop = FunctionCalling(max_steps=STEPS)
-    check(talk(loop, lambda turn, number: Answer(large, calls=calls * 3), session=session)[0])
+    check(talk(loop, lambda request, number: Answer(large, calls=calls * 3), session=session)[0])

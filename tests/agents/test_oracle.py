@@ -20,7 +20,7 @@ from opencompass_tooleval.agents.tools import find_tools
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.aggregate import aggregate
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Turn
+from opencompass_tooleval.core.dialogue import ModelRequest
 from opencompass_tooleval.core.tool_calls import read_answer
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.environment import Environment
@@ -39,11 +39,11 @@ def tasks() -> Sequence[Task]:
     return load_data(real(TEVAL), 'teval').tasks
 
 
-def oracle(turn: Turn, number: int) -> Answer:
+def oracle(request: ModelRequest, number: int) -> Answer:
     """What a perfect model answers."""
-    if turn.tools is None:
-        return Answer(turn.gold)
-    text, calls = read_answer(turn.gold)
+    if request.tools is None:
+        return Answer(request.gold)
+    text, calls = read_answer(request.gold)
     return Answer(text, calls=calls)
 
 

@@ -21,7 +21,7 @@ from opencompass_tooleval.environments.simulator import (
 from opencompass_tooleval.environments.simulator_prompts import SYSTEM_PROMPTS
 from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLE_CHARS
 from tests.conftest import ROOT
-from tests.rounds import run_alone
+from tests.run_alone import run_alone
 
 REPLY = '```json\n{"error": "", "response": {"films": ["Dune"]}}\n```'
 SAID = '{"error": "", "response": {"films": ["Dune"]}}'
@@ -71,10 +71,10 @@ def test_without_a_simulator_it_is_the_tools_error(bank: Bank) -> None:
 
 def test_the_turn_is_system_and_user(bank: Bank) -> None:
     dialogue = Simulator('m').simulate('films', {}, DOCUMENT, [])
-    turn = next(dialogue)
-    assert [message.role for message in turn.messages] == ['system', 'user']
-    assert turn.messages[0].content == SYSTEM_PROMPTS['own']
-    assert turn.model == 'simulator'
+    request = next(dialogue)
+    assert [message.role for message in request.messages] == ['system', 'user']
+    assert request.messages[0].content == SYSTEM_PROMPTS['own']
+    assert request.model == 'simulator'
 
 
 def test_an_unreadable_reply_is_asked_again_and_never_kept(bank: Bank) -> None:

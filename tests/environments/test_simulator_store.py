@@ -18,7 +18,7 @@ from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.observation import Observation
 from opencompass_tooleval.environments.simulator import MAX_REQUESTS, read_simulated
 from opencompass_tooleval.environments.simulator_store import SimulatorStore, open_simulator
-from tests.rounds import run_alone
+from tests.run_alone import run_alone
 
 SCHEMAS = {'films': {'type': 'object', 'properties': {'year': {'type': 'integer'}}}}
 KEEP = """

@@ -27,7 +27,7 @@ from opencompass_tooleval.environments.stabletoolbench import (
 )
 from tests.growth import in_linear_time
 from tests.instructions.shared_data import DEMO, expected
-from tests.rounds import run_alone
+from tests.run_alone import run_alone
 
 PUBLISHED = ('stabletoolbench', 'mirrorapi', 'mirrorapi_cot')
 DOCUMENT = {
@@ -70,8 +70,8 @@ def test_the_published_messages_to_mirrorapi_are_sent(published: dict[str, Any])
         documented = message['doc']
         document = {**documented, 'category_name': documented['tool_category'], 'method': 'GET'}
         for system in ('mirrorapi', 'mirrorapi_cot'):
-            turn = next(Simulator('m', system).simulate('find_it_for_imdb', message['request'], document))
-            assert turn.messages[1].content == message['user_message']
+            request = next(Simulator('m', system).simulate('find_it_for_imdb', message['request'], document))
+            assert request.messages[1].content == message['user_message']
 
 
 def test_the_published_message_to_a_general_model_is_sent(published: dict[str, Any], tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_the_published_message_to_a_general_model_is_sent(published: dict[str, A
     write_bank(read_sources(find_sources([tmp_path / 'cache'])), tmp_path / 'bank')
     environment = Environment(Bank(tmp_path / 'bank'), simulator=Simulator('m', 'stabletoolbench'))
     session = environment.begin('1', {'find_it_for_imdb': {}}, {'find_it_for_imdb': document})
-    turn = next(session.ask('find_it_for_imdb', json.dumps(case['input'])))
-    assert turn.messages[1].content == case['message']
+    request = next(session.ask('find_it_for_imdb', json.dumps(case['input'])))
+    assert request.messages[1].content == case['message']
 
 
 # Replies

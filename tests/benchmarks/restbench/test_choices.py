@@ -27,7 +27,7 @@ from tests.benchmarks.restbench.support import DEMO, SHARED, TOOLS
 from tests.benchmarks.restbench.test_hostile import HOSTILE
 from tests.growth import in_linear_time
 from tests.instructions.shared_data import real
-from tests.rounds import run_alone
+from tests.run_alone import run_alone
 
 NUMBERS = dict(enumerate(TOOLS, start=1))
 DOCUMENT, INSTRUCTIONS = DEMO / 'specs' / 'tmdb_oas.json', DEMO / 'tmdb_tool.json'
