@@ -48,7 +48,7 @@ for row in datasets:
         row['n'] = 2 if 'teval' in row['abbr'] else 1
         row['infer_cfg']['inferencer']['dialogues']['simulator'] = dict(
             model=dict(asked, abbr='sim', openai_api_base='SIMULATOR', prices=dict(input=10.0, output=1.0)),
-            kept=row['abbr'] + '.sqlite',
+            cache=row['abbr'] + '.sqlite',
         )
     if row['abbr'] == 'tooleval-toolbench_g1-agent-fc':
         row['eval_cfg']['evaluator'] = dict(
@@ -186,8 +186,8 @@ def test_what_is_asked_again_is_added(sweep: Sweep) -> None:
     (judge,) = others(results, 'judge')
     check([judge], 'JUDGE', sweep.again['JUDGE'])
     before = sweep.first[JUDGED]['usage']['others']
-    kept, paid = judge['kept'], next(row for row in before if row['role'] == 'judge')
-    assert 0 < kept['prompt']['total'] < paid['prompt']['total'] and kept['cost']['total'] < paid['cost']['total']
+    cached, paid = judge['from_cache'], next(row for row in before if row['role'] == 'judge')
+    assert 0 < cached['prompt']['total'] < paid['prompt']['total'] and cached['cost']['total'] < paid['cost']['total']
 
 
 def test_screens_say_the_same(sweep: Sweep, capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,7 +32,7 @@ from opencompass_tooleval.agents.trajectory import (
     Step,
     Trajectory,
 )
-from opencompass_tooleval.core.answer import Answer, clean, spoken
+from opencompass_tooleval.core.answer import Answer, clean, visible_text
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.function_calling import SEVERAL_CALLS
 from opencompass_tooleval.core.messages import Message
@@ -311,7 +311,7 @@ class _Search:
         """Why nothing came of an answer, or not of all its calls."""
         if answer.calls:
             return SEVERAL_CALLS if len(answer.calls) > 1 and not self._takes_all else ''
-        return spoken(answer).reason or ''
+        return visible_text(answer).reason or ''
 
 
 def _as_repeated(call: ToolCall, answered: AnsweredCall) -> ToolCall:

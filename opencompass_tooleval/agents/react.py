@@ -21,7 +21,7 @@ from opencompass_tooleval.agents.steps import MAX_TEXT, Chain, answered_call, bo
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.toolbench_prompts import MAX_OBSERVATION, REACT_TEXT
 from opencompass_tooleval.agents.trajectory import NO_ROOM, NOT_FINISHED, TOO_MANY_STEPS, AnsweredCall, Trajectory
-from opencompass_tooleval.core.answer import EMPTY, spoken
+from opencompass_tooleval.core.answer import EMPTY, visible_text
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.environments.environment import Session
@@ -107,7 +107,7 @@ class ReAct:
                 return chain.end(stopped=NO_ROOM)
             action = rounds.read(answer)
             if action.name is None:
-                chain.add(answer, reason=spoken(answer).reason or NO_ACTION)
+                chain.add(answer, reason=visible_text(answer).reason or NO_ACTION)
             elif action.is_final:
                 is_empty = action.text in ('', NO_ARGUMENTS)
                 final = AnsweredCall(action.name, bounded_value(action.text), '')

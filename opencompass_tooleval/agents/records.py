@@ -32,7 +32,7 @@ class Subset(SubsetRow):
     file: str
     bank: str | None
     instructions: str
-    functions: str | None
+    stateful_tools: str | None
     tasks: int
     calls: int
 

@@ -150,7 +150,7 @@ REASONS: dict[str, Words] = {
 SOURCES: dict[str, Words] = {
     'exact': Words('recorded', 'recorded for this task, this API and these arguments'),
     'function': Words('worked out', 'worked out by a function in Python'),
-    'elsewhere': Words('recorded elsewhere', 'recorded for another task, with the same arguments'),
+    'other_task': Words('recorded for another task', 'recorded for another task, with the same arguments'),
     'nearest': Words('nearest recorded', "the task's only recorded call of this API, with other arguments"),
     'simulated': Words('simulated', 'a model answered in place of the API'),
     'error': Words('error', 'nothing answers the call, and the model is told an error'),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.answer import spoken
+from opencompass_tooleval.core.answer import visible_text
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import read_messages
 from opencompass_tooleval.core.reading import Parsed, parse_literal, unread
@@ -33,11 +33,11 @@ def read_literal(answer: Any, cut: Callable[[str], str]) -> Parsed:
     """
     if not isinstance(answer, str):
         return unread('parse:not_text')
-    text = spoken(answer)
+    text = visible_text(answer)
     if text.reason:
         return unread(text.reason)
     parsed = parse_literal(cut(text))
-    if parsed.ok and parsed.rung != 'literal':
+    if parsed.ok and parsed.parse_method != 'literal':
         return unread('parse:not_a_literal')  # [{"Task": "x", "ID": null}]: no Python
     return parsed
 

@@ -14,7 +14,7 @@ from opencompass_tooleval.core.usage import DETAILS, NUMBERS, TOKENS, Usage, rea
 OTHERS = 'others'
 """Of a prediction: the models that its dialogue asked beside the one under test, such as a simulator. Of ``usage`` of a
 result: a row for each of these, and for its judge."""
-KEPT = 'kept'
+FROM_CACHE = 'from_cache'
 """Of a row of a judge: what its judgements cost that an earlier evaluation had asked for."""
 REPORTED = 'reported by the server'
 _COUNTED = 'counted here by a version that does not say how'
@@ -97,7 +97,7 @@ def other_row(
     model: str,
     usages: Sequence[Usage | None],
     prices: Prices | None,
-    kept: Sequence[Usage | None] = (),
+    from_cache: Sequence[Usage | None] = (),
 ) -> list[dict[str, Any]]:
     """A row of ``others``: what a model beside the one under test was asked, as :func:`summary_of`.
 
@@ -106,15 +106,15 @@ def other_row(
         model: Its name.
         usages: One per answer, repeated and unreadable ones included.
         prices: Of that model.
-        kept: Of answers that an earlier evaluation had asked for.
+        from_cache: Of answers that an earlier evaluation had asked for.
 
     Returns:
         The row; nothing where nothing is known, such as of recorded answers.
     """
-    spent, used_again = summary_of(usages, prices), summary_of(kept, prices)
-    if not spent and not used_again:
+    spent, cached = summary_of(usages, prices), summary_of(from_cache, prices)
+    if not spent and not cached:
         return []
-    return [{'role': role, 'model': model, **(spent or {}), **({KEPT: used_again} if used_again else {})}]
+    return [{'role': role, 'model': model, **(spent or {}), **({FROM_CACHE: cached} if cached else {})}]
 
 
 def other_usage(role: str, model: str, prices: Prices | None, usages: Iterable[Usage | None]) -> dict[str, Any]:
@@ -296,13 +296,13 @@ class OtherSpending:
         role: ``judge`` or ``simulator``.
         model: Its name.
         spent: What was asked for this result.
-        kept: What an earlier evaluation had asked, and this one used again; it was paid for then.
+        from_cache: What an earlier evaluation had asked, and this one used again; it was paid for then.
     """
 
     role: str
     model: str
     spent: Spending
-    kept: Spending
+    from_cache: Spending
 
     @property
     def name(self) -> str:
@@ -318,7 +318,7 @@ def read_others(summary: Any) -> list[OtherSpending]:
             _text(row.get('role')),
             _text(row.get('model')),
             spending_of(row) or NOTHING,
-            spending_of(row.get(KEPT)) or NOTHING,
+            spending_of(row.get(FROM_CACHE)) or NOTHING,
         )
         for row in rows
     ]

@@ -242,7 +242,7 @@ class Bank:
         rows = self._rows(f'SELECT arguments_key, {_COLUMNS} FROM calls WHERE {where} ORDER BY id', task, name)
         return list(zip((key for key, *_ in rows), self._calls([rest for _, *rest in rows]), strict=True))
 
-    def recorded_elsewhere(self, task: str, name: str, key: bytes, written: str = '') -> RecordedCall | None:
+    def recorded_for_other_task(self, task: str, name: str, key: bytes, written: str = '') -> RecordedCall | None:
         """The first call of other tasks with these arguments that went well; of none that did, the first.
 
         Args:

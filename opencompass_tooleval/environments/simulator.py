@@ -63,13 +63,13 @@ class Simulator:
         model: Its name, for digests and results: what one model simulated never stands for another.
         system: The system prompt, one of :data:`~opencompass_tooleval.environments.simulator_prompts.SYSTEM_PROMPTS`
             by name, or the text itself. A published one is asked in its published form, any other in ours.
-        kept: Digest -> what was simulated; on disk as
+        cache: Digest -> what was simulated; on disk as
             :func:`~opencompass_tooleval.environments.simulator_store.open_simulator` opens it.
     """
 
     model: str
     system: str = 'own'
-    kept: MutableMapping[str, str] = field(default_factory=dict)
+    cache: MutableMapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Checks the prompt.
@@ -117,16 +117,16 @@ class Simulator:
             return None
         messages = (Message('system', self.prompt), Message('user', message))
         for _ in range(MAX_REQUESTS):
-            if kept := self.kept.get(digest):
-                return kept
+            if cached := self.cache.get(digest):
+                return cached
             reply = yield ModelRequest(messages, example_response(document), model=SIMULATOR, may_be_too_long=True)
             if getattr(reply, 'reason', None) == TRUNCATED:
                 return None
             response = self.form.read(reply)
             if response is not None:
                 # Two tasks may ask the same at the same time: the answer that came first stands.
-                return self.kept.setdefault(digest, response)
-        return self.kept.get(digest)
+                return self.cache.setdefault(digest, response)
+        return self.cache.get(digest)
 
     def digest(self, name: str, arguments: Any, document: Any, examples: Sequence[RecordedCall] = ()) -> str:
         """32 hex digits that stand for the call, what is said of the API, prompt, form and model."""

@@ -16,7 +16,7 @@ from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.core.usage import Usage, total_usage
 from opencompass_tooleval.core.usage_summary import OTHERS
 from opencompass_tooleval.inferencers.inferencer import Questions, ToolEvalGenInferencer
-from opencompass_tooleval.models.auxiliary_model import OtherModel
+from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.work_dir.journal import Journal, Row
@@ -71,7 +71,9 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
     def __init__(self, model: Any, max_out_len: int, dialogues: Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(model=model, max_out_len=max_out_len, **kwargs)
         self.dialogues: Dialogues = DIALOGUES.build(dict(dialogues))
-        self.others = {name: OtherModel(cfg) for name, cfg in (getattr(self.dialogues, 'models', None) or {}).items()}
+        self.others = {
+            name: AuxiliaryModel(cfg) for name, cfg in (getattr(self.dialogues, 'models', None) or {}).items()
+        }
         if self.others and int(os.environ.get('WORLD_SIZE', 1)) > 1:
             raise ValueError(
                 f'dialogues that ask other models ({", ".join(self.others)}) run in one process, and torchrun has '

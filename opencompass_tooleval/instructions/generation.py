@@ -36,7 +36,7 @@ class Generation:
         generated: In the documentation's order; only tools whose every question was answered.
         failed: Tool -> ``infra:...`` of a question that got no answer, through no fault of the model.
         calls: Questions that this run asked.
-        kept: Questions whose answers were kept from an earlier run.
+        from_earlier_run: Questions whose answers were kept from an earlier run.
         tokens: Of this run's prompts and answers.
         split: Tools whose documentation was asked about in several parts.
     """
@@ -44,7 +44,7 @@ class Generation:
     generated: list[Generated] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     calls: int = 0
-    kept: int = 0
+    from_earlier_run: int = 0
     tokens: int = 0
     split: list[str] = field(default_factory=list)
 
@@ -136,7 +136,7 @@ def generate(docs: Sequence[ToolDoc], cfg: Mapping[str, Any], journal: Journal, 
     generation.tokens = first.tokens + second.tokens
     outcomes: list[Outcome[Any]] = [*described.values(), *exemplified.values()]
     answered = sum(len(outcome.rounds) + (outcome.infra is not None) for outcome in outcomes)
-    generation.kept = answered - generation.calls
+    generation.from_earlier_run = answered - generation.calls
     return generation
 
 

@@ -23,7 +23,7 @@ from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.usage import Usage, read_usage
 from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, carry_out
 from opencompass_tooleval.judging.judgement import Unread
-from opencompass_tooleval.models.auxiliary_model import OtherModel
+from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.literal_keys import KEYS, is_secret
 from opencompass_tooleval.models.model_config import PRICES
@@ -133,18 +133,18 @@ class Judge:
         calls: How often the model was asked.
         usages: What each of these answers cost.
         asked: Keys of the questions that it was asked.
-        kept_usages: Key -> what a judgement cost that was kept from earlier; None where that was not kept with it.
+        cached_usages: Key -> what a judgement cost that was kept from earlier; None where that was not kept with it.
         folder: Where its replies are.
     """
 
     def __init__(self, cfg: Mapping[str, Any], folder: Path, source: str = '') -> None:
-        self._model = OtherModel(cfg)
+        self._model = AuxiliaryModel(cfg)
         self.name = self._model.name
         self.settings = settings_hash(cfg)
         self.prices = self._model.prices
         self.usages: list[Usage | None] = []
         self.asked: set[str] = set()
-        self.kept_usages: dict[str, Usage | None] = {}
+        self.cached_usages: dict[str, Usage | None] = {}
         self.folder = folder / 'judgements' / _folder_name(cfg)
         self._source = source
         self._journal = Journal(self.folder / f'{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}.jsonl')
@@ -168,7 +168,7 @@ class Judge:
         Returns:
             Name -> what its dialogue ended in.
         """
-        self._find_kept()
+        self._find_cached()
         names = {str(place): name for place, name in enumerate(dialogues)}
         others = {JUDGE: self._model}
         description = f'judging by {self.name}' if dialogues else None
@@ -180,10 +180,10 @@ class Judge:
         finally:
             self._save()
         self.usages += runner.other_usages.get(JUDGE, [])
-        get_logger().info(f'{self.name}: {len(self.kept_usages)} judgements kept from earlier, {self.calls} requests')
+        get_logger().info(f'{self.name}: {len(self.cached_usages)} judgements kept from earlier, {self.calls} requests')
         return {names[place]: cast(T, outcome.value) for place, outcome in found.items()}
 
-    def _find_kept(self) -> None:
+    def _find_cached(self) -> None:
         """Where the replies lie that were kept before."""
         self._verdicts.clear()
         self._tries.clear()
@@ -218,7 +218,7 @@ class Judge:
             verdict = item.read(str(row.get('reply', '')))
             if not isinstance(verdict, Unread):
                 self._verdicts[item.key] = verdict
-                self.kept_usages[item.key] = read_usage(row.get(USAGE))
+                self.cached_usages[item.key] = read_usage(row.get(USAGE))
                 break
         return self._verdicts.get(item.key)
 

@@ -19,7 +19,7 @@ from opencompass_tooleval.core.result import INFRA, TRUNCATED
 from opencompass_tooleval.core.tool_calls import calls_payload
 from opencompass_tooleval.core.usage import Usage, read_usage, total_usage, with_failed
 from opencompass_tooleval.core.usage_summary import OTHERS, other_usage
-from opencompass_tooleval.models.auxiliary_model import OtherModel
+from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.request_queue import Arrivals, RequestQueue, RequestQueues, open_queue
 from opencompass_tooleval.work_dir.journal import FAILED, MODEL, REASON, Journal
@@ -171,7 +171,7 @@ class DialogueRunner:
         source: str = '',
         options: Mapping[str, Any] | None = None,
         description: str | None = None,
-        others: Mapping[str, OtherModel] | None = None,
+        others: Mapping[str, AuxiliaryModel] | None = None,
         report: Report = report_nothing,
     ) -> None:
         self.model = model
@@ -279,16 +279,16 @@ class DialogueRunner:
         rows = self.journal.restore()
         # Not len(rows): a line that cannot be read leaves rows 0 and 2, and a new row 2 would take the old one's place.
         self._rows = 1 + max(rows, default=-1)
-        kept = {
+        restored = {
             (row['key'], row['round'], row['asked']): answer
             for row in rows.values()
             if isinstance(row.get('round'), int) and all(isinstance(row.get(name), str) for name in _TEXTS)
-            if (answer := _kept_answer(row)) is not None
+            if (answer := _journal_answer(row)) is not None
         }
         self._restore_spent(dialogues, rows.values())
         for dialogue in dialogues:
             while dialogue.request:
-                answer = kept.get((dialogue.key, dialogue.round, self._asked(dialogue.request)))
+                answer = restored.get((dialogue.key, dialogue.round, self._asked(dialogue.request)))
                 if answer is None or _is_failure(answer, dialogue.request):
                     break
                 dialogue.receive(answer)
@@ -357,7 +357,7 @@ class DialogueRunner:
         self._rows += len(rows)
 
 
-def _kept_answer(row: Mapping[str, Any]) -> Answer | None:
+def _journal_answer(row: Mapping[str, Any]) -> Answer | None:
     """The answer of a row of the journal; None where its calls cannot be read, so that it is asked for again."""
     finish = row.get('finish')
     reason = TRUNCATED if row.get(REASON) == TRUNCATED else None

@@ -315,15 +315,19 @@ def _with_counts(model: Any, prompt: Conversation, answer: Answer) -> Answer:
     return answer.changed(usage=replace(usage, counted=True, counter=counted.counter, **more))
 
 
-def _counted(model: Any, prompt: Conversation, spoken: str) -> Usage | None:
+def _counted(model: Any, prompt: Conversation, answer_text: str) -> Usage | None:
     """The tokens of a prompt and its answer, counted here; None where nothing can count them."""
-    completion = _encoded_length(model, spoken)
+    completion = _encoded_length(model, answer_text)
     if completion is not None:
         by_text = (_encoded_length(model, text) or 0 for text in texts_of(prompt))
         asked = sum(by_text) if getattr(model, 'is_api', True) else token_length(model, prompt)
         counter = tokenizer_name(model.tokenizer)
     elif isinstance(model, base_api.BaseAPIModel):
-        asked, completion, counter = sum(estimate_tokens(texts_of(prompt))), sum(estimate_tokens([spoken])), ESTIMATE
+        asked, completion, counter = (
+            sum(estimate_tokens(texts_of(prompt))),
+            sum(estimate_tokens([answer_text])),
+            ESTIMATE,
+        )
     else:
         return None
     return Usage(asked, completion, counter=counter)

@@ -19,7 +19,7 @@ from opencompass_tooleval.report.read import Material, Scored
 
 FINISHED = 'finished'
 """An end that is no fault, as the breakdown calls it."""
-WASTE = ('repeated', 'repeated_after_error', 'unknown', 'invalid')
+WASTE = ('repeated_call_rate', 'repeated_after_error_rate', 'unknown_tool_rate', 'invalid_call_rate')
 """Metrics: shares of calls that brought nothing."""
 _MOST_BARS = 25
 _DIGITS = 7

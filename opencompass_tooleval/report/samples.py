@@ -39,7 +39,7 @@ EXCERPT = 90
 """Characters of a task or an answer in the list of samples."""
 _OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'left_out', 'matches', 'tools', *JUDGED}
 """What a detail says of a trajectory, which shows it anyway."""
-_SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'rung', 'gold', 'domain'}
+_SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'parse_method', 'gold', 'domain'}
 
 _WHOLE = ('overall', 'f1_score', 'local_accuracy', 'accuracy', 'error_free_rate')
 """Metrics that sum a sample up, the best first; ``error_free_rate`` is no rate of errors."""
@@ -351,7 +351,7 @@ def _row(
         'infra': prediction.get('infra'),
         'cut': prediction.get('finish') == CUT,
         'parsed': detail.get('parsed'),
-        'rung': detail.get('rung'),
+        'parse_method': detail.get('parse_method'),
         'gold': detail.get('gold'),
     }
     if are_dialogues and (trace := trace_of(str(raw))):  # of all of it, though what is shown be cut

@@ -16,7 +16,7 @@ from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorde
 
 logger = logging.getLogger(__name__)
 
-_NO_RUNG = 'none'
+_NO_PARSE_METHOD = 'none'
 _SUFFIX = r'(?:_(?:v\d\w*|zh|en))*(?:-\w+)*'
 
 
@@ -120,5 +120,5 @@ def check_prompts(
 
 def warn_if_unread(scores: Sequence[SampleScore], path: Path, subset: str) -> None:
     """Warns where not one answer could be read: then it may be another subset's file."""
-    if scores and all(score.rung == _NO_RUNG for score in scores):
+    if scores and all(score.parse_method == _NO_PARSE_METHOD for score in scores):
         logger.warning('%s: not one answer could be read: is this the right subset? It was scored as %s', path, subset)

@@ -57,7 +57,7 @@ def funcqa_functions() -> tuple[FunctionTool, ...]:
 
 def session_of(task: Task = TASK) -> Session:
     """Numbers are worked out."""
-    return Environment(functions=funcqa_functions).begin(task.id, task.schemas)
+    return Environment(stateful_tools=funcqa_functions).begin(task.id, task.schemas)
 
 
 def calling(*calls: tuple[str, Any], text: str = '') -> Answer:

@@ -39,10 +39,10 @@ PLACES = {
     'ultratool': ('tooleval:demo/ultratool', None),
 }
 SOURCES = {
-    'teval': {'exact': 3, 'function': 6, 'elsewhere': 1, 'nearest': 1, 'error': 1},
-    'toolbench_g1': {'exact': 1, 'elsewhere': 4, 'nearest': 4, 'error': 3},
+    'teval': {'exact': 3, 'function': 6, 'other_task': 1, 'nearest': 1, 'error': 1},
+    'toolbench_g1': {'exact': 1, 'other_task': 4, 'nearest': 4, 'error': 3},
     'toolbench_g2': {'exact': 5, 'nearest': 1},
-    'toolbench_g3': {'exact': 1, 'elsewhere': 1, 'nearest': 4},
+    'toolbench_g3': {'exact': 1, 'other_task': 1, 'nearest': 4},
     'ultratool_zh': {'simulated': 13},
     'ultratool_en': {'simulated': 13},
 }
@@ -67,12 +67,12 @@ def oracle(request: ModelRequest) -> Answer:
     return Answer(content, calls=calls)
 
 
-def dialogues(subset: Any, kept: Path) -> AgentDialogues:
+def dialogues(subset: Any, cache: Path) -> AgentDialogues:
     """Of the demo, with native calls."""
-    finish = 'tool' if subset.format == 'toolbench' else 'text'
+    stop_on = 'tool' if subset.format == 'toolbench' else 'text'
     bank = PLACES[subset.format][1]
-    simulator = {'model': {'type': OracleModel, 'abbr': 'knowing'}, 'kept': kept} if bank is None else None
-    options = {'bank': bank, 'functions': subset.functions, 'simulator': simulator, 'finish': finish}
+    simulator = {'model': {'type': OracleModel, 'abbr': 'knowing'}, 'cache': cache} if bank is None else None
+    options = {'bank': bank, 'stateful_tools': subset.stateful_tools, 'simulator': simulator, 'stop_on': stop_on}
     return AgentDialogues('function_calling', **options)
 
 
@@ -232,7 +232,7 @@ def test_a_missing_bank_names_the_command(monkeypatch: pytest.MonkeyPatch, tmp_p
     ('options', 'fault', 'says'),
     [
         ({'loop': 'guessing'}, ValueError, "no loop 'guessing'"),
-        ({'loop': 'function_calling', 'functions': 'gorilla'}, ValueError, 'teval, or None'),
+        ({'loop': 'function_calling', 'stateful_tools': 'gorilla'}, ValueError, 'teval, or None'),
         ({'loop': 'function_calling', 'most_steps': 3}, TypeError, 'most_steps'),
         ({'loop': 'function_calling', 'bank': 'tooleval:demo/easytool'}, DataError, 'no recorded calls'),
         ({'loop': 'function_calling', 'simulator': {'system': 'own'}}, TypeError, 'model'),
@@ -263,8 +263,8 @@ def test_a_trajectory_says_what_is_checked_before_a_simulator_is_asked(
     simulator: dict[str, Any] | None, given: dict[str, str], checks: str, tmp_path: Path
 ) -> None:
     model = {'type': OracleModel, 'abbr': 'knowing'}
-    options = {**given, 'simulator': {**simulator, 'model': model, 'kept': tmp_path / 'kept'} if simulator else None}
-    begin = AgentDialogues('function_calling', finish='tool', **options)
+    options = {**given, 'simulator': {**simulator, 'model': model, 'cache': tmp_path / 'cache'} if simulator else None}
+    begin = AgentDialogues('function_calling', stop_on='tool', **options)
     row = ToolEvalAgentDataset.load('tooleval:demo/toolbench', 'toolbench_g1')[0]
     assert parse_trajectory(drive(begin(row), oracle)).settings['argument_checks'] == checks
 
@@ -287,7 +287,7 @@ def test_recordings_that_are_too_many_name_the_command(monkeypatch: pytest.Monke
 def test_the_oracle_on_all_queries_of_teval() -> None:
     """The issue's evidence: recall, order and arguments 100 on all 553, and two runs byte for byte the same."""
     rows = ToolEvalAgentDataset.load(str(real('teval')), 'teval')
-    begin = AgentDialogues('function_calling', bank=str(real('teval/EN/review_str_v1.json')), functions='teval')
+    begin = AgentDialogues('function_calling', bank=str(real('teval/EN/review_str_v1.json')), stateful_tools='teval')
     first, second = ([drive(begin(row), oracle) for row in rows] for _ in range(2))
     assert len(first) == 553 and first == second
     scores = ToolEvalAgentEvaluator('teval').score_samples(rows['record'], first)

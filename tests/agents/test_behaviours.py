@@ -205,17 +205,20 @@ EXPECTED: dict[str, tuple[dict[str, float | None], str]] = {
             'call_f1': mean([Fraction(2, size + STEPS) for size in SIZES]),
             'call_order': SHARE_OF_SIZE,
             'arguments': 100.0,
-            'repeated': 100 * (STEPS - 1) / STEPS,
-            'repeated_after_error': 100 * (STEPS - 1) / STEPS / len(TASKS),  # one task's last call has no recording
+            'repeated_call_rate': 100 * (STEPS - 1) / STEPS,
+            'repeated_after_error_rate': 100
+            * (STEPS - 1)
+            / STEPS
+            / len(TASKS),  # one task's last call has no recording
         },
         'loop',
     ),
     'unknown_tools': (
-        {**FULL, **of_precision(ONE_MORE), 'all_calls_right': 0.0, 'unknown': SHARE_OF_ONE},
+        {**FULL, **of_precision(ONE_MORE), 'all_calls_right': 0.0, 'unknown_tool_rate': SHARE_OF_ONE},
         'calls:extra',
     ),
     'broken_json': (
-        {**FULL, **of_precision(ONE_MORE), 'all_calls_right': 0.0, 'invalid': SHARE_OF_ONE},
+        {**FULL, **of_precision(ONE_MORE), 'all_calls_right': 0.0, 'invalid_call_rate': SHARE_OF_ONE},
         'calls:extra',
     ),
     'parallel': (FULL, 'ok'),
@@ -225,7 +228,7 @@ EXPECTED: dict[str, tuple[dict[str, float | None], str]] = {
             **of_precision([STEPS] * len(SIZES)),
             'finish_rate': 0.0,
             'all_calls_right': 0.0,
-            'unknown': mean([Fraction(STEPS - size, STEPS) for size in SIZES]),
+            'unknown_tool_rate': mean([Fraction(STEPS - size, STEPS) for size in SIZES]),
         },
         'limit:steps',
     ),

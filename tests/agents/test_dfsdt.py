@@ -452,7 +452,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
 @pytest.mark.parametrize('name', CALLS)
 def test_published_calls_played_back_through_the_loop(bank: Bank, name: str) -> None:
     """Each call gets its recorded response, whole, and the final answer is the file's."""
-    environment = Environment(bank, recordings_of=name)
+    environment = Environment(bank, preferred_source=name)
     loop = ToolBenchReAct(max_depth=100, max_observation=20_000)
     played = (0, 0)
     for stored in load_answers(RUNS / name):

@@ -451,7 +451,7 @@ def test_ten_thousand_hostile_answers(session: Session) -> None:
 def test_published_calls_played_back_through_the_method(tmp_path: Path, name: str) -> None:
     """One task per call: each gets its recorded response, and the final answer is the file's."""
     write_bank(read_sources(find_sources([RUNS / name])), tmp_path / 'bank')
-    environment = Environment(Bank(tmp_path / 'bank'), recordings_of=name)
+    environment = Environment(Bank(tmp_path / 'bank'), preferred_source=name)
     played = 0
     for stored in load_answers(RUNS / name):
         calls = [call for call in stored.trajectory.calls if isinstance(call.arguments, dict)]

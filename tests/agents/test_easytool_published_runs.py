@@ -61,7 +61,7 @@ def task() -> Task:
 
 def session(offered: Task) -> Session:
     names = tuple(tool.name for tool in offered.tools)
-    return Environment(functions=lambda: (World(names),)).begin(offered.id, offered.schemas)
+    return Environment(stateful_tools=lambda: (World(names),)).begin(offered.id, offered.schemas)
 
 
 class Scripted:

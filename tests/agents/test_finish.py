@@ -18,7 +18,7 @@ from tests.agents.support import TASK, talk
 from tests.agents.test_toolbench_published_runs import session, task
 from tests.instructions.shared_data import expected
 
-LOOPS = [DepthFirstSearch(), ToolBenchReAct(), FunctionCalling(finish='tool')]
+LOOPS = [DepthFirstSearch(), ToolBenchReAct(), FunctionCalling(stop_on='tool')]
 GIVEN_UP = Answer('', calls=(make_call('Finish', '{"return_type": "give_up_and_restart"}'),))
 CODES = {'': 3, GAVE_UP: 4, UNREADABLE: 'raises'}
 

@@ -22,7 +22,7 @@ from opencompass_tooleval.models.fixed_models import OracleModel
 from tests.agents.support import PRODUCT, REST, TASK, calling, drive, session_of, talk
 
 TEXT = FunctionCalling()
-TOOL = FunctionCalling(finish='tool')
+TOOL = FunctionCalling(stop_on='tool')
 
 
 def finishing(answer: str) -> tuple[str, dict[str, str]]:
@@ -54,7 +54,7 @@ def test_calls_are_carried_out_and_told():
         'max_steps': 20,
         'max_calls': 100,
         'max_observation': 20_000,
-        'finish': 'text',
+        'stop_on': 'text',
         'parallel': None,
         'prompts': 'own',
     }
@@ -185,7 +185,7 @@ def test_calls_are_bounded():
 
 
 def test_finish_is_no_call_of_a_tool():
-    loop = FunctionCalling(finish='tool', max_calls=2)
+    loop = FunctionCalling(stop_on='tool', max_calls=2)
     trajectory, _ = drive(loop, calling(('Finish', {}), PRODUCT, REST), calling(finishing('258')))
     assert (len(trajectory.calls), trajectory.final_answer, trajectory.stopped) == (2, '258', '')
     trajectory, _ = drive(loop, calling(PRODUCT, REST, PRODUCT, finishing('258')))
@@ -198,7 +198,7 @@ def test_observations_are_cut():
     assert requests[1].messages[-1].content == '30...' == trajectory.calls[0].observation
     assert trajectory.calls[0].whole_chars == 3
     assert (TEXT.settings['max_observation'], TOOL.settings['max_observation']) == (20_000, 1_024)
-    assert FunctionCalling(finish='tool', max_observation=5_000).settings['max_observation'] == 5_000
+    assert FunctionCalling(stop_on='tool', max_observation=5_000).settings['max_observation'] == 5_000
 
 
 def test_too_long_a_conversation_loses_its_oldest_observations():
@@ -235,10 +235,10 @@ def test_a_simulator_is_asked_between():
     assert trajectory.final_answer == 'ab'
 
 
-@pytest.mark.parametrize(('finish', 'steps'), [('text', 3), ('tool', 3)])
-def test_oracle_replays_the_gold_calls_to_the_byte(finish, steps):
+@pytest.mark.parametrize(('stop_on', 'steps'), [('text', 3), ('tool', 3)])
+def test_oracle_replays_the_gold_calls_to_the_byte(stop_on, steps):
     def run() -> list[str]:
-        loop = make_loop('function_calling', finish=finish)
+        loop = make_loop('function_calling', stop_on=stop_on)
         dialogues = {f'q{n}': loop.run(TASK, session_of()) for n in range(3)}
         outcomes = DialogueRunner(OracleModel(), None, 100, batch_size=2).run(dialogues)
         return [outcome.value.to_json() for outcome in outcomes.values()]
@@ -251,7 +251,7 @@ def test_oracle_replays_the_gold_calls_to_the_byte(finish, steps):
     assert (len(trajectory.steps), trajectory.final_answer, trajectory.stopped) == (steps, prompts.GOLD_ANSWER, '')
 
 
-@pytest.mark.parametrize('wrong', [{'finish': 'never'}, {'max_steps': 0}, {'max_calls': 0}, {'max_observation': -1}])
+@pytest.mark.parametrize('wrong', [{'stop_on': 'never'}, {'max_steps': 0}, {'max_calls': 0}, {'max_observation': -1}])
 def test_wrong_options_are_refused(wrong):
-    with pytest.raises(ValueError, match=r'finish is|are 1 at least'):
+    with pytest.raises(ValueError, match=r'stop_on is|are 1 at least'):
         FunctionCalling(**wrong)

@@ -352,7 +352,7 @@ def test_the_judge_is_not_told_where_an_observation_came_from() -> None:
     for name, texts in prompts.items():
         assert len(texts) == 1, name  # whatever the source
         (text,) = texts
-        assert not any(word in text for word in ('simulat', 'elsewhere', 'nearest', 'a-bank', 'source', 'whole_chars'))
+        assert not any(word in text for word in ('simulat', 'other_task', 'nearest', 'a-bank', 'source', 'whole_chars'))
 
 
 def test_what_is_missing_is_said(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_local_model_that_talks(tiny_model: Path, tmp_path: Path) -> None:
     first = run(FunctionCalling(max_steps=3), model)
     assert all(trajectory.final_answer and not trajectory.calls for trajectory in first)
     assert [trajectory.to_json() for trajectory in first] == [first[0].to_json()] * 3
-    required = run(FunctionCalling(max_steps=3, finish='tool'), model)
+    required = run(FunctionCalling(max_steps=3, stop_on='tool'), model)
     assert {trajectory.stopped for trajectory in required} == {'finish:missing'}
 
 
@@ -100,7 +100,7 @@ class Talkative:
 
 def test_a_conversation_over_a_local_models_limit_loses_its_oldest_observation(calling: Path) -> None:
     def much() -> Session:
-        return Environment(functions=lambda: (Talkative(),)).begin(TASK.id, TASK.schemas)
+        return Environment(stateful_tools=lambda: (Talkative(),)).begin(TASK.id, TASK.schemas)
 
     loop = FunctionCalling(max_steps=4)
     (whole, *_) = run(loop, local(calling), much)

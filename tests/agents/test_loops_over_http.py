@@ -96,7 +96,7 @@ class Writing(Agent):
 
 def carried_out(loop: Loop, script: Script, kinds: tuple[str, ...] = KINDS) -> dict[str, Trajectory]:
     """Kind of model -> what came of it."""
-    environment = Environment(functions=lambda: (Multiplied(),))
+    environment = Environment(stateful_tools=lambda: (Multiplied(),))
     tasks = [Task(kind, 'http', f'{kind} model: what is 12 * 25 - 42?', TOOLS) for kind in kinds]
     dialogues = {task.id: loop.run(task, environment.begin(task.id, task.schemas)) for task in tasks}
     with serving(script) as url:

@@ -156,7 +156,7 @@ class Counter:
 
 def test_each_call_of_a_tool_with_a_state_is_made_once_also_the_same_again():
     counter = Counter()
-    session = Environment(functions=lambda: (counter,)).begin(TASK.id, TASK.schemas)
+    session = Environment(stateful_tools=lambda: (counter,)).begin(TASK.id, TASK.schemas)
     answers = [action(*PRODUCT)] * 5 + [final('5')]
     trajectory, _ = talk(LOOP, lambda _, number: answers[number], session=session)
     assert [call.observation for call in trajectory.calls] == ['1', '2', '3', '4', '5']

@@ -71,7 +71,7 @@ def task() -> Task:
 def session(offered: Task) -> Session:
     apis = zip((tool.name for tool in offered.tools), published()['world']['apis'], strict=True)
     world = World({name: api['api_name'] for name, api in apis})
-    return Environment(functions=lambda: (world,)).begin(offered.id, offered.schemas)
+    return Environment(stateful_tools=lambda: (world,)).begin(offered.id, offered.schemas)
 
 
 def answer_of(reply: Mapping[str, Any]) -> Answer:

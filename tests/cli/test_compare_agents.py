@@ -16,7 +16,7 @@ from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, tree
 from tests.report.support import add
 
 GOLD = (GoldCall('FlightBooking.search', {'destination': 'Rome'}), GoldCall('Hotel.book', {}))
-METRICS = ('finish_rate', 'call_f1', 'unknown')
+METRICS = ('finish_rate', 'call_f1', 'unknown_tool_rate')
 
 
 def result_of_agent(trajectories: list[Trajectory]) -> dict[str, Any]:

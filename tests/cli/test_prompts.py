@@ -75,7 +75,7 @@ def arguments_of(dataset: Any) -> list[str]:
     elif benchmark == 'ultratool':
         folder = {'zh': 'Chinese-dataset', 'en': 'English-dataset'}[dataset['language']]
         said, below = ['--language', dataset['language']], [folder, 'test_set', f'{name}.json']
-        said += ['--method', dataset['preset']] if 'preset' in dataset else []
+        said += ['--method', dataset['prompt_style']] if 'prompt_style' in dataset else []
     elif benchmark == 'restbench':
         below = [f'{name}.json']
         said = ['--method', dataset['method']] if 'method' in dataset else []
@@ -182,7 +182,7 @@ def test_offered_tools_are_shown(tooleval: Command) -> None:
     assert (done.code, 'toolbench has no selection_5 with method function_calling' in done.err) == (1, True), done.err
 
 
-def test_presets_are_sent(tooleval: Command, tmp_path: Path) -> None:
+def test_prompt_styles_are_sent(tooleval: Command, tmp_path: Path) -> None:
     gpt = datasets('ultratool/tooleval_ultratool_gpt_gen', 'tooleval_ultratool_zh_gpt_datasets')
     for dataset in gpt:
         dataset['path'] = 'tooleval:demo/ultratool'

@@ -70,13 +70,13 @@ def test_details(tooleval: Command, tmp_path: Path) -> None:
     result = score_json(tooleval, 'review_str', *options(REVIEW, path, '--details', details))
     rows = read_lines(details)
     assert [row['id'] for row in rows] == records
-    assert all(list(row) == ['id', 'values', 'reason', 'parsed', 'rung', 'gold'] for row in rows)
+    assert all(list(row) == ['id', 'values', 'reason', 'parsed', 'parse_method', 'gold'] for row in rows)
     assert rows[0] == {
         'id': 'demo_museum_1',
         'values': {'parse_rate': 1.0, 'review_quality': 1.0},
         'reason': 'ok',
         'parsed': 'A',
-        'rung': 'text',
+        'parse_method': 'text',
         'gold': 'A',
     }
     assert [row['reason'] for row in rows[1:3]] == ['parse:no_choice', 'answer:empty']

@@ -154,7 +154,7 @@ def test_kept_judgements_are_no_spending() -> None:
     (row,) = other_row('judge', 'gpt', [], PRICES, [Usage(100, 10), None])
     (other,) = read_others({'others': [row]})
     assert (other.name, other.spent) == ('judge gpt', NOTHING)
-    assert other.kept.cost == pytest.approx((100 * 2 + 10 * 8) / 1e6) and other.kept.unknown == 1
+    assert other.from_cache.cost == pytest.approx((100 * 2 + 10 * 8) / 1e6) and other.from_cache.unknown == 1
     assert other_row('judge', 'gpt', [None], PRICES) == []
 
 
@@ -164,7 +164,7 @@ def test_kept_judgements_are_no_spending() -> None:
 def test_others_that_cannot_be_read(value: Any) -> None:
     rows = other_rows([{'others': value}])
     assert all(set(row) == {'role', 'model', 'answers', 'tries'} for row in rows)
-    assert all(other.spent == other.kept == NOTHING for other in read_others({'others': value}))
+    assert all(other.spent == other.from_cache == NOTHING for other in read_others({'others': value}))
     assert read_others(value) == []
 
 

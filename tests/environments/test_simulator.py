@@ -54,14 +54,14 @@ def test_examples_are_cut_together() -> None:
 
 
 def test_only_what_nothing_answers_is_simulated_and_only_once(bank: Bank) -> None:
-    kept: dict[str, str] = {}
-    environment = Environment(bank, simulator=Simulator('m', kept=kept))
+    cache: dict[str, str] = {}
+    environment = Environment(bank, simulator=Simulator('m', cache=cache))
     session = environment.begin('9')
-    assert run_alone(session.ask('films', {'year': 3}), []).source == 'elsewhere'
+    assert run_alone(session.ask('films', {'year': 3}), []).source == 'other_task'
     assert run_alone(session.ask('nothing', {}), []).fault == 'unknown_tool'
     assert run_alone(session.ask('films', {'year': 1999}), [REPLY]) == Observation(SAID, 'simulated')
-    assert list(kept.values()) == [SAID]
-    again = Environment(bank, simulator=Simulator('m', kept=kept)).begin('10')
+    assert list(cache.values()) == [SAID]
+    again = Environment(bank, simulator=Simulator('m', cache=cache)).begin('10')
     assert run_alone(again.ask('films', '{"year": 1999.0}'), []) == Observation(SAID, 'simulated')
 
 
@@ -78,12 +78,12 @@ def test_the_turn_is_system_and_user(bank: Bank) -> None:
 
 
 def test_an_unreadable_reply_is_asked_again_and_never_kept(bank: Bank) -> None:
-    kept: dict[str, str] = {}
-    session = Environment(bank, simulator=Simulator('m', kept=kept)).begin('9')
+    cache: dict[str, str] = {}
+    session = Environment(bank, simulator=Simulator('m', cache=cache)).begin('9')
     refused = run_alone(session.ask('films', {'year': 1999}), ['I cannot do that.'] * MAX_REQUESTS)
-    assert refused.fault == 'unanswered' and 'API not working' in refused.text and kept == {}
+    assert refused.fault == 'unanswered' and 'API not working' in refused.text and cache == {}
     assert run_alone(session.ask('films', {'year': 1999}), ['', REPLY]) == Observation(SAID, 'simulated')
-    assert list(kept.values()) == [SAID]
+    assert list(cache.values()) == [SAID]
 
 
 def test_a_reply_that_came_meanwhile_stands(bank: Bank) -> None:
@@ -104,7 +104,7 @@ def test_what_is_too_long_for_a_simulator_is_the_tools_error_and_is_not_kept(ban
     session = Environment(bank, simulator=simulator).begin('9')
     answers = [Answer('', reason='infra:truncated')]
     assert run_alone(session.ask('films', {'year': 'x' * 100_000}), answers).fault == 'unanswered'
-    assert not simulator.kept
+    assert not simulator.cache
 
 
 def test_documentation_is_the_tasks_or_else_the_schema() -> None:

@@ -151,7 +151,7 @@ def test_an_unreadable_reply_is_asked_again_and_not_kept(system: str) -> None:
     assert run_alone(session.ask('find', {}), ['I cannot.'] * MAX_REQUESTS) == Observation(
         NO_RESPONSE, 'error', 'unanswered'
     )
-    assert simulator.kept == {}
+    assert simulator.cache == {}
     assert run_alone(session.ask('find', {}), ['I cannot.', read]) == Observation(read, 'simulated')
     assert run_alone(session.ask('find', {}), []) == Observation(read, 'simulated')
 
@@ -306,7 +306,7 @@ def test_of_equal_arguments_those_that_are_written_the_same_answer(tmp_path: Pat
         ('{"a": 1, "b": 2.0}', 'first'),
     ):
         observed = environment.begin('1').call('find_it_for_film_index', passed)
-        assert (observed.text, observed.source) == (response, 'elsewhere')
+        assert (observed.text, observed.source) == (response, 'other_task')
     plain = Environment(Bank(tmp_path / 'bank')).begin('1')
     assert plain.call('find_it_for_film_index', '{"b": 2, "a": 1}').text == 'first'
 

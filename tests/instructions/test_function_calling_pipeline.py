@@ -124,7 +124,7 @@ def test_paths_are_scored_exactly(ran: Path) -> None:
         'call:unknown_name',
         'call:not_json',
     ]
-    assert outcome['breakdown']['rungs'] == {'calls': 4, 'none': 1}
+    assert outcome['breakdown']['parse_methods'] == {'calls': 4, 'none': 1}
     assert outcome['provenance']['method'] == 'function_calling'
     outcome = result(ran, 'api', 'restbench-spotify')
     assert (outcome['correct_path_rate'], outcome['tool_name_error_rate']) == (75.0, 0.0)

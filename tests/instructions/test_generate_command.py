@@ -98,13 +98,15 @@ def test_a_perfect_model(right: ModelServer, docs: Path, tmp_path: Path, capsys:
     out = tmp_path / 'out.json'
     status, report = run(docs, config(tmp_path / 'cfg.py', right.url), out, prompt='2')
     assert status == 0 and not leftovers(tmp_path)
-    counts = {key: report[key] for key in ('tools', 'functions', 'examples', 'calls', 'kept', 'listed', 'failed')}
+    counts = {
+        key: report[key] for key in ('tools', 'functions', 'examples', 'calls', 'from_earlier_run', 'listed', 'failed')
+    }
     assert counts == {
         'tools': TOOLS,
         'functions': FUNCTIONS,
         'examples': FUNCTIONS,
         'calls': TOOLS + FUNCTIONS,
-        'kept': 0,
+        'from_earlier_run': 0,
         'listed': [],
         'failed': {},
     }
@@ -203,7 +205,7 @@ def test_failures_are_no_instructions_and_are_asked_again(
     assert 'FAILED Shop 2: infra:server' in printed and '2 tools got no answer' in printed
     right.reset()
     status, report = run(docs, cfg, out)
-    assert (status, report['calls'], report['kept']) == (0, 3, TOOLS + FUNCTIONS - 3)
+    assert (status, report['calls'], report['from_earlier_run']) == (0, 3, TOOLS + FUNCTIONS - 3)
     assert right.stats()['requests'] == 3 and len(load_instructions(out)) == TOOLS and not leftovers(tmp_path)
 
 
@@ -226,7 +228,10 @@ def test_after_a_kill_nothing_is_asked_twice(right: ModelServer, docs: Path, tmp
     second = [asked['digest'] for asked in right.stats()['asked']]
     assert status == 0 and report['examples'] == FUNCTIONS and report['calls'] == len(second)
     assert len(set(first) & set(second)) <= 2 * 2  # what was in flight, or on its way to the disk
-    assert len({*first, *second}) == TOOLS + FUNCTIONS and report['kept'] + report['calls'] == TOOLS + FUNCTIONS
+    assert (
+        len({*first, *second}) == TOOLS + FUNCTIONS
+        and report['from_earlier_run'] + report['calls'] == TOOLS + FUNCTIONS
+    )
     assert not leftovers(tmp_path)
 
 

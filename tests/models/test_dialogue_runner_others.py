@@ -19,7 +19,7 @@ from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.core.usage_summary import other_rows
-from opencompass_tooleval.models.auxiliary_model import OtherModel
+from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner, _digest
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.request_queue import Arrivals, BatchQueue, ConcurrentQueue, RequestQueues
@@ -60,8 +60,8 @@ def simulating(monkeypatch: pytest.MonkeyPatch) -> type[Simulating]:
     return Simulating
 
 
-def others(**cfg: Any) -> dict[str, OtherModel]:
-    return {SIMULATOR: OtherModel({'type': Simulating, 'path': 'sim', **cfg})}
+def others(**cfg: Any) -> dict[str, AuxiliaryModel]:
+    return {SIMULATOR: AuxiliaryModel({'type': Simulating, 'path': 'sim', **cfg})}
 
 
 def agent(name: str, calls: int = 2, shared: str = '') -> Dialogue[list[str]]:
@@ -183,7 +183,7 @@ def test_what_was_answered_a_moment_ago_is_not_asked_again(monkeypatch: pytest.M
                 known[question] = yield ModelRequest(user(question), model=SIMULATOR)
         return number
 
-    runner = DialogueRunner(Slow(), None, 10, others={SIMULATOR: OtherModel({'type': Remembering, 'path': 'sim'})})
+    runner = DialogueRunner(Slow(), None, 10, others={SIMULATOR: AuxiliaryModel({'type': Remembering, 'path': 'sim'})})
     outcomes = runner.run({str(number): dialogue(number) for number in range(60)})
     assert [outcome.value for outcome in outcomes.values()] == list(range(60))
     assert sorted(Remembering.questions) == sorted(f'question {number}' for number in range(12))

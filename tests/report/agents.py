@@ -32,7 +32,7 @@ def chain(loop: str = 'react', last: str = 'Rome', settings: Mapping[str, Any] |
         Step('I look for flights first.', (search('Rome'),), -1, usage=usage(812, 41, 1.24)),
         Step(
             '',
-            (search('Oslo', source='elsewhere', error='unable'), search('Bern', 2, 'nearest', whole=5321)),
+            (search('Oslo', source='other_task', error='unable'), search('Bern', 2, 'nearest', whole=5321)),
             0,
             usage=usage(1012, 60, 2.5),
         ),

@@ -243,7 +243,7 @@ def test_answers_that_win_without_a_reference_are_a_caveat() -> None:
 
 
 def test_waste_of_agents_should_be_low() -> None:
-    assert lower_is_better('repeated') and lower_is_better('tooleval-teval-agent_fc invalid')
+    assert lower_is_better('repeated_call_rate') and lower_is_better('tooleval-teval-agent_fc invalid_call_rate')
     assert lower_is_better('tool_error_rate') and not lower_is_better('call_recall')
 
 

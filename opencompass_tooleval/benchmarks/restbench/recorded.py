@@ -66,7 +66,7 @@ def score(
         f'{subset}, {gold} gold',
         {'gold': gold, 'method': 'easytool' if log else read_by, 'version': VERSION},
         more,
-        counts=('rungs', 'errata'),
+        counts=('parse_methods', 'errata'),
         lines=[f'exact paths: {more["exact_paths"]} of {len(scores)}'],
         expected=row.records,
     )

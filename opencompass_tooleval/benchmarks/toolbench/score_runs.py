@@ -118,7 +118,7 @@ def score_run(run: Run) -> RunScore:
         values=values,
         reason=reason,
         parsed=run.final_answer,
-        rung='value',
+        parse_method='value',
         calls=calls,
         total_steps=run.total_steps,
     )

@@ -78,13 +78,13 @@ def _hints(cache: Path) -> Iterator[str]:
 def configured(
     subset: str, *, language: str | None = None, method: str | None = None, instructions: str | None = None
 ) -> ConfiguredDataset:
-    """Where our configs have a subset; ``method`` is a preset.
+    """Where our configs have a subset; ``method`` is a prompt style.
 
     Raises:
-        ValueError: No such subset, or no preset with instructions.
+        ValueError: No such subset, or no prompt style with instructions.
     """
     if method and instructions:
-        raise ValueError('UltraTool has no preset with instructions: leave --method or --instructions out')
+        raise ValueError('UltraTool has no prompt style with instructions: leave --method or --instructions out')
     language = (language or 'zh').lower()
     file, name = 'ultratool/tooleval_ultratool', f'tooleval_ultratool_{language}'
     configs = [f'{file}{kind}_gen:{name}{kind}_datasets' for kind in ([f'_{method}'] if method else ['', '_built'])]

@@ -1,15 +1,15 @@
-"""The ladder of repairs by which the published scorer reads created tools.
+"""The list of repairs by which the published scorer reads created tools.
 
-Models lose count of the braces of a nested tool; most rungs guess how many they meant. Balancing them instead reads
-answers that the published scorer does not: all of GPT-3.5's, where Table 6 has 99.00.
+Models lose count of the braces of a nested tool; most parse methods guess how many they meant. Balancing them instead
+reads answers that the published scorer does not: all of GPT-3.5's, where Table 6 has 99.00.
 """
 
 from __future__ import annotations
 
-from opencompass_tooleval.benchmarks.ultratool.reading_rungs import (
+from opencompass_tooleval.benchmarks.ultratool.parse_methods import (
     QUOTES,
+    ParseMethod,
     Repair,
-    Rung,
     as_is,
     before_last,
     braces,
@@ -58,11 +58,11 @@ mend_tool_quotes = replace_all(
 _drop = drop_before_last()
 
 
-def _on_mended(name: str, repair: Repair) -> Rung:
+def _on_mended(name: str, repair: Repair) -> ParseMethod:
     return f'quotes_{name}', in_turn(mend_tool_quotes, repair)
 
 
-TOOL_RUNGS: tuple[Rung, ...] = (
+TOOL_PARSE_METHODS: tuple[ParseMethod, ...] = (
     ('as_is', as_is),
     ('brace', before_last('}')),
     ('two_braces', before_last('}' * 2)),

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from opencompass_tooleval.benchmarks.ultratool import VERSION
 from opencompass_tooleval.benchmarks.ultratool.judgement_rows import check_single, digests_of, load_judgements
 from opencompass_tooleval.benchmarks.ultratool.prompts import INSTRUCTIONS
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol, preset_of
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol, prompt_style_of
 from opencompass_tooleval.benchmarks.ultratool.records import (
     MEND,
     TABLE,
@@ -196,7 +196,7 @@ def score(
         Path | None, 'Planning and tool_creation: what the judge said; without, answers are only read.'
     ] = None,
     language: Annotated[Literal['zh', 'en'] | None, 'By default what path or text say.'] = None,
-    lists: Annotated[
+    list_choice: Annotated[
         Literal['last', 'span'] | None,
         "Which list counts in an answer with several; by default span for the authors' GPT files, else last.",
     ] = None,
@@ -215,7 +215,7 @@ def score(
     in_language = _language(files, language)
     loaded = _load(files, row, in_language)
     rules = Protocol(scoring, gold=gold)
-    rules = replace(rules, lists=lists) if lists else rules.with_shapes(loaded.shapes)
+    rules = replace(rules, list_choice=list_choice) if list_choice else rules.with_shapes(loaded.shapes)
     scores = _score(files, row, loaded, rules)
     rebuilt = any(record.rebuilt for record in loaded.records or ())
     is_judged, has_judge = row.kind in JUDGED_KINDS, judgements is not None
@@ -228,15 +228,15 @@ def score(
         {
             'language': in_language,
             'scoring': rules.scoring,
-            'preset': preset_of(loaded.shapes, rules.lists),
-            'lists': rules.lists,
+            'prompt_style': prompt_style_of(loaded.shapes, rules.list_choice),
+            'list_choice': rules.list_choice,
             'gold': _gold_of(gold, loaded),
             'rebuilt': rebuilt,
             'version': VERSION,
             **({'judged': has_judge} if is_judged else {}),
         },
         breakdown(scores, row.metrics),
-        counts=('error_types', 'rungs'),
+        counts=('error_types', 'parse_methods'),
         notes=notes,
         expected=row.count,
     )

@@ -41,7 +41,7 @@ def test_details_say_what_was_read_and_how() -> None:
     assert detail['parsed'] == [SEARCH, 'GET /film/5', MOVIE]
     assert detail['unknown'] == ['GET /film/5']
     assert detail['rules'] == ['method_case', 'query']
-    assert detail['rung'] == 'lines'
+    assert detail['parse_method'] == 'lines'
     assert detail['gold'] == [SEARCH, MOVIE]
 
 
@@ -60,7 +60,7 @@ def test_totals() -> None:
         'steps': {'gold': 4, 'answered': 3},
         'exact_paths': 1,
         'unknown_tools': 1,
-        'rungs': {'literal': 2, 'none': 1},
+        'parse_methods': {'literal': 2, 'none': 1},
         'rules': {},
         'lengths': {
             '1': {'samples': 2, 'correct_path_rate': 0.0},

@@ -116,7 +116,7 @@ CHOICE = Choice('r', 'a request', 'Loaf Finder', ('Verse Box ', 'Loaf Finder', '
 
 
 @pytest.mark.parametrize(
-    ('answer', 'rung'),
+    ('answer', 'parse_method'),
     [
         ('{"tool": "Loaf Finder"}', 'literal'),
         ("{'tool': 'Loaf Finder'}", 'literal'),
@@ -133,10 +133,15 @@ CHOICE = Choice('r', 'a request', 'Loaf Finder', ('Verse Box ', 'Loaf Finder', '
         ({'tool': 'Loaf Finder'}, 'value'),
     ],
 )
-def test_right(answer: Any, rung: str) -> None:
+def test_right(answer: Any, parse_method: str) -> None:
     score = score_choice(CHOICE, answer)
     assert score.values == {'accuracy': 1.0, 'tool_name_error_rate': 0.0}
-    assert (score.reason, score.rung, score.parsed, score.gold) == ('ok', rung, 'Loaf Finder', 'Loaf Finder')
+    assert (score.reason, score.parse_method, score.parsed, score.gold) == (
+        'ok',
+        parse_method,
+        'Loaf Finder',
+        'Loaf Finder',
+    )
 
 
 @pytest.mark.parametrize(

@@ -122,13 +122,13 @@ def test_the_files_are_of_the_gpt_shape(task: str) -> None:
 
 
 @pytest.mark.parametrize('scoring', ['official', 'strict'])
-@pytest.mark.parametrize('lists', ['last', 'span'])
+@pytest.mark.parametrize('list_choice', ['last', 'span'])
 @pytest.mark.parametrize('task', ['tool_usage', 'tool_usage_awareness'])
-def test_gold_answers_score_full_when_nothing_alters_them(task: str, lists: str, scoring: str) -> None:
+def test_gold_answers_score_full_when_nothing_alters_them(task: str, list_choice: str, scoring: str) -> None:
     rows = published('gpt-4', task)
     records = [row.record for row in rows if row.record]
     answers = [json.dumps(record.raw['reference'], ensure_ascii=False) for record in records]
-    scores = score_answers(records, answers, Protocol(scoring, lists))
+    scores = score_answers(records, answers, Protocol(scoring, list_choice))
     lost = [score.id for score in scores if score.reason != 'ok']
     if scoring == 'strict':
         assert lost == []

@@ -25,7 +25,7 @@ tooleval_agent_rows = [
             inferencer=dict(
                 _inferencer,
                 dialogues=dict(
-                    dict(type=AgentDialogues, bank=subset['bank'], functions=subset['functions']),
+                    dict(type=AgentDialogues, bank=subset['bank'], stateful_tools=subset['stateful_tools']),
                     **(dict(corpus=subset['instructions']) if loop['name'] == 'easytool_retrieve' else {}),
                     **loop['options'],  # type: ignore[arg-type]
                 ),

@@ -1,7 +1,7 @@
 """The repairs of the published scorer: each makes another text of one that could not be read.
 
-A repair that does not apply gives ``''``. Which come when is in :data:`ITEM_RUNGS`, :data:`CALL_RUNGS` and, for tool
-creation, in :mod:`~opencompass_tooleval.benchmarks.ultratool.reading_creation`.
+A repair that does not apply gives ``''``. Which come when is in :data:`ITEM_PARSE_METHODS`, :data:`CALL_PARSE_METHODS`
+and, for tool creation, in :mod:`~opencompass_tooleval.benchmarks.ultratool.reading_creation`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 Repair = Callable[[str], str]
-Rung = tuple[str, Repair]
+ParseMethod = tuple[str, Repair]
 
 Edits = tuple[tuple[str, str], ...]
 
@@ -90,7 +90,7 @@ mend_call_quotes = replace_all(
 
 COMPLETE_ITEM, COMPLETE_CALL = '},', '}},'
 
-ITEM_RUNGS: tuple[Rung, ...] = (
+ITEM_PARSE_METHODS: tuple[ParseMethod, ...] = (
     ('as_is', as_is),
     ('brace', before_last('}')),
     ('quote_brace', before_last('"}')),
@@ -99,7 +99,7 @@ ITEM_RUNGS: tuple[Rung, ...] = (
 )
 """Awareness and selection."""
 
-CALL_RUNGS: tuple[Rung, ...] = (
+CALL_PARSE_METHODS: tuple[ParseMethod, ...] = (
     ('as_is', as_is),
     ('brace', before_last('}')),
     ('two_braces', before_last('}}')),
