@@ -282,8 +282,8 @@ def test_agents_summarizer_has_every_metric() -> None:
     config = Config.fromfile(CONFIGS / 'summarizers' / 'tooleval_agent.py', format_python_code=False)
     rows = [tuple(row) for row in config['summarizer']['dataset_abbrs']]
     for subset in AGENTS:
-        own = [metric for name, metric in rows if name == f'tooleval-{subset.name}-agent-fc']
-        measured = [metric for metric in own if metric in subset.metrics]
+        of_subset = [metric for name, metric in rows if name == f'tooleval-{subset.name}-agent-fc']
+        measured = [metric for metric in of_subset if metric in subset.metrics]
         main = 'call_f1' if subset.format == 'toolbench' else 'all_calls_right'
         assert sorted(measured) == sorted(subset.metrics) and measured[0] == main
     groups = {(group['name'], group['metric']) for group in config['summarizer']['summary_groups']}

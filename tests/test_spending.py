@@ -208,10 +208,10 @@ def test_screens_say_the_same(sweep: Sweep, capsys: pytest.CaptureFixture[str]) 
         ('tooleval-teval-agent-fc', 'simulator', 'sim'), (JUDGED, 'simulator', 'sim'), (JUDGED, 'judge', 'gpt')
     }  # fmt: skip
     for role in ('simulator', 'judge'):
-        own = others(results, role)
+        of_role = others(results, role)
         shown = [row for row in rows if row['role'] == role]
-        assert sum(int(row['requests']) for row in shown) == sum(row['tries'] for row in own)
-        assert sum(int(row['prompts, tokens']) for row in shown) == sum(row['prompt']['total'] for row in own)
+        assert sum(int(row['requests']) for row in shown) == sum(row['tries'] for row in of_role)
+        assert sum(int(row['prompts, tokens']) for row in shown) == sum(row['prompt']['total'] for row in of_role)
     page = (out / 'provenance.html').read_text(encoding='utf-8')
     assert 'Judges and simulators' in page and '>gpt<' in page
     with (out / 'files' / 'provenance.csv').open(encoding='utf-8', newline='') as stream:

@@ -125,7 +125,7 @@ def benchmark_scoring(samples: Sequence[Sample]) -> dict[str, float]:
     reference.sentence_model.encode(['warm up'] * 64)
     with tempfile.TemporaryDirectory() as folder:
 
-        def ours(model_answers: Sequence[str]) -> None:
+        def score_with_package(model_answers: Sequence[str]) -> None:
             similarity = EncoderSimilarity(files, Path(folder))
             similarity._model = reference.sentence_model  # loading the encoder is neither side's to count
             score_answers(records, model_answers, V1, similarity)
@@ -133,9 +133,9 @@ def benchmark_scoring(samples: Sequence[Sample]) -> dict[str, float]:
         texts = distinct_strings(samples, answers)
         return {
             'encode': timed(lambda: reference.sentence_model.encode(texts, batch_size=16)),
-            'cold': timed(lambda: ours(answers)),
-            'warm_same': timed(lambda: ours(answers)),
-            'warm_second': timed(lambda: ours(second)),
+            'cold': timed(lambda: score_with_package(answers)),
+            'warm_same': timed(lambda: score_with_package(answers)),
+            'warm_second': timed(lambda: score_with_package(second)),
             'built_in': timed(built_in),
         }
 
@@ -175,7 +175,7 @@ def benchmark_inference(data: Path, requests: int) -> dict[str, float]:
 
         built_in = ChatInferencer(OpenAISDK(**asked), output_json_filepath=folder, output_json_filename='a.json')
         reader = {'input_columns': ['prompt'], 'output_column': 'ground_truth', 'test_range': limit}
-        theirs = TEvalDataset(reader_cfg=reader, path=str(data), name=name)
+        built_in_data = TEvalDataset(reader_cfg=reader, path=str(data), name=name)
         template = PromptTemplate({'round': [{'role': 'HUMAN', 'prompt': '{prompt}'}]})
 
         model = ToolEvalOpenAI(**asked, max_workers=IN_FLIGHT)
@@ -183,11 +183,13 @@ def benchmark_inference(data: Path, requests: int) -> dict[str, float]:
             model, max_out_len=512, batch_size=4 * IN_FLIGHT, output_json_filepath=folder, output_json_filename='b.json'
         )
         reader = {'input_columns': ['messages'], 'output_column': 'record', 'test_range': limit}
-        ours = ToolEvalTEvalDataset(reader_cfg=reader, path=str(data), name=name)
+        package_data = ToolEvalTEvalDataset(reader_cfg=reader, path=str(data), name=name)
         return {
-            'built_in': timed(lambda: built_in.inference(ZeroRetriever(theirs), prompt_template=template)),
+            'built_in': timed(lambda: built_in.inference(ZeroRetriever(built_in_data), prompt_template=template)),
             'ours': timed(
-                lambda: inferencer.inference(ZeroRetriever(ours), prompt_template=ToolEvalConversationTemplate())
+                lambda: inferencer.inference(
+                    ZeroRetriever(package_data), prompt_template=ToolEvalConversationTemplate()
+                )
             ),
         }
 
@@ -274,7 +276,7 @@ def benchmark_funcqa(data: Path, instructions: Path) -> dict[str, float]:
                     for record in some:
                         DialogueRunner(model, None, 512, 1, name).run({record.id: method.begin(record)})
 
-            def ours() -> None:
+            def all_together() -> None:
                 for name, some in records.items():
                     inferencer = ToolEvalDialogueGenInferencer(
                         model, max_out_len=512, dialogues=dialogues, batch_size=len(some), output_json_filepath=folder
@@ -285,7 +287,7 @@ def benchmark_funcqa(data: Path, instructions: Path) -> dict[str, float]:
                     scores = score_predictions(some, predictions)
                     assert all(score.reason == 'ok' for score in scores)
 
-            seconds = {'ours': timed(ours), 'one_at_a_time': timed(one_at_a_time)}
+            seconds = {'ours': timed(all_together), 'one_at_a_time': timed(one_at_a_time)}
     return {**seconds, 'questions': sum(map(len, records.values())), 'calls': len(answers)}
 
 

@@ -122,15 +122,15 @@ def ask(model: Any, tasks: list[Task], loop: str, bank: Path) -> dict[str, float
 def measure_seed(model: ToolEvalOpenAI, tasks: list[Task], loop: str, bank: Path) -> dict[str, float]:
     """Seconds of one set of tasks: the best that can be, and ours."""
     questions = questions_of(tasks)
-    ideal, ours = ideal_seconds(questions, IN_FLIGHT), ask(model, tasks, loop, bank)
+    ideal, measured = ideal_seconds(questions, IN_FLIGHT), ask(model, tasks, loop, bank)
     asked = sum(map(len, questions))
     return {
         'questions': asked,
         'calls': asked - len(questions),
         'ideal': ideal,
-        'ours': ours['wall'],
-        'ours / ideal': ours['wall'] / ideal,
-        'processor seconds per question': ours['processor'] / asked,
+        'ours': measured['wall'],
+        'ours / ideal': measured['wall'] / ideal,
+        'processor seconds per question': measured['processor'] / asked,
     }
 
 

@@ -177,9 +177,9 @@ def measure_seed(url: str, kind: str, width: int, seed: int, inspect: str | None
     questions = questions_of(kind, seed)
     calls = sum(map(len, questions))
     model = ToolEvalOpenAI('pipe', key='none', openai_api_base=url, max_workers=width, max_seq_len=100_000)
-    ideal, ours = ideal_seconds(questions, width), ask(model, questions)
-    row = {'calls': calls, 'ideal': ideal, 'ours': ours['wall'], 'ours / ideal': ours['wall'] / ideal}
-    row['ours, ms of processor per call'] = 1000 * ours['processor'] / calls
+    ideal, measured = ideal_seconds(questions, width), ask(model, questions)
+    row = {'calls': calls, 'ideal': ideal, 'ours': measured['wall'], 'ours / ideal': measured['wall'] / ideal}
+    row['ours, ms of processor per call'] = 1000 * measured['processor'] / calls
     if kind == 'single':
         others = {'bare': ask_bare(url, questions, width)}
         if inspect:

@@ -186,8 +186,8 @@ class EasyTool:
         """
         tools = tools_of(task)
         if self.corpus:
-            own = {tool.name for tool in tools}
-            more = [tool for tool in _corpus(self.corpus) if tool.name not in own]
+            offered = {tool.name for tool in tools}
+            more = [tool for tool in _corpus(self.corpus) if tool.name not in offered]
             session.offer({api: {} for tool in more for api in tool.apis})
             tools += more
         return (yield from Query(self, task, session, {str(n): tool for n, tool in enumerate(tools, start=1)}).run())

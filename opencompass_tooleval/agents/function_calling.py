@@ -101,7 +101,7 @@ class FunctionCalling:
             'max_observation': self._max_observation,
             'stop_on': self._stop_on,
             'parallel': self._parallel,
-            'prompts': 'own',
+            'prompts': 'tooleval',
         }
 
     def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:

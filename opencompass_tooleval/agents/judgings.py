@@ -132,7 +132,7 @@ def collected(
     return [
         Judgement(
             answer.id,
-            found={area: tuple(own) for area, own in opinions[answer.id].items()},
+            found={area: tuple(area_opinions) for area, area_opinions in opinions[answer.id].items()},
             answer_digest=answer.digest,
             reference=references[answer.id].digest
             if WIN_AREA in opinions[answer.id] and answer.id in references

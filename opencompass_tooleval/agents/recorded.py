@@ -131,8 +131,8 @@ def score(
     counted, settings = breakdown(scores), settings_of(scores)
     lines, metrics = list(_lines(counted, stored)), row.metrics
     if judgements:
-        own = () if runs else zip(tasks, scores, strict=True)
-        answers = [*map(of_run, runs), *(of_score(task, score) for task, score in own)]
+        scored_tasks = () if runs else zip(tasks, scores, strict=True)
+        answers = [*map(of_run, runs), *(of_score(task, score) for task, score in scored_tasks)]
         judged, kinds = judged_by_files(answers, judgements, preferences)
         scores = [with_judged(score, one) for score, one in zip(scores, judged, strict=True)]
         counted |= {'judge': judgements.name, 'judged': judged_breakdown(judged)}

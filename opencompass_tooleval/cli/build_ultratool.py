@@ -138,12 +138,12 @@ def build_ultratool(
     samples = read_samples(source, skipped=skipped)
     for damage in skipped or ():
         console.print(f'LEFT OUT {damage}', markup=False, soft_wrap=True)
-    theirs = _official_files(official) if official else {}
-    if theirs and skipped:
+    official_files = _official_files(official) if official else {}
+    if official_files and skipped:
         raise DataError(
             source, 'rows were left out, so that it cannot be compared row by row', mend='leave --official out'
         )
-    withheld = published_withheld(theirs['tool_creation']) if 'tool_creation' in theirs else None
+    withheld = published_withheld(official_files['tool_creation']) if 'tool_creation' in official_files else None
     made = {
         'from': source.name,
         'sha256': hashlib.sha256(source.read_bytes()).hexdigest(),
@@ -155,8 +155,12 @@ def build_ultratool(
         rows = build_rows(task, samples, toolset_size=toolset_size, seed=seed, withheld=withheld)
         _write(target, _lines(rows))
         _log(out, {target.name: {**made, 'toolset_size': toolset_size, 'rows': len(rows)}})
-        note = f'; equal to the official file: {_compare(task, rows, theirs[task])}' if task in theirs else ''
+        note = (
+            f'; equal to the official file: {_compare(task, rows, official_files[task])}'
+            if task in official_files
+            else ''
+        )
         console.print(f'wrote {target}: {len(rows)} rows{note}', markup=False, soft_wrap=True)
         if task == 'tool_usage':
-            _write_errata(console, out, samples, theirs.get(task))
+            _write_errata(console, out, samples, official_files.get(task))
     return 0

@@ -332,7 +332,7 @@ def others_by_name(summary: Any) -> dict[str, Spending]:
 def add_spendings(*spendings: Mapping[str, Spending]) -> dict[str, Spending]:
     """Name -> what was spent together."""
     total: dict[str, Spending] = {}
-    for name, spent in (item for own in spendings for item in own.items()):
+    for name, spent in (item for spending in spendings for item in spending.items()):
         total[name] = total[name] + spent if name in total else spent
     return total
 

@@ -68,7 +68,7 @@ class Simulator:
     """
 
     model: str
-    system: str = 'own'
+    system: str = 'tooleval'
     cache: MutableMapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -94,7 +94,7 @@ class Simulator:
     @property
     def form(self) -> Form:
         """How it is asked."""
-        return FORMS.get(self.system, OWN_FORM)
+        return FORMS.get(self.system, TOOLEVAL_FORM)
 
     def simulate(
         self, name: str, arguments: Any, document: Any, examples: Sequence[RecordedCall] = ()
@@ -173,7 +173,7 @@ def read_simulated(reply: str) -> str | None:
     return text if len(text) <= MAX_CHARS else None
 
 
-OWN_FORM = Form(simulator_message, read_simulated)
+TOOLEVAL_FORM = Form(simulator_message, read_simulated)
 _MIRRORAPI = Form(
     stabletoolbench.mirrorapi_message, stabletoolbench.read_mirrorapi, 'mirrorapi', stabletoolbench.NO_RESPONSE
 )

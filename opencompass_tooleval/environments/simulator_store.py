@@ -28,7 +28,7 @@ _FORGET_UNREAD = "DELETE FROM simulated WHERE response = ''"
 _MEND = "simulator=dict(cache='ANOTHER FILE', ...) in the config"
 
 
-def open_simulator(model: Mapping[str, Any], system: str = 'own', cache: str | Path | None = None) -> Simulator:
+def open_simulator(model: Mapping[str, Any], system: str = 'tooleval', cache: str | Path | None = None) -> Simulator:
     """A simulator as configs have it: ``simulator=dict(model=..., system='stabletoolbench',
     cache='simulated.sqlite')``.
 

@@ -223,10 +223,10 @@ class DialogueRunner:
         return {name: len(usages) for name, usages in self.other_usages.items()}
 
     def _openers(self) -> dict[str, Callable[[Arrivals[Any]], RequestQueue[Any]]]:
-        def open_own(arrivals: Arrivals[Any]) -> RequestQueue[Any]:
+        def open_under_test(arrivals: Arrivals[Any]) -> RequestQueue[Any]:
             return open_queue(self.model, self.max_out_len, self.batch_size, self.options, arrivals)
 
-        return {'': open_own, **{name: other.open_queue for name, other in self.others.items()}}
+        return {'': open_under_test, **{name: other.open_queue for name, other in self.others.items()}}
 
     def _put(self, queues: RequestQueues[_Running[Any]], dialogue: _Running[Any]) -> None:
         request = dialogue.request
@@ -254,14 +254,16 @@ class DialogueRunner:
         Other models' answers come first and one by one: a dialogue that goes on may ask just what another answer of
         ``taken`` says, and joins those who wait for it as long as its group has not come.
         """
-        own = [(dialogue, answer) for dialogue, answer in taken if dialogue.request and not dialogue.request.model]
+        under_test = [
+            (dialogue, answer) for dialogue, answer in taken if dialogue.request and not dialogue.request.model
+        ]
         others = [(dialogue, answer) for dialogue, answer in taken if dialogue.request and dialogue.request.model]
         for dialogue, answer in others:
             assert dialogue.request is not None
             again = answer.changed(usage=None)  # it was paid for once
             waiting = self._waiting.pop(_digest(dialogue.request))
             yield [(one, answer if one is dialogue else again) for one in waiting]
-        yield own
+        yield under_test
 
     def _count(self, dialogue: _Running[Any], answer: Answer) -> None:
         assert dialogue.request is not None

@@ -104,7 +104,7 @@ def turns_apart(model: Any, prompts: Sequence[Conversation]) -> tuple[Any, list[
     return view, [stand_ins.get(id(prompt), prompt) for prompt in prompts]
 
 
-def _own_temperature(model: Any) -> float | None:
+def _config_temperature(model: Any) -> float | None:
     """The temperature that the model's config sets: API models have it themselves, local ones in generation_kwargs."""
     temperature = getattr(model, 'temperature', None)
     if temperature is None:
@@ -125,10 +125,10 @@ def sampling_options(model: Any, temperature: float | None) -> dict[str, Any]:
     """
     if temperature is None:
         return {}
-    own = _own_temperature(model)
-    if own is not None and own != temperature:
+    in_config = _config_temperature(model)
+    if in_config is not None and in_config != temperature:
         raise ValueError(
-            f"the model's config sets temperature {own:g}, the data set {temperature:g}: take one of them out"
+            f"the model's config sets temperature {in_config:g}, the data set {temperature:g}: take one of them out"
         )
     accepted = inspect.signature(model.generate).parameters
     if 'min_out_len' in accepted and 'temperature' not in accepted:  # HF: temperature 0 is an error there
@@ -291,7 +291,7 @@ def answer_of(model: Any, prompt: Conversation, text: str, max_out_len: int) -> 
     answer = _with_counts(model, prompt, answer.changed(finish=finish))
     if prompt.tools is not None and not answer.reason and hasattr(model, 'read_calls'):
         answer = model.read_calls(answer)  # counted before: calls cost tokens, too
-    return prompt.own_calls(answer)
+    return prompt.with_original_names(answer)
 
 
 def _with_counts(model: Any, prompt: Conversation, answer: Answer) -> Answer:

@@ -135,7 +135,7 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     figures = [
         *teval_figures(list(tables)),
         *ultratool_figures(list(tables), material),
-        *(figure for name, its in compared.items() for figure in variant_figures(name, its, tokens)),
+        *(figure for name, measured in compared.items() for figure in variant_figures(name, measured, tokens)),
         selection_figure(material),
         *([retrieval_figure(retrievals)] if retrievals else []),
         *spending_figures(tables, spent),
@@ -143,7 +143,9 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
         *reason_figures(material),
     ]
     figures = [figure for figure in figures if not figure.is_empty()]
-    of_variants = {name: [variant_table(name, its, tokens)] if its else [] for name, its in compared.items()}
+    of_variants = {
+        name: [variant_table(name, measured, tokens)] if measured else [] for name, measured in compared.items()
+    }
     if any(figure.section == EASYTOOL for figure in figures):
         of_variants[EASYTOOL] += easytool_published()
     first = overview(tables, samples.digest, spent)

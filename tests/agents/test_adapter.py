@@ -152,17 +152,19 @@ def test_instructions_stand_in_place_of_the_documentation(name: str, path: str, 
         assert after.documents == before.documents
         assert list(after.instructions) == [tool.name for tool in before.tools] and after.shown == after.instructions
         for old, new in zip(before.tools, after.tools, strict=True):
-            own, properties = after.instructions[new.name], new.parameters['properties']
-            assert new.name == old.name and new.description.startswith(own['description'])
+            guideline, properties = after.instructions[new.name], new.parameters['properties']
+            assert new.name == old.name and new.description.startswith(guideline['description'])
             assert new.parameters['required'] == old.parameters['required']
             assert set(properties) >= set(old.parameters['properties'])
-            named = [each['name'] for group in ('required', 'optional') for each in own[f'{group}_parameters']]
+            named = [each['name'] for group in ('required', 'optional') for each in guideline[f'{group}_parameters']]
             assert set(named) <= set(properties)
-            assert set(own.get('Example', {}).get('Parameters', {})) <= set(properties)
+            assert set(guideline.get('Example', {}).get('Parameters', {})) <= set(properties)
             for key, schema in old.parameters['properties'].items():
                 assert properties[key].get('type') == schema.get('type')
     if tool:
-        found = next(own for task in map(parse_task, rows['record']) for own in task.tools if own.name == tool)
+        found = next(
+            offered for task in map(parse_task, rows['record']) for offered in task.tools if offered.name == tool
+        )
         assert 'Example: ' in found.description
 
 
@@ -173,12 +175,12 @@ def test_answers_of_an_agent_that_was_shown_other_tools_answer_other_prompts(tmp
     file.write_text(instructions.read_text().replace('"description": "', '"description": "Now: '))
     template = ToolEvalConversationTemplate()
     rows = [
-        ToolEvalAgentDataset.load(path, 'toolbench_g2', instructions=own)
-        for own in (None, str(instructions), str(instructions), str(file))
+        ToolEvalAgentDataset.load(path, 'toolbench_g2', instructions=instruction_file)
+        for instruction_file in (None, str(instructions), str(instructions), str(file))
     ]
-    plain, own, again, other = (template.asked_of(each) for each in rows)
-    assert own == again and not {*plain} & {*own} and own != other
-    assert template.generate_item({**rows[1][0], 'idx': 0}).asked == own[0]
+    plain, instructed, again, other = (template.asked_of(each) for each in rows)
+    assert instructed == again and not {*plain} & {*instructed} and instructed != other
+    assert template.generate_item({**rows[1][0], 'idx': 0}).asked == instructed[0]
 
 
 def test_nothing_that_the_documentation_says_within_a_parameter_is_left() -> None:
@@ -235,7 +237,7 @@ def test_a_missing_bank_names_the_command(monkeypatch: pytest.MonkeyPatch, tmp_p
         ({'loop': 'function_calling', 'stateful_tools': 'gorilla'}, ValueError, 'teval, or None'),
         ({'loop': 'function_calling', 'most_steps': 3}, TypeError, 'most_steps'),
         ({'loop': 'function_calling', 'bank': 'tooleval:demo/easytool'}, DataError, 'no recorded calls'),
-        ({'loop': 'function_calling', 'simulator': {'system': 'own'}}, TypeError, 'model'),
+        ({'loop': 'function_calling', 'simulator': {'system': 'tooleval'}}, TypeError, 'model'),
         (
             {'loop': 'function_calling', 'simulator': {'model': {'path': 'gpt'}, 'system': 'guess'}},
             ValueError,
@@ -254,7 +256,7 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(
     ('simulator', 'given', 'checks'),
     [
         (None, {}, 'schema'),
-        ({'system': 'own'}, {}, 'schema'),
+        ({'system': 'tooleval'}, {}, 'schema'),
         ({'system': 'stabletoolbench'}, {}, 'json'),
         ({'system': 'mirrorapi_cot'}, {'argument_checks': 'schema'}, 'schema'),
     ],

@@ -32,7 +32,7 @@ def score(*calls: AnsweredCall, **changes: Any) -> AgentScore:
 def test_counts() -> None:
     scores = [
         score(EXACT, EXACT, UNKNOWN, usage=USAGE),
-        score(SIMULATED, settings={'simulator': 'small', 'simulator_prompt': 'own'}, left_out=2),
+        score(SIMULATED, settings={'simulator': 'small', 'simulator_prompt': 'tooleval'}, left_out=2),
         score(TIMEOUT, EXACT, final_answer='', stopped='limit:steps'),
         score(),
         *score_predictions([TASK], [Answer('', 'infra:timeout')]),
@@ -52,7 +52,7 @@ def test_counts() -> None:
         'error': 1,
     }
     assert counted['shares']['exact'] == 0.5 and sum(counted['shares'].values()) == pytest.approx(1)
-    assert counted['simulated_by'] == {'small, prompt own': 1}
+    assert counted['simulated_by'] == {'small, prompt tooleval': 1}
     assert counted['tools'] == {'find': {'exact': 3, 'simulated': 1}, 'book': {'other_task': 1}}
     assert counted['errors'] == {'unknown_tool': 1, 'timeout': 1}
     assert counted['stopped'] == {'limit:steps': 1}

@@ -56,7 +56,7 @@ def test_calls_are_carried_out_and_told():
         'max_observation': 20_000,
         'stop_on': 'text',
         'parallel': None,
-        'prompts': 'own',
+        'prompts': 'tooleval',
     }
     assert parse_trajectory(trajectory.to_json()) == trajectory
 

@@ -72,7 +72,10 @@ def check(loop: str, tasks: Sequence[Task], folder: Path) -> Sequence[AgentScore
     assert calls == [[(call.name, call.arguments) for call in task.gold or ()] for task in tasks]
     again = carried_out(loop, tasks, folder / 'second')
     assert again == done
-    details = [[json.dumps(score.to_detail()) for score in score_predictions(tasks, its)] for its in (done, again)]
+    details = [
+        [json.dumps(score.to_detail()) for score in score_predictions(tasks, predictions)]
+        for predictions in (done, again)
+    ]
     assert details[0] == details[1]
     return scores
 
@@ -134,7 +137,10 @@ def test_toolbench(subset: str, tasks: int, too_many: int) -> None:
 
 def made_of(calls: Sequence[tuple[str, object]]) -> Trajectory:
     """A trajectory of such calls, a step each."""
-    steps = [Step('', (AnsweredCall(*its, 'fine', 'exact'),), place - 1) for place, its in enumerate(calls)]
+    steps = [
+        Step('', (AnsweredCall(*name_and_arguments, 'fine', 'exact'),), place - 1)
+        for place, name_and_arguments in enumerate(calls)
+    ]
     return Trajectory('react', tuple(steps), 'Done.', path=tuple(range(len(steps))))
 
 

@@ -292,7 +292,9 @@ def test_who_keeps_to_the_published_documentation_has_all_calls_right_once_repai
     for task in data:
         made = [call.repaired or call for call in task.gold or ()]
         passed = [{**call.arguments, **dict.fromkeys(call.open_arguments, 'any')} for call in made]
-        done = [AnsweredCall(call.name, own, 'done', 'exact') for call, own in zip(made, passed, strict=True)]
+        done = [
+            AnsweredCall(call.name, arguments, 'done', 'exact') for call, arguments in zip(made, passed, strict=True)
+        ]
         scores.append(score_trajectory(task, chain(*done)))
     beside = breakdown(scores)['repaired']
     assert beside == {'calls': calls, 'tasks': tasks, 'call_order': 100, 'arguments': 100, 'all_calls_right': 100}

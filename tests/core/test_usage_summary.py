@@ -68,10 +68,10 @@ def test_by_hand() -> None:
 def test_numbers_are_those_of_numpy(counts: list[int]) -> None:
     summary = summary_of([Usage(prompt=count, completion=0) for count in counts])
     assert summary is not None and 'cost' not in summary
-    own = summary['prompt']
-    assert (own['total'], own['mean']) == (sum(counts), pytest.approx(np.mean(counts)))
+    prompt_tokens = summary['prompt']
+    assert (prompt_tokens['total'], prompt_tokens['mean']) == (sum(counts), pytest.approx(np.mean(counts)))
     for name, share in (('p50', 0.5), ('p95', 0.95)):
-        assert own[name] == np.quantile(counts, share, method='inverted_cdf')
+        assert prompt_tokens[name] == np.quantile(counts, share, method='inverted_cdf')
 
 
 def test_nothing_is_known() -> None:
@@ -97,14 +97,14 @@ _ROUNDS = st.lists(
 def test_dialogues_cost_what_their_rounds_cost(dialogues: list[list[Usage]]) -> None:
     """What was cached is billed as such, though other rounds of the dialogue do not say it."""
     rounds = [Usage(usage.prompt, usage.completion, cached=min(usage.cached or 0, usage.prompt or 0))
-              for own in dialogues for usage in own]  # fmt: skip
+              for rounds_of_one in dialogues for usage in rounds_of_one]  # fmt: skip
     capped = [[replace(usage, cached=None if usage.cached is None else min(usage.cached, usage.prompt or 0))
-               for usage in own] for own in dialogues]  # fmt: skip
+               for usage in rounds_of_one] for rounds_of_one in dialogues]  # fmt: skip
     summary = summary_of(map(total_usage, capped), PRICES)
     assert summary is not None
     assert summary['cost']['total'] == pytest.approx(sum(PRICES.cost_of(usage) or 0 for usage in rounds))
-    lacking = [own for own in capped if None in [usage.cached for usage in own]]
-    if any(usage.cached is not None for own in capped for usage in own):
+    lacking = [rounds_of_one for rounds_of_one in capped if None in [usage.cached for usage in rounds_of_one]]
+    if any(usage.cached is not None for rounds_of_one in capped for usage in rounds_of_one):
         assert summary['cached'].get('incomplete', 0) == len(lacking)
         assert summary['cached']['answers'] == len(capped) and 'cached_unknown' not in summary['cost']
     else:

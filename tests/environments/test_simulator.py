@@ -73,7 +73,7 @@ def test_the_turn_is_system_and_user(bank: Bank) -> None:
     dialogue = Simulator('m').simulate('films', {}, DOCUMENT, [])
     request = next(dialogue)
     assert [message.role for message in request.messages] == ['system', 'user']
-    assert request.messages[0].content == SYSTEM_PROMPTS['own']
+    assert request.messages[0].content == SYSTEM_PROMPTS['tooleval']
     assert request.model == 'simulator'
 
 
@@ -174,7 +174,7 @@ def test_prompts_have_names() -> None:
     assert Simulator('m', 'mirrorapi').settings == {'simulator': 'm', 'simulator_prompt': 'mirrorapi'}
     given = [Simulator('m', text).settings['simulator_prompt'] for text in ('Be an API.', 'Be another API.')]
     assert len(set(given)) == 2 and all(name.startswith('given ') for name in given)
-    with pytest.raises(ValueError, match="no prompt 'stabletoolbnch'; there are own, stabletoolbench"):
+    with pytest.raises(ValueError, match="no prompt 'stabletoolbnch'; there are tooleval, stabletoolbench"):
         Simulator('m', 'stabletoolbnch')
 
 

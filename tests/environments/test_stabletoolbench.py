@@ -227,7 +227,7 @@ def test_categories_are_named_as_the_cache_names_them(category: str, folder: str
 
 
 def test_published_forms_share_nothing_that_was_simulated() -> None:
-    digests = {Simulator('m', system).digest('n', {}, DOCUMENT) for system in ('own', *PUBLISHED)}
+    digests = {Simulator('m', system).digest('n', {}, DOCUMENT) for system in ('tooleval', *PUBLISHED)}
     # The same prompt given as a text is asked in our form.
     as_text = Simulator('m', Simulator('m', 'stabletoolbench').prompt)
     assert len({*digests, as_text.digest('n', {}, DOCUMENT)}) == 5
@@ -267,9 +267,9 @@ def test_the_checks_are_a_named_parameter(task: Task) -> None:
 
     for system, checks, goes_on in (
         ('stabletoolbench', 'schema', False),
-        ('own', None, False),
+        ('tooleval', None, False),
         ('Be an API.', None, False),
-        ('own', 'json', True),
+        ('tooleval', 'json', True),
     ):
         session = environment(system, checks).begin(task.id, task.schemas, task.documents)
         if goes_on:
@@ -278,7 +278,7 @@ def test_the_checks_are_a_named_parameter(task: Task) -> None:
             assert run_alone(session.ask(hidden, {'country': 'gb'}), []).fault == 'wrong_arguments'
     assert Environment().argument_checks == 'schema'
     with pytest.raises(ValueError, match="argument_checks is 'none'; it is one of schema, json"):
-        environment('own', 'none')
+        environment('tooleval', 'none')
 
 
 def test_the_only_recorded_call_answers_no_call_that_breaks_the_schema(task: Task, tmp_path: Path) -> None:
@@ -318,7 +318,7 @@ def test_examples_are_in_the_caches_order_errors_too(tmp_path: Path) -> None:
         RecordedCall('cache', '', 'find', {'q': 'good'}, '{"error": "", "response": "g"}'),
     ]
     write_bank(calls, tmp_path / 'bank')
-    for system, order in (('stabletoolbench', ['bad', 'good', 'run']), ('own', ['run', 'good', 'bad'])):
+    for system, order in (('stabletoolbench', ['bad', 'good', 'run']), ('tooleval', ['run', 'good', 'bad'])):
         environment = Environment(Bank(tmp_path / 'bank'), simulator=Simulator('m', system))
         message = next(environment.begin('1').ask('find', {'q': 'new'})).messages[1].content
         assert sorted(order, key=message.index) == order

@@ -235,11 +235,11 @@ def recorded_rounds(folder: Path, ran: Path) -> None:
             for number, said in enumerate(trajectory['rounds']):
                 made = 2 if record in ('2', '6') and subset == 'one_hop' else 1
                 is_last = said['answer'].startswith('<think>done')
-                its = [] if is_last else [next(calls) for _ in range(made)]
+                made_calls = [] if is_last else [next(calls) for _ in range(made)]
                 rows.append({
                     'id': f'{record}/{number}' if number else record,
                     'prediction': said['answer'] if is_last else '',
-                    'calls': [{'name': call['name'], 'arguments': call['parameters']} for call in its],
+                    'calls': [{'name': call['name'], 'arguments': call['parameters']} for call in made_calls],
                 })  # fmt: skip
         (folder / f'funcqa_{subset}.jsonl').write_text('\n'.join(map(json.dumps, rows)), encoding='utf-8')
 

@@ -229,8 +229,8 @@ def test_other_wrappers_say_which_to_take(tiny_model: Path) -> None:
 
 def test_without_tools_it_answers_as_the_wrapper_does(tiny_model: Path) -> None:
     prompts = [prompt(*ROUNDS[:2], tools=None), prompt(tools=None)]
-    own = ask(ToolEvalHFChat(str(tiny_model)), prompts, 24)
-    assert own == ask(HuggingFacewithChatTemplate(str(tiny_model)), prompts, 24) and all(own)
+    answers = ask(ToolEvalHFChat(str(tiny_model)), prompts, 24)
+    assert answers == ask(HuggingFacewithChatTemplate(str(tiny_model)), prompts, 24) and all(answers)
 
 
 def test_vllm_keeps_special_tokens_where_calls_may_come(

@@ -167,8 +167,8 @@ def test_what_scrolls_is_reached_by_keyboard(browser: Browser, tmp_path: Path) -
 def test_a_page_of_agents_fits(browser: Browser, tmp_path: Path, width: int) -> None:
     run = tmp_path / 'run'
     for model, bank in (('one', 'old'), ('two', 'new')):
-        its = [chain(), tree('limit:calls'), tree()]
-        scores = [score_trajectory(Task(f'query_{i}', 'teval', 'Go.', ()), one) for i, one in enumerate(its)]
+        trajectories = [chain(), tree('limit:calls'), tree()]
+        scores = [score_trajectory(Task(f'query_{i}', 'teval', 'Go.', ()), one) for i, one in enumerate(trajectories)]
         total = aggregate(scores, METRICS)
         details = [score.to_detail() for score in scores]
         provenance = {**PROVENANCE, 'bank': bank}

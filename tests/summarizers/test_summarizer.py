@@ -261,17 +261,17 @@ def test_foreign_encoder(run: Run, encoder: str | None, language: str, foreign: 
             ],
         ),
         (
-            {'simulator': 'small', 'simulator_prompt': 'own', 'simulated_by': 'small, prompt own'},
-            {'simulator': 'small', 'simulator_prompt': 'own'},
-            ['NOTE observations are simulated by small, prompt own: d1'],
+            {'simulator': 'small', 'simulator_prompt': 'tooleval', 'simulated_by': 'small, prompt tooleval'},
+            {'simulator': 'small', 'simulator_prompt': 'tooleval'},
+            ['NOTE observations are simulated by small, prompt tooleval: d1'],
         ),
         (
-            {'simulator': 'small', 'simulator_prompt': 'own', 'simulated_by': 'small, prompt own'},
+            {'simulator': 'small', 'simulator_prompt': 'tooleval', 'simulated_by': 'small, prompt tooleval'},
             {'simulator': 'small', 'simulator_prompt': 'given'},
             [
-                'WARNING d1: observations are simulated by small, prompt own (m1); small, prompt given (m2): the '
+                'WARNING d1: observations are simulated by small, prompt tooleval (m1); small, prompt given (m2): the '
                 'scores do not compare with each other',
-                'NOTE observations are simulated by small, prompt own: d1',
+                'NOTE observations are simulated by small, prompt tooleval: d1',
             ],
         ),
         (

@@ -119,12 +119,12 @@ def load_records(
     for number, raw in enumerate(read_list(file, MEND)):
         query, solution = _read_row(file, number, raw)
         try:
-            own_errata = find_errata(str(number), solution, inventory)
+            path_errata = find_errata(str(number), solution, inventory)
         except ValueError as error:
             raise DataError(file, str(error), str(number), MEND) from error
-        repaired = repair(solution, own_errata)
+        repaired = repair(solution, path_errata)
         records.append(Record(str(number), query, solution, repaired, gold, inventory.names, tuple(ids)))
-        errata += own_errata
+        errata += path_errata
     steps = sum(len(record.published) for record in records)
     counts = {'records': len(records), 'steps': steps, 'tools': len(inventory.names), 'errata': len(errata)}
     check_counts(file, row.name, counts, row)

@@ -94,9 +94,11 @@ def _same(records: Sequence[Record], carried: Sequence[Record | None], predictio
     """Checks that answers belong to the records of another file, by the texts of their steps."""
     if len(records) != len(carried):
         raise DataError(predictions, f'it holds {len(carried)} answers for {len(records)} records')
-    for record, own in zip(records, carried, strict=True):
+    for record, carried_record in zip(records, carried, strict=True):
         texts = [step.text for step in record.steps] or record.question
-        if own is not None and texts != ([step.text for step in own.steps] or own.question):
+        if carried_record is not None and texts != (
+            [step.text for step in carried_record.steps] or carried_record.question
+        ):
             raise DataError(predictions, 'the answer belongs to another record than the data has there', record.id)
 
 

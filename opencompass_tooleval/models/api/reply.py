@@ -247,7 +247,9 @@ def _add_calls(calls: list[_PiecedCall], pieces: Any) -> None:
         function = piece.get('function') if isinstance(piece, Mapping) else None
         if isinstance(function, Mapping):
             index, (call_id, name) = piece.get('index'), map(_text_or_nothing, (piece.get('id'), function.get('name')))
-            call = next((own for own in calls[:-_LAST_CALLS:-1] if own.is_continued_by(index, call_id, name)), None)
+            call = next(
+                (begun for begun in calls[:-_LAST_CALLS:-1] if begun.is_continued_by(index, call_id, name)), None
+            )
             if call is None:
                 calls.append(call := _PiecedCall(index))
             call.add(call_id, function)

@@ -51,8 +51,8 @@ def test_every_sample_of_usage(model: str) -> None:
     scores, expected = scores_of(model, 'tool_usage'), expected_of(model, 'tool_usage')
     assert len(scores) == len(expected) == 1000
     for score, row in zip(scores, expected, strict=True):
-        ours = [step.values['local_levenshtein'] for step in score.steps]
-        assert ours == pytest.approx(row['step_scores'], abs=1e-6), score
+        step_scores = [step.values['local_levenshtein'] for step in score.steps]
+        assert step_scores == pytest.approx(row['step_scores'], abs=1e-6), score
 
 
 @pytest.mark.parametrize('model', ['gpt-3.5', 'gpt-4'])
@@ -61,8 +61,8 @@ def test_every_sample_of_awareness(model: str) -> None:
     assert len(scores) == len(expected) == 1000
     for score, row in zip(scores, expected, strict=True):
         # the published scorer writes the opposite of the gold for a step that is missing
-        ours = [1 - step.gold if step.predicted is None else step.predicted for step in score.steps]
-        assert ours == row['predicted']
+        predicted = [1 - step.gold if step.predicted is None else step.predicted for step in score.steps]
+        assert predicted == row['predicted']
         assert [step.gold for step in score.steps] == row['reference']
         assert score.values['global_accuracy'] == row['exact']
         assert sum(step.values['local_accuracy'] for step in score.steps) == row['correct']

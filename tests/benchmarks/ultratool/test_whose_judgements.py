@@ -108,12 +108,12 @@ def test_rows_that_do_not_say_serve_one_model(tmp_path: Path) -> None:
     assert evaluate(plans(2), ANSWERS, tmp_path, 'first', judgements=str(file))['overall'] == pytest.approx(70.0)
     with pytest.raises(ValueError, match='cannot serve second and first'):
         evaluate(plans(2), ANSWERS, tmp_path, 'second', judgements=str(file))
-    own = {'second': str(old_rows(tmp_path, 6, 'second.jsonl'))}
-    result = evaluate(plans(2), ANSWERS, tmp_path, 'second', judgements=own)
+    by_model = {'second': str(old_rows(tmp_path, 6, 'second.jsonl'))}
+    result = evaluate(plans(2), ANSWERS, tmp_path, 'second', judgements=by_model)
     assert result['overall'] == pytest.approx(60.0)
-    assert result['provenance']['judgements'] == own['second']
+    assert result['provenance']['judgements'] == by_model['second']
     with pytest.raises(ValueError, match='names no file for model third'):
-        evaluate(plans(2), ANSWERS, tmp_path, 'third', judgements=own)
+        evaluate(plans(2), ANSWERS, tmp_path, 'third', judgements=by_model)
 
 
 def test_old_rows_go_by_the_predictions_beside_them(tmp_path: Path) -> None:

@@ -231,7 +231,7 @@ models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='any', openai_a
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    running = start_server('--script', f'{Path(__file__).with_name("react_script.py")}:answer')
+    running = start_server('--script', f'{Path(__file__).with_name("funcqa_react_script.py")}:answer')
     yield running
     running.stop()
 
