@@ -384,7 +384,7 @@ def _members(text: str) -> None:
 
 
 def _causes(text: str) -> None:
-    for before in ('', 'AskingEndedError: ', '. Mend it with: '):
+    for before in ('', 'AskingEndedError: ', '. Fix it with: '):
         causes_of([('api/plan', 'plan', before + text)], Path('outputs/default/20260101_120000'))
 
 

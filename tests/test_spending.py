@@ -52,7 +52,7 @@ for row in datasets:
         )
     if row['abbr'] == 'tooleval-toolbench_g1-agent-fc':
         row['eval_cfg']['evaluator'] = dict(
-            type=ToolEvalAgentJudgedEvaluator, name='toolbench_g1', judged=['solved'], times=2,
+            type=ToolEvalAgentJudgedEvaluator, name='toolbench_g1', judged=['solved'], judgements_per_answer=2,
             judge_cfg=dict(asked, abbr='gpt', openai_api_base='JUDGE', prices=dict(input=1.0, output=3.0)),
         )
 """

@@ -59,7 +59,7 @@ from opencompass_tooleval.benchmarks.teval import score_plan
 from opencompass_tooleval.benchmarks.teval.answers import postprocess_v1
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
-from opencompass_tooleval.benchmarks.teval.records import MEND, Sample, load_samples
+from opencompass_tooleval.benchmarks.teval.records import FIX, Sample, load_samples
 from opencompass_tooleval.benchmarks.teval.scoring import read_answer, score_answers
 from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool_scoring
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol as UltraToolProtocol
@@ -318,7 +318,7 @@ def measure_teval(arguments: argparse.Namespace) -> dict[str, Any]:
 def teval_data(given: str | None, scratch: Path) -> Path:
     """The folder given, that of the published files, or where there are none made-up ones of the same size."""
     if given:
-        return resolve_data_path(given, MEND)
+        return resolve_data_path(given, FIX)
     published = (folder for folder in candidate_paths(TEVAL_DATA) if (folder / f'{SUBSET}_v1.json').is_file())
     if found := next(published, None):
         return found

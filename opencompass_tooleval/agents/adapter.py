@@ -16,7 +16,7 @@ from opencompass_tooleval.agents.breakdown import breakdown, settings_of
 from opencompass_tooleval.agents.instructed import load_instructed
 from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.open_bank import open_bank
-from opencompass_tooleval.agents.records import MEND, data_file, find_subset, load_data
+from opencompass_tooleval.agents.records import FIX, data_file, find_subset, load_data
 from opencompass_tooleval.agents.scoring import WASTE, AgentScore, score_predictions
 from opencompass_tooleval.agents.task import parse_task
 from opencompass_tooleval.agents.tools import find_tools
@@ -54,7 +54,7 @@ class ToolEvalAgentDataset(ToolEvalDataset):
             DataError: A file is missing or damaged, or tools have no instruction.
             ValueError: There is no such subset or version.
         """
-        file = resolve_data_path(path, MEND) / data_file(name, version)
+        file = resolve_data_path(path, FIX) / data_file(name, version)
         data = load_data(file, name)
         get_logger().info(f'data: {file.resolve()}: {len(data.tasks)} tasks, {len(data.errata)} errata')
         tasks, instructed = (

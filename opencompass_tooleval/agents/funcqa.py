@@ -29,7 +29,7 @@ from opencompass_tooleval.agents.trajectory import (
 from opencompass_tooleval.benchmarks.funcqa import prompts, react_prompts
 from opencompass_tooleval.benchmarks.funcqa import trajectory as funcqa
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES
-from opencompass_tooleval.benchmarks.funcqa.records import MEND, Record, parse_payload
+from opencompass_tooleval.benchmarks.funcqa.records import FIX, Record, parse_payload
 from opencompass_tooleval.core.answer import Answer, as_answer, strip_reasoning
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.errors import DataError
@@ -275,15 +275,15 @@ def _asked(messages: tuple[Message, ...]) -> str:
 
 
 def _load_tools(path: str) -> tuple[dict[str, ToolInstruction], str]:
-    file = resolve_data_path(path, MEND)
+    file = resolve_data_path(path, FIX)
     tools = load_instructions(file)
     missing = [name for name in TOOL_NAMES if name not in tools]
     if missing:
-        raise DataError(file, f'there is no instruction of {", ".join(missing)}', mend=MEND)
+        raise DataError(file, f'there is no instruction of {", ".join(missing)}', fix=FIX)
     for tool in tools.values():
         try:
             to_entry(tool, 'funcqa')
         except ValueError as error:
-            raise DataError(file, str(error), tool.name, MEND) from error
+            raise DataError(file, str(error), tool.name, FIX) from error
     digest = hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
     return tools, f'{file.name} {digest}'

@@ -122,9 +122,9 @@ def load_instructed(tasks: Sequence[Task], instructions: str, name: str, data: P
             makes them.
     """
     source = name.partition('_')[0]
-    mend = command_to_generate(source, data, candidate_paths(instructions)[0])
-    file = resolve_data_path(instructions, mend)
-    catalogue = Catalogue(load_instructions(file), file, mend)
+    fix = command_to_generate(source, data, candidate_paths(instructions)[0])
+    file = resolve_data_path(instructions, fix)
+    catalogue = Catalogue(load_instructions(file), file, fix)
     instructed = [instruct_task(task, catalogue) for task in tasks]
     catalogue.check(name)
     return instructed, file

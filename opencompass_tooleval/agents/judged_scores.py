@@ -127,7 +127,7 @@ def _unasked(answer: JudgedAnswer, area: str, fault: str) -> tuple[Opinion, ...]
 
 
 def judge_answers(
-    answers: Sequence[JudgedAnswer], judgements: Sequence[Judgement[Opinions]], kinds: Sequence[str], mend: str = ''
+    answers: Sequence[JudgedAnswer], judgements: Sequence[Judgement[Opinions]], kinds: Sequence[str], fix: str = ''
 ) -> list[Judged]:
     """What judgements say of answers: one for each, in the same order.
 
@@ -135,7 +135,7 @@ def judge_answers(
         answers: The answers.
         judgements: What was judged.
         kinds: As :func:`judge_answer`.
-        mend: What to do where too much could not be judged.
+        fix: What to do where too much could not be judged.
 
     Raises:
         ValueError: A judgement is of none of them.
@@ -150,7 +150,7 @@ def judge_answers(
         for opinion in area_opinions
     ]
     faults = [Unjudged(f'{area} of task {task}', opinion.fault) for task, area, opinion in everything if opinion.fault]
-    check_unjudged(faults, len(everything), mend)
+    check_unjudged(faults, len(everything), fix)
     return judged
 
 

@@ -44,7 +44,7 @@ METRICS = (
     ),
     Metric(
         'repeated_call_rate',
-        'Repeated',
+        'Repeated calls',
         'share of calls made before with nothing changed since',
         higher_is_better=False,
     ),
@@ -52,11 +52,14 @@ METRICS = (
         'unknown_tool_rate', 'Unknown tools', 'share of calls of tools that are not offered', higher_is_better=False
     ),
     Metric(
-        'invalid_call_rate', 'Invalid', 'share of calls with arguments that the tool refuses', higher_is_better=False
+        'invalid_call_rate',
+        'Invalid calls',
+        'share of calls with arguments that the tool refuses',
+        higher_is_better=False,
     ),
     Metric(
         'repeated_after_error_rate',
-        'After an error again',
+        'Repeated after an error',
         'share of calls that ended in an error before',
         higher_is_better=False,
     ),

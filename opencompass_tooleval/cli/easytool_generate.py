@@ -112,8 +112,8 @@ def _by_model(
     except (DataError, ValueError):
         raise
     except Exception as error:  # whatever the model's library raises, such as for a wrong key
-        mend = f'mend it and run again: what was answered is kept in {journal.path}'
-        raise DataError(config, f'the model failed ({type(error).__name__}: {str(error)[:500]})', mend=mend) from error
+        fix = f'fix it and run again: what was answered is kept in {journal.path}'
+        raise DataError(config, f'the model failed ({type(error).__name__}: {str(error)[:500]})', fix=fix) from error
     made = [tool.instruction for tool in generation.generated]
     report = {**_report(docs, made, model_name(cfg), prompt), **_counts(generation)}
     usable = report['described'] + report['examples']
@@ -126,7 +126,7 @@ def _by_model(
 
 def _spare(out: Path) -> None:
     if out.exists():
-        raise DataError(out, 'there is a finished file already', mend='another --out, or remove the file')
+        raise DataError(out, 'there is a finished file already', fix='another --out, or remove the file')
 
 
 def _write(out: Path, instructions: Sequence[ToolInstruction], shape: str) -> None:

@@ -74,7 +74,7 @@ def failure_lines(failed: Sequence[Cell], run: Path) -> Iterator[str]:
             said = why
         if len(cause.results) > MOST_NAMED:
             yield f'         and {len(cause.results) - MOST_NAMED} more for the same reason'
-        yield from (f'         {word} {step}' for word, step in zip(('mend:', 'then:'), cause.fix, strict=False))
+        yield from (f'         {word} {step}' for word, step in zip(('fix:', 'then:'), cause.fix, strict=False))
 
 
 def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:

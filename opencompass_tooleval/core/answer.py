@@ -29,7 +29,7 @@ class Answer(str):
 
     Attributes:
         reason: Why there is no answer; None if there is.
-        finish: ``stop``, :data:`CUT`, or another word of the server's; None where nobody says.
+        finish_reason: ``stop``, :data:`CUT`, or another word of the server's; None where nobody says.
         recorded_shape: Of a recorded answer: the published shape of its row (``gpt``, ``open``), or None.
         calls: Calls of the tools that were offered natively.
         usage: What it cost; None where nobody says.
@@ -38,7 +38,7 @@ class Answer(str):
     """
 
     reason: str | None = None
-    finish: str | None = None
+    finish_reason: str | None = None
     recorded_shape: str | None = None
     calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
@@ -48,7 +48,7 @@ class Answer(str):
         cls,
         text: str,
         reason: str | None = None,
-        finish: str | None = None,
+        finish_reason: str | None = None,
         recorded_shape: str | None = None,
         calls: tuple[ToolCall, ...] = (),
         usage: Usage | None = None,
@@ -56,7 +56,7 @@ class Answer(str):
     ) -> Answer:
         answer = super().__new__(cls, text)
         answer.reason = reason
-        answer.finish = finish
+        answer.finish_reason = finish_reason
         answer.recorded_shape = recorded_shape
         answer.calls = calls
         answer.usage = usage
@@ -65,7 +65,7 @@ class Answer(str):
 
     def changed(self, **changes: Any) -> Answer:
         """The same with other attributes, or another ``text``."""
-        names = ('reason', 'finish', 'recorded_shape', 'calls', 'usage', 'has_content')
+        names = ('reason', 'finish_reason', 'recorded_shape', 'calls', 'usage', 'has_content')
         kept = {name: getattr(self, name) for name in names}
         return Answer(**{'text': str(self), **kept, **changes})
 

@@ -133,7 +133,7 @@ REASONS: dict[str, Words] = {
     'judge:below_full': Words('not full marks', 'the judge gave less than the full score'),
     'judge:unjudged': Words('not judged', 'the judge gave no judgement that can be read'),
     'judge:not_asked': Words('not judged', 'the judge was not asked'),
-    'gold:erratum': Words('gold answer faulty', 'it would be right, were a known fault of the gold answer mended'),
+    'gold:erratum': Words('gold answer faulty', 'it would be right, were a known fault of the gold answer fixed'),
     'infra:bad_request': Words('refused request', 'no answer: the server refused the request'),
     'infra:bad_response': Words('unreadable reply', 'no answer: the reply of the server cannot be read'),
     'infra:connection': Words('no connection', 'no answer: the server could not be reached'),

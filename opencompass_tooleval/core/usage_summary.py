@@ -40,7 +40,7 @@ def summary_of(usages: Iterable[Usage | None], prices: Prices | None = None) -> 
         prices: Of the model; None if they are not known.
 
     Returns:
-        ``answers`` (``all``; of how many the server said the tokens, of how many they were ``counted`` here, of how
+        ``answers`` (``all``; how many were ``reported`` by the server, of how many they were ``counted`` here, of how
         many nobody knows), ``counted_by`` (what counted -> answers), ``tries`` (requests), and for ``prompt``,
         ``first_prompt``, ``completion``, ``reasoning``, ``cached`` and ``seconds`` of an answer ``total``, ``mean``,
         ``p50``, ``p95``, ``answers`` (how many have it) and ``incomplete`` (of how many of these a round lacks it).
@@ -57,7 +57,7 @@ def summary_of(usages: Iterable[Usage | None], prices: Prices | None = None) -> 
     summary: dict[str, Any] = {
         'answers': {
             'all': len(rows),
-            'said': len(with_tokens) - len(counted),
+            'reported': len(with_tokens) - len(counted),
             'counted': len(counted),
             'unknown': len(rows) - len(with_tokens),
         },
@@ -182,8 +182,8 @@ def prompt_tokens_of(summary: Any, is_dialogue: bool = False) -> PromptTokens:
 def counted_by(summary: Mapping[str, Any]) -> str:
     """Who counted the tokens of the part ``usage`` of a result, in words; ``''`` if nobody did."""
     counters = list(map(_text, _part(summary, 'counted_by')))
-    counts = {name: _count(_part(summary, 'answers').get(name)) for name in ('said', 'counted')}
-    reported = [REPORTED] if counts['said'] else []
+    counts = {name: _count(_part(summary, 'answers').get(name)) for name in ('reported', 'counted')}
+    reported = [REPORTED] if counts['reported'] else []
     return ', '.join([*reported, *(counters or [_COUNTED] * bool(counts['counted']))])
 
 

@@ -58,7 +58,7 @@ class JudgedEvaluator(ToolEvalEvaluator):
         if not self.judgements and not self.judge_cfg:
             raise ValueError(
                 f'{what} needs a judge: judge_cfg or judgements of the evaluator, or one in the environment. '
-                'Mend it with: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL'
+                'Fix it with: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL'
             )
 
     def judge_name(self) -> str:
@@ -139,7 +139,7 @@ class JudgedEvaluator(ToolEvalEvaluator):
         ]  # for an earlier trial
         return other_row('judge', self._judge.name, self._spent, self._judge.prices, cached)
 
-    def mend_unjudged(self) -> str:
+    def fix_for_unjudged(self) -> str:
         """What to do where too much could not be judged."""
         if self.judgements:
             return (

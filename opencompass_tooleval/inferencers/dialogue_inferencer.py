@@ -106,7 +106,7 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             if outcome := outcomes.get(key):
                 # Not `value or ''`: an answer of nothing but calls is an empty text, too.
                 answer = as_answer('' if outcome.value is None else outcome.value)
-                answer = answer.changed(reason=outcome.infra, finish=outcome.finish, usage=outcome.usage)
+                answer = answer.changed(reason=outcome.infra, finish_reason=outcome.finish_reason, usage=outcome.usage)
                 rows[index] = self._row(index, all_questions[index], answer) | self._others(index, outcome.others)
         return rows, {index: row['infra'] for index, row in rows.items() if row.get('infra')}
 

@@ -12,12 +12,12 @@ from opencompass.registry import LOAD_DATASET
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
-from opencompass_tooleval.benchmarks.teval.records import MEND as TEVAL_MEND
+from opencompass_tooleval.benchmarks.teval.records import FIX as TEVAL_MEND
 from opencompass_tooleval.benchmarks.teval.records import split_stem
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset
 from opencompass_tooleval.benchmarks.ultratool.prompt_styles import DEFAULT
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
-from opencompass_tooleval.benchmarks.ultratool.records import MEND as ULTRATOOL_MEND
+from opencompass_tooleval.benchmarks.ultratool.records import FIX as ULTRATOOL_MEND
 from opencompass_tooleval.benchmarks.ultratool.records import data_file, find_subset, load_example, parse_payload
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.core.messages import messages_payload, read_messages
@@ -39,9 +39,9 @@ def load_catalogue(instructions: str, source: str, documentation: Path) -> Catal
     Raises:
         DataError: The file is missing, with the command that makes it, or damaged.
     """
-    mend = command_to_generate(source, documentation, candidate_paths(instructions)[0])
-    file = resolve_data_path(instructions, mend)
-    return Catalogue(load_instructions(file), file, mend)
+    fix = command_to_generate(source, documentation, candidate_paths(instructions)[0])
+    file = resolve_data_path(instructions, fix)
+    return Catalogue(load_instructions(file), file, fix)
 
 
 def _with_prompts(data: Dataset, prompts: Iterable[list[dict[str, Any]]], file: Path) -> Dataset:

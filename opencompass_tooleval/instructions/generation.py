@@ -60,7 +60,7 @@ def load_model_cfg(path: Path) -> dict[str, Any]:
     config = Config.fromfile(str(path), format_python_code=False)
     models = config.get('models') or next((value for name, value in config.items() if name.endswith('_models')), None)
     if not models:
-        raise DataError(path, 'the config has no models', mend='add models = [dict(type=..., path=...)]')
+        raise DataError(path, 'the config has no models', fix='add models = [dict(type=..., path=...)]')
     return dict(models[0])
 
 

@@ -47,13 +47,13 @@ class Catalogue:
     Attributes:
         tools: Tool name -> instruction.
         file: Where they come from, for messages.
-        mend: The command that makes them.
+        fix: The command that makes them.
         missing: Tools that were looked up in vain, and the first record that needs each.
     """
 
     tools: Mapping[str, ToolInstruction]
     file: Path
-    mend: str = ''
+    fix: str = ''
     missing: dict[str, str] = field(default_factory=dict)
 
     def find(self, name: str, record: str, described: bool = False) -> Found | None:
@@ -95,7 +95,7 @@ class Catalogue:
             return
         names = list(self.missing)
         what = f'{len(names)} tools of {data} have no instruction: {first_of(names)}'
-        raise DataError(self.file, f'{what} (first needed by record {self.missing[names[0]]!r})', mend=self.mend)
+        raise DataError(self.file, f'{what} (first needed by record {self.missing[names[0]]!r})', fix=self.fix)
 
 
 def _description(tool: ToolInstruction, function: FunctionInstruction | None) -> str:

@@ -41,7 +41,7 @@ class Outcome(Generic[T]):
             the model under test it has the name: ``infra:simulator:timeout``.
         rounds: ``{'messages': [{role, content}, ...], 'answer': text}`` of every round that was answered, in order;
             with ``calls`` where there are native ones.
-        finish: How the last answer ended; ``length`` if any was cut.
+        finish_reason: How the last answer ended; ``length`` if any was cut.
         usages: What every answer of ``rounds`` cost.
         failed: What the requests cost that brought none.
         others: What the answers of other models cost that this dialogue asked for, failures included, as
@@ -52,7 +52,7 @@ class Outcome(Generic[T]):
     value: T | None = None
     infra: str | None = None
     rounds: list[dict[str, Any]] = field(default_factory=list)
-    finish: str | None = None
+    finish_reason: str | None = None
     usages: list[Usage | None] = field(default_factory=list)
     failed: list[Usage | None] = field(default_factory=list)
     others: list[dict[str, Any]] = field(default_factory=list)
@@ -104,8 +104,8 @@ class _Running(Generic[T]):
         if _has_failed(answer):
             self.outcome.failed.append(answer.usage)
             return
-        if self.outcome.finish != CUT:
-            self.outcome.finish = answer.finish
+        if self.outcome.finish_reason != CUT:
+            self.outcome.finish_reason = answer.finish_reason
         row: dict[str, Any] = {'messages': messages_payload(request.messages), 'answer': str(answer)}
         self.outcome.rounds.append({**row, 'calls': calls_payload(answer.calls)} if answer.calls else row)
         self.outcome.usages.append(answer.usage)
@@ -348,7 +348,7 @@ class DialogueRunner:
             if failed and answer.usage is None:
                 continue
             row: dict[str, Any] = {'key': dialogue.key, 'round': dialogue.round, 'asked': self._asked(request)}
-            row |= {FAILED: answer.reason} if failed else {'answer': str(answer), 'finish': answer.finish}
+            row |= {FAILED: answer.reason} if failed else {'answer': str(answer), 'finish_reason': answer.finish_reason}
             row |= {REASON: TRUNCATED} if answer.reason == TRUNCATED and not failed else {}
             row |= extras(answer)
             if request.model:
@@ -361,10 +361,12 @@ class DialogueRunner:
 
 def _journal_answer(row: Mapping[str, Any]) -> Answer | None:
     """The answer of a row of the journal; None where its calls cannot be read, so that it is asked for again."""
-    finish = row.get('finish')
+    finish_reason = row.get('finish_reason')
     reason = TRUNCATED if row.get(REASON) == TRUNCATED else None
     try:
-        return with_extras(Answer(row['answer'], reason, finish if isinstance(finish, str) else None), row)
+        return with_extras(
+            Answer(row['answer'], reason, finish_reason if isinstance(finish_reason, str) else None), row
+        )
     except ValueError:
         return None
 

@@ -257,7 +257,7 @@ def ask(
     Returns:
         Answers with ``reason`` None, or why there is none: ``infra:truncated`` for a prompt over a local model's
         limit, which is not asked; ``infra:bad_request`` for rounds of tools that its chat template refuses; for API
-        models what they say. ``finish`` is what the model says; of a local model
+        models what they say. ``finish_reason`` is what the model says; of a local model
         that says nothing, ``length`` if the answer has ``max_out_len`` tokens or more.
 
     Raises:
@@ -287,8 +287,10 @@ def ask(
 def answer_of(model: Any, prompt: Conversation, text: str, max_out_len: int) -> Answer:
     """What a model's ``generate`` returned for a prompt, as :func:`ask` returns it."""
     answer = as_answer(text)
-    finish = answer.finish or (None if answer.reason else _finish_by_count(model, text, max_out_len))
-    answer = _with_counts(model, prompt, answer.changed(finish=finish))
+    finish_reason = answer.finish_reason or (
+        None if answer.reason else _finish_reason_by_count(model, text, max_out_len)
+    )
+    answer = _with_counts(model, prompt, answer.changed(finish_reason=finish_reason))
     if prompt.tools is not None and not answer.reason and hasattr(model, 'read_calls'):
         answer = model.read_calls(answer)  # counted before: calls cost tokens, too
     return prompt.with_original_names(answer)
@@ -344,7 +346,7 @@ def _encoded_length(model: Any, text: str) -> int | None:
         return len(encode(str(text)))
 
 
-def _finish_by_count(model: Any, text: str, max_out_len: int) -> str | None:
+def _finish_reason_by_count(model: Any, text: str, max_out_len: int) -> str | None:
     """How a local model's answer ended; None for API models and where there is no tokenizer to count with."""
     count = None if getattr(model, 'is_api', True) else _encoded_length(model, text)
     if count is None:

@@ -142,6 +142,6 @@ def _of_environment(provenance: Mapping[str, Any]) -> Iterator[str]:
 def _of_size(entry: Scored) -> Iterator[str]:
     """That nobody knows what it lacks of the published data."""
     count = records_of(entry.result)
-    is_ours = entry.part('provenance').get('benchmark') in BENCHMARKS
-    if is_ours and count is not None and published_size(entry.result) is None:
+    is_known_benchmark = entry.part('provenance').get('benchmark') in BENCHMARKS
+    if is_known_benchmark and count is not None and published_size(entry.result) is None:
         yield f'fewer than {FEW} records' if count < FEW else 'the published number of records is not known'

@@ -349,7 +349,7 @@ def _row(
     row = {
         'answer': answer_text(prediction),
         'infra': prediction.get('infra'),
-        'cut': prediction.get('finish') == CUT,
+        'cut': prediction.get('finish_reason') == CUT,
         'parsed': detail.get('parsed'),
         'parse_method': detail.get('parse_method'),
         'gold': detail.get('gold'),

@@ -182,7 +182,7 @@ def missing_lines(missing: Iterable[Missing], run: Path, most: int | None = None
         if len(whys) > MOST_NAMED:
             yield f'        and {len(whys) - MOST_NAMED} more of the kind'
         first, *then = cause.fix
-        yield f'  mend: {first}'
+        yield f'  fix: {first}'
         yield from (f'  then: {step}' for step in then)
 
 

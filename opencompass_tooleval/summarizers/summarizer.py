@@ -144,7 +144,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
     """OpenCompass's :class:`DefaultSummarizer`, run to its end and then honest.
 
     It prints one screen: the main scores, what does not compare with the published leaderboard, infrastructure
-    failures, and every model x data set without a result, why, and what mends it. If there is one of the latter, the
+    failures, and every model x data set without a result, why, and what fixes it. If there is one of the latter, the
     process exits with status 1; OpenCompass alone exits with 0 whatever fails. The long tables, standard errors and the
     reasons for lost points go to files, and with ``TOOLEVAL_VERBOSE=1`` to the screen too.
 

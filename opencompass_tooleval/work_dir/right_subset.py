@@ -113,8 +113,8 @@ def check_prompts(
         return
     summary = f'{len(other)} of {len(messages)} answers say that they were asked something else than the data has'
     if not is_named:
-        mend = f'If only instructions or roles differ, name the file {subset}.json'
-        raise DataError(recorded.path, f'{summary}: these are no answers to {subset}. {mend}', other[0])
+        fix = f'If only instructions or roles differ, name the file {subset}.json'
+        raise DataError(recorded.path, f'{summary}: these are no answers to {subset}. {fix}', other[0])
     logger.warning('%s: %s (the first: %s): other instructions, or another version?', recorded.path, summary, other[0])
 
 

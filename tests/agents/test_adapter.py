@@ -190,7 +190,7 @@ def test_nothing_that_the_documentation_says_within_a_parameter_is_left() -> Non
     tool = ToolSchema('plan', 'Plans.', {'type': 'object', 'properties': {'days': days}, 'required': ['days']})
     instructed = instruct_task(
         Task('1', 'teval', 'Plan.', (tool,), documents={'plan': {'name': 'plan'}}),
-        Catalogue(load_instructions(DEMO / 'easytool/teval_en.json'), Path('f'), 'mend'),
+        Catalogue(load_instructions(DEMO / 'easytool/teval_en.json'), Path('f'), 'fix'),
     )
     left = {'type': 'object', 'properties': {'description': {'type': 'string'}}}
     assert instructed.tools[0].parameters['properties'] == {'days': {'type': 'array', 'items': left, 'minItems': 1}}

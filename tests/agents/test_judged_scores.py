@@ -144,7 +144,7 @@ def test_success_is_easytools() -> None:
 
 
 def test_both_solved_and_passed_are_asked_for_once() -> None:
-    asked = judgings([answer()], {}, JudgeSettings(('solved', 'pass'), times=2))
+    asked = judgings([answer()], {}, JudgeSettings(('solved', 'pass'), judgements_per_answer=2))
     assert list(asked) == [('1', 'solved', 0), ('1', 'solved', 1)]
     found = {
         place: run(judging, lambda item: '{"task_status": "Unsolvable"}' if 'task' in item.id else status('Unsolved'))[
@@ -161,10 +161,11 @@ def test_failures_of_the_server_are_not_judged() -> None:
 
 
 @pytest.mark.parametrize(
-    'settings', [{'kinds': ('best',)}, {'kinds': ()}, {'times': 0}, {'rounds': 1_001}, {'orders': 'mine'}]
+    'settings',
+    [{'kinds': ('best',)}, {'kinds': ()}, {'judgements_per_answer': 0}, {'rounds': 1_001}, {'orders': 'mine'}],
 )
 def test_settings_that_cannot_be(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r'judged|times and rounds|orders'):
+    with pytest.raises(ValueError, match=r'judged|judgements_per_answer and rounds|orders'):
         JudgeSettings(**settings)
 
 

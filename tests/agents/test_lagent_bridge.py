@@ -345,7 +345,7 @@ def test_lagents_own_agent_asks_and_ends_the_same(steps: int, is_chinese: bool) 
     assert len(asked) == min(steps, 5)
 
 
-def test_without_lagent_the_mend_is_named() -> None:
+def test_without_lagent_the_fix_is_named() -> None:
     code = (
         'import sys\n'
         "bridge = 'opencompass_tooleval.agents.lagent_bridge'\n"

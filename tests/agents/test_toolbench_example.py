@@ -119,7 +119,7 @@ def test_a_judge_that_says_the_same_gives_the_same() -> None:
         model = REFERENCE if '/reference/' in item.id else CANDIDATE
         return status(statuses[model][query_id][int(number)].value)
 
-    settings = JudgeSettings(('solved', 'win'), times=3, rounds=3)
+    settings = JudgeSettings(('solved', 'win'), judgements_per_answer=3, rounds=3)
     found: dict[Any, Any] = {}
     for place, judging in judgings(list(candidates.values()), reference, settings).items():
         found[place], questions = run(judging, says)

@@ -208,9 +208,7 @@ def test_to_be_read_and_a_limit(tooleval: Command, tmp_path: Path) -> None:
     ('benchmark', 'subset', 'options', 'says'),
     [
         *(
-            pytest.param(
-                benchmark, subset, (), f'Mend it with: tooleval prepare {benchmark}', id=f'no {benchmark} data'
-            )
+            pytest.param(benchmark, subset, (), f'Fix it with: tooleval prepare {benchmark}', id=f'no {benchmark} data')
             for benchmark, subset in (
                 ('teval', 'plan_json'),
                 ('ultratool', 'planning'),
@@ -218,7 +216,7 @@ def test_to_be_read_and_a_limit(tooleval: Command, tmp_path: Path) -> None:
                 ('toolbench', 'calls_g2'),
             )
         ),
-        pytest.param('funcqa', 'one_hop', (), 'Mend it with: tooleval prepare ', id='no funcqa data'),
+        pytest.param('funcqa', 'one_hop', (), 'Fix it with: tooleval prepare ', id='no funcqa data'),
         pytest.param('gorilla', 'x', (), "no benchmark 'gorilla'; there are teval, ultratool", id='benchmark'),
         pytest.param('teval', 'plan', (), "T-Eval has no subset 'plan'", id='subset'),
         pytest.param('teval', 'plan_json', ('--language', 'fr'), "no language 'fr'", id='language'),

@@ -38,7 +38,7 @@ def test_by_hand() -> None:
     ]
     summary = summary_of(usages, PRICES)
     assert summary == {
-        'answers': {'all': 5, 'said': 2, 'counted': 1, 'unknown': 2},
+        'answers': {'all': 5, 'reported': 2, 'counted': 1, 'unknown': 2},
         'tries': 7,
         'prompt': {'total': 600, 'mean': 200.0, 'p50': 200, 'p95': 300, 'answers': 3},
         'completion': {'total': 60, 'mean': 20.0, 'p50': 20, 'p95': 30, 'answers': 3},
@@ -77,7 +77,7 @@ def test_numbers_are_those_of_numpy(counts: list[int]) -> None:
 def test_nothing_is_known() -> None:
     assert summary_of([None, None], PRICES) is None and summary_of([]) is None
     only_tries = summary_of([Usage(tries=4)], PRICES)
-    assert only_tries == {'answers': {'all': 1, 'said': 0, 'counted': 0, 'unknown': 1}, 'tries': 4}
+    assert only_tries == {'answers': {'all': 1, 'reported': 0, 'counted': 0, 'unknown': 1}, 'tries': 4}
     assert spending_of(only_tries) is None
 
 

@@ -130,7 +130,7 @@ def test_paths_are_scored_exactly(ran: Path) -> None:
     assert (outcome['correct_path_rate'], outcome['tool_name_error_rate']) == (75.0, 0.0)
     assert outcome['reasons'] == {'ok': 2, 'call:schema': 1, 'path:missing_step': 1}
     endless = predictions(ran, 'api', 'restbench-spotify')['1']
-    assert len(endless['calls']) == 10 and endless['finish'] == 'tool_calls'  # max_steps
+    assert len(endless['calls']) == 10 and endless['finish_reason'] == 'tool_calls'  # max_steps
     assert endless['calls'][1] == {
         'name': 'DELETE /me/bookings/{booking_id}',
         'arguments': {'booking_id': 9},

@@ -96,7 +96,7 @@ def test_right_at_once() -> None:
 
 
 @pytest.mark.parametrize('code', WRONG)
-def test_a_fault_is_named_and_mended(code: str) -> None:
+def test_a_fault_is_named_and_fixed(code: str) -> None:
     example, (_, second) = asked(exemplify(SHOP, DETAILS, DESCRIBED, Options()), [WRONG[code], RIGHT])
     assert isinstance(example, Example)
     named = {'unknown_function': "'Search'", 'missing_parameter': "'id' is missing", 'wrong_type': "not 'seven'"}

@@ -71,7 +71,7 @@ def config(path: Path, url: str, **more: Any) -> Path:
 
 @pytest.fixture(scope='module')
 def servers() -> Iterator[dict[str, ModelServer]]:
-    started = {name: start_server('--script', f'{SCRIPT}:{name}') for name in ('right', 'mends')}
+    started = {name: start_server('--script', f'{SCRIPT}:{name}') for name in ('right', 'fixes')}
     yield started
     for server in started.values():
         server.stop()
@@ -138,11 +138,11 @@ def test_what_the_library_of_a_model_raises_is_said(docs: Path, tmp_path: Path) 
         run(docs, cfg, tmp_path / 'out.json')
 
 
-def test_what_is_wrong_is_mended(servers: dict[str, ModelServer], docs: Path, tmp_path: Path) -> None:
-    servers['mends'].reset()
-    status, report = run(docs, config(tmp_path / 'cfg.py', servers['mends'].url), tmp_path / 'out.json')
+def test_what_is_wrong_is_fixed(servers: dict[str, ModelServer], docs: Path, tmp_path: Path) -> None:
+    servers['fixes'].reset()
+    status, report = run(docs, config(tmp_path / 'cfg.py', servers['fixes'].url), tmp_path / 'out.json')
     assert (status, report['examples'], report['listed']) == (0, FUNCTIONS, [])
-    assert report['calls'] == TOOLS + 3 * FUNCTIONS == servers['mends'].stats()['requests']
+    assert report['calls'] == TOOLS + 3 * FUNCTIONS == servers['fixes'].stats()['requests']
 
 
 def test_what_stays_wrong_is_listed(
@@ -275,7 +275,7 @@ def test_faults_of_the_user(docs: Path, tmp_path: Path) -> None:
         easytool_generate('toolbench', docs, str(cfg), out, shape='restbench')
     with pytest.raises(ValueError, match='leaves no room'):
         easytool_generate('toolbench', docs, str(config(cfg, 'http://127.0.0.1:9/v1')), out, max_out_len=8192)
-    with pytest.raises(OSError, match=r'no folder\. Mend it with: mkdir -p .*none'):
+    with pytest.raises(OSError, match=r'no folder\. Fix it with: mkdir -p .*none'):
         easytool_generate('toolbench', docs, 'template', out, json_out=str(tmp_path / 'none' / 'report.json'))
     assert not out.exists()
     assert easytool_generate('toolbench', docs, 'template', tmp_path / 'new' / 'out.json') == 0  # makes its folder

@@ -117,7 +117,7 @@ def test_a_model_is_offered_tools_and_its_calls_come_back(chat: ToolEvalHFChat, 
     assert [(call.name, call.arguments) for call in answers[0].calls] == [(call.name, call.arguments) for call in CALLS]
     assert all(len(call.id) == 9 for call in answers[0].calls)
     assert [answer.calls for answer in answers[1:]] == [(), ()]
-    assert [answer.finish for answer in answers] == ['stop'] * 3
+    assert [answer.finish_reason for answer in answers] == ['stop'] * 3
 
 
 def test_the_model_sees_tools_calls_and_answers(chat: ToolEvalHFChat, monkeypatch: pytest.MonkeyPatch) -> None:

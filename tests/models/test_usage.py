@@ -127,7 +127,7 @@ def test_results_have_totals_and_cost(tiny_server: ModelServer, tmp_path: Path) 
         dataset['reader_cfg']['test_range'] = '[:3]'
     for result, rows in run(tmp_path, model, datasets):
         usage = result['usage']
-        assert usage['answers'] == {'all': len(rows), 'said': len(rows), 'counted': 0, 'unknown': 0}
+        assert usage['answers'] == {'all': len(rows), 'reported': len(rows), 'counted': 0, 'unknown': 0}
         for name in ('prompt', 'completion'):
             values = [row['usage'][name] for row in rows]
             assert usage[name]['total'] == sum(values) > 0
@@ -149,7 +149,7 @@ def test_a_local_model_has_counted_tokens_in_its_result(tiny_model: Path, tmp_pa
         batch_size=4, prices={'input': 0, 'output': 1, 'cached': 0},
     )  # fmt: skip
     ((result, rows),) = run(tmp_path, model, [dataset])
-    assert result['usage']['answers'] == {'all': len(rows), 'said': 0, 'counted': len(rows), 'unknown': 0}
+    assert result['usage']['answers'] == {'all': len(rows), 'reported': 0, 'counted': len(rows), 'unknown': 0}
     assert all(row['usage']['counted'] is True for row in rows)
     assert result['usage']['cost']['total'] == pytest.approx(result['usage']['completion']['total'] / 1e6)
 
@@ -160,7 +160,7 @@ def test_tries_of_what_failed_are_counted(canned_server: ModelServer) -> None:
     (failed,) = ask(model, [make_conversation()], 6)
     assert (failed.reason, failed.usage) == ('infra:server', Usage(tries=3))
     assert summary_of([failed.usage]) == {
-        'answers': {'all': 1, 'said': 0, 'counted': 0, 'unknown': 1},
+        'answers': {'all': 1, 'reported': 0, 'counted': 0, 'unknown': 1},
         'tries': 3,
     }
 

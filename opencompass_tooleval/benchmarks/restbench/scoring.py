@@ -41,7 +41,7 @@ class PathScore(SampleScore):
 
     def to_detail(self) -> dict[str, Any]:
         """See :meth:`SampleScore.to_detail`."""
-        more = {'said': list(self.as_written), 'unknown': list(self.unknown), 'rules': list(self.rules)}
+        more = {'as_written': list(self.as_written), 'unknown_tools': list(self.unknown), 'rules': list(self.rules)}
         return {**super().to_detail(), **to_jsonable(more)}
 
 

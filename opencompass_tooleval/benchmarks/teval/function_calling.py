@@ -15,7 +15,7 @@ from opencompass_tooleval.benchmarks.teval.prompts import FINISH_DESCRIPTION, IN
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import (
     FINISH,
-    MEND,
+    FIX,
     CallGold,
     InstructGold,
     Record,
@@ -173,7 +173,7 @@ def native_samples(samples: Iterable[Sample], language: str, file: Any) -> Itera
         DataError: One cannot be asked so.
     """
     for sample in samples:
-        with naming_record(file, sample.record.id, MEND):
+        with naming_record(file, sample.record.id, FIX):
             native = native_sample(sample, language)
         yield native
 

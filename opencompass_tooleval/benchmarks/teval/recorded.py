@@ -59,7 +59,7 @@ def score(
     *,
     data: Annotated[Path, "T-Eval's data file."],
     protocol: Annotated[Literal['v1', 'v2'] | None, 'By default that of the data file.'] = None,
-    scoring: Annotated[Literal['official', 'strict'], 'As published, or with its quirks mended.'] = 'official',
+    scoring: Annotated[Literal['official', 'strict'], 'As published, or with its quirks fixed.'] = 'official',
     postprocessor: Annotated[Literal['v1', 'v2', 'clean'] | None, 'By default that of the data file.'] = None,
     encoder: Annotated[
         str | None, "'offline', a folder or a hub id; by default $TOOLEVAL_ENCODER or the official one."

@@ -81,7 +81,7 @@ class CallsScore(SampleScore):
     def to_detail(self) -> dict[str, Any]:
         """See :meth:`SampleScore.to_detail`; ``steps`` are the calls."""
         steps = [
-            {'values': call.values, 'codes': list(call.codes), 'said': to_jsonable(call.raw)} for call in self.calls
+            {'values': call.values, 'codes': list(call.codes), 'call': to_jsonable(call.raw)} for call in self.calls
         ]
         return {**super().to_detail(), 'steps': steps}
 

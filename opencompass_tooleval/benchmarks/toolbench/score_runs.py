@@ -66,7 +66,7 @@ class RunScore(SampleScore):
                 'values': checked.values,
                 'codes': list(checked.codes),
                 'response': checked.response,
-                'said': to_jsonable({'name': checked.call.name, 'arguments': checked.call.arguments}),
+                'call': to_jsonable({'name': checked.call.name, 'arguments': checked.call.arguments}),
                 'returned': bounded_text(checked.call.response, _MAX_RESPONSE),
             }
             for checked in self.calls

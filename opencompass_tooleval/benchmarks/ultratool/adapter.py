@@ -18,7 +18,7 @@ from opencompass_tooleval.benchmarks.ultratool.prompt_styles import DEFAULT
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
 from opencompass_tooleval.benchmarks.ultratool.protocol import AUTO, Protocol, list_choice_of, prompt_style_of
 from opencompass_tooleval.benchmarks.ultratool.records import (
-    MEND,
+    FIX,
     Record,
     data_file,
     find_subset,
@@ -71,11 +71,11 @@ class ToolEvalUltraToolDataset(ToolEvalDataset):
             DataError: The data is missing or damaged.
             ValueError: There is no such prompt style.
         """
-        file = data_file(resolve_data_path(path, MEND), name, language)
+        file = data_file(resolve_data_path(path, FIX), name, language)
         records = load_records(file, name, language)
         get_logger().info(f'data: {file.resolve()}: {len(records)} records')
         task = find_subset(name).task
-        example_file = data_file(resolve_data_path(path, MEND), name, example_language or language)
+        example_file = data_file(resolve_data_path(path, FIX), name, example_language or language)
         example = load_example(example_file, task) if shots else None
         prompts = (messages_of(build_prompt(task, language, record.raw, example), prompt_style) for record in records)
         return as_dataset(
@@ -200,6 +200,6 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
             )
         )
         scores = score_answers(records, answers, self.rules, judgements or asked)
-        check_unjudged([(score.id, step) for score in scores for step in score.steps], self.mend_unjudged())
+        check_unjudged([(score.id, step) for score in scores for step in score.steps], self.fix_for_unjudged())
         self.keep_rows(judgement.to_row(Scores.to_row) for judgement in asked)
         return list(scores)

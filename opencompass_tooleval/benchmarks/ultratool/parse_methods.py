@@ -72,12 +72,12 @@ def doubled(*marks: str) -> Edits:
 
 
 QUOTES = doubled("{'", "'}", "', '", '", \'', '\', "', "': '", '\': "', '": \'', "': {")
-"""Quotes that tool creation mends too. A later edit meets what an earlier one has made."""
+"""Quotes that tool creation fixes too. A later edit meets what an earlier one has made."""
 
 _QUOTES_AT_BRACKETS = (*QUOTES, ("['", '['), ("']", ']'), (", '", ', "'), ("'),", ')",'))
 
-mend_item_quotes = replace_all((*_QUOTES_AT_BRACKETS, ('""None""', '"None"'), ('"{step', '{"step'), ("')}", ')"}')))
-mend_call_quotes = replace_all(
+fix_item_quotes = replace_all((*_QUOTES_AT_BRACKETS, ('""None""', '"None"'), ('"{step', '{"step'), ("')}", ')"}')))
+fix_call_quotes = replace_all(
     (
         *_QUOTES_AT_BRACKETS,
         ("': ", '": '),
@@ -95,7 +95,7 @@ ITEM_PARSE_METHODS: tuple[ParseMethod, ...] = (
     ('brace', before_last('}')),
     ('quote_brace', before_last('"}')),
     ('complete_items', close_behind(COMPLETE_ITEM)),
-    ('quotes', mend_item_quotes),
+    ('quotes', fix_item_quotes),
 )
 """Awareness and selection."""
 
@@ -110,8 +110,8 @@ CALL_PARSE_METHODS: tuple[ParseMethod, ...] = (
     ('drop_two', drop_before_last(2)),
     ('three_to_two', braces(3, 2)),
     ('complete_items', close_behind(COMPLETE_CALL)),
-    ('quotes', mend_call_quotes),
-    ('quotes_three_to_two', in_turn(mend_call_quotes, braces(3, 2))),
-    ('quotes_bracket_braces', in_turn(mend_call_quotes, before_last(']}}'))),
+    ('quotes', fix_call_quotes),
+    ('quotes_three_to_two', in_turn(fix_call_quotes, braces(3, 2))),
+    ('quotes_bracket_braces', in_turn(fix_call_quotes, before_last(']}}'))),
 )
 """Usage."""

@@ -51,15 +51,15 @@ def _open_next_item(text: str) -> str:
     return '' if place < 0 or not rest or rest[0] == '{' else text[: place + len(mark)] + '{' + rest
 
 
-mend_tool_quotes = replace_all(
+fix_tool_quotes = replace_all(
     (*QUOTES, *doubled("}, '", "': ", ", '", "':"), ('}, "step', '}, {"step')),
 )
 
 _drop = drop_before_last()
 
 
-def _on_mended(name: str, repair: Repair) -> ParseMethod:
-    return f'quotes_{name}', in_turn(mend_tool_quotes, repair)
+def _on_fixed(name: str, repair: Repair) -> ParseMethod:
+    return f'quotes_{name}', in_turn(fix_tool_quotes, repair)
 
 
 TOOL_PARSE_METHODS: tuple[ParseMethod, ...] = (
@@ -91,15 +91,15 @@ TOOL_PARSE_METHODS: tuple[ParseMethod, ...] = (
     ('seven_to_eight_brace', in_turn(braces(7, 8), before_last('}'))),
     ('four_to_five', braces(4, 5)),
     ('four_to_three', braces(4, 3)),
-    ('quotes', mend_tool_quotes),
-    _on_mended('four_to_three', braces(4, 3)),
-    _on_mended('drop_one', _drop),
-    _on_mended('six_to_five', braces(6, 5)),
-    _on_mended('third_bracket', _drop_third_bracket),
-    _on_mended('drop_last_two', lambda text: text[:-2]),
-    _on_mended('four_to_five', braces(4, 5)),
-    _on_mended('brace', before_last('}')),
-    _on_mended('six_to_eight', braces(6, 8)),
-    _on_mended('complete_items', _close_behind_tool),
+    ('quotes', fix_tool_quotes),
+    _on_fixed('four_to_three', braces(4, 3)),
+    _on_fixed('drop_one', _drop),
+    _on_fixed('six_to_five', braces(6, 5)),
+    _on_fixed('third_bracket', _drop_third_bracket),
+    _on_fixed('drop_last_two', lambda text: text[:-2]),
+    _on_fixed('four_to_five', braces(4, 5)),
+    _on_fixed('brace', before_last('}')),
+    _on_fixed('six_to_eight', braces(6, 8)),
+    _on_fixed('complete_items', _close_behind_tool),
 )
 """Tool creation, in the published order."""

@@ -12,7 +12,7 @@ from opencompass_tooleval.benchmarks.ultratool.judgement_rows import check_singl
 from opencompass_tooleval.benchmarks.ultratool.prompts import INSTRUCTIONS
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol, prompt_style_of
 from opencompass_tooleval.benchmarks.ultratool.records import (
-    MEND,
+    FIX,
     TABLE,
     Record,
     Subset,
@@ -112,7 +112,7 @@ def _load_authors(predictions: Path, files: _Files, subset: Subset, language: st
     else:
         records = [record for record in carried if record is not None]
         if len(records) != len(rows):
-            raise DataError(predictions, 'the answers come without their records: give --data FILE', mend=MEND)
+            raise DataError(predictions, 'the answers come without their records: give --data FILE', fix=FIX)
     return _Loaded(records, [clean(row.answer) for row in rows], [row.shape for row in rows])
 
 
@@ -135,7 +135,7 @@ def _load(files: _Files, subset: Subset, language: str) -> _Loaded:
     if files.predictions is None:
         return _Loaded(records, None)
     if records is None:
-        raise DataError(files.predictions, 'the answers come without their records: give --data FILE', mend=MEND)
+        raise DataError(files.predictions, 'the answers come without their records: give --data FILE', fix=FIX)
     recorded = load_recorded(files.predictions)
     recorded.check_complete([record.id for record in records])
     check_name(files.predictions, subset.name, _NAMES, subset.task, recorded)
@@ -164,11 +164,11 @@ def _score(files: _Files, subset: Subset, loaded: _Loaded, rules: Protocol) -> l
         judgements = _load_judgements(files.judgements, subset, loaded, rules)
     if loaded.answers is None:
         scores = score_judgements(subset, judgements or [], rules, loaded.records)
-        mend = f'Say with --predictions FILE which answers {files.judgements} judged'
+        fix = f'Say with --predictions FILE which answers {files.judgements} judged'
     else:
         scores = score_answers(loaded.records or [], loaded.answers, rules, judgements)
-        mend = f'{files.judgements} has to judge the very answers of {files.predictions}'
-    check_unjudged([(score.id, step) for score in scores for step in score.steps], mend)
+        fix = f'{files.judgements} has to judge the very answers of {files.predictions}'
+    check_unjudged([(score.id, step) for score in scores for step in score.steps], fix)
     return scores
 
 
@@ -202,7 +202,7 @@ def score(
         Literal['last', 'span'] | None,
         "Which list counts in an answer with several; by default span for the authors' GPT files, else last.",
     ] = None,
-    scoring: Annotated[Literal['official', 'strict'], 'As published, or with its quirks mended.'] = 'official',
+    scoring: Annotated[Literal['official', 'strict'], 'As published, or with its quirks fixed.'] = 'official',
     gold: Annotated[Literal['official', 'repaired'], 'Which gold the data holds.'] = 'official',
 ) -> ScoredAnswers:
     """Scores recorded answers or judgements of one subset, such as ``tool_usage``.

@@ -63,7 +63,7 @@ def _finding_of_call(what: str, reply: RawReply) -> Finding | None:
         faults = list(filter(None, map(_fault_of, reply.functions)))
         if not faults:
             return Finding(Level.OK, what, 'comes back with name and arguments')
-        if reply.finish == CUT:
+        if reply.finish_reason == CUT:
             return Finding(Level.UNKNOWN, what, f'cut: {faults[0]}')
         return Finding(Level.FAULT, what, faults[0])
     if _is_call_in_text(reply.text):

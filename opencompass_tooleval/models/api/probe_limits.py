@@ -102,8 +102,8 @@ def check_long_prompt(probed: Probed) -> Iterator[Finding]:
     if _WORD in visible_text(reply.text).upper():
         yield Finding(Level.OK, 'long prompt', f'{counted or f"about {size}"} tokens reach the model as a whole')
     elif counted is not None and 0 < counted < size // 2:
-        mend = 'raise the context, of Ollama with: OLLAMA_CONTEXT_LENGTH=32768 ollama serve'
-        says = f'of about {size} tokens {counted} reach the model, and nobody says so: {mend}'
+        fix = 'raise the context, of Ollama with: OLLAMA_CONTEXT_LENGTH=32768 ollama serve'
+        says = f'of about {size} tokens {counted} reach the model, and nobody says so: {fix}'
         yield Finding(Level.FAULT, 'long prompt', says)
     else:
         yield Finding(Level.UNKNOWN, 'long prompt', 'the answer does not show whether the model saw all of it')

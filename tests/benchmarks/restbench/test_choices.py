@@ -99,7 +99,7 @@ def test_scores() -> None:
         'parse:not_json',
         'path:missing_step',
     ]
-    assert scores[2].to_detail()['unknown'] == ['99'] and scores[2].rules == ('skipped',)
+    assert scores[2].to_detail()['unknown_tools'] == ['99'] and scores[2].rules == ('skipped',)
 
 
 @pytest.mark.parametrize('name', HOSTILE)

@@ -37,9 +37,9 @@ def test_subsequence(gold: str, path: str, holds: bool) -> None:
 def test_details_say_what_was_read_and_how() -> None:
     score = score_answer(make_record([SEARCH, MOVIE]), '1. get /search/movie?query=x\n2. GET /film/5\n3. GET /movie/7')
     detail = score.to_detail()
-    assert detail['said'] == ['get /search/movie?query=x', 'GET /film/5', 'GET /movie/7']
+    assert detail['as_written'] == ['get /search/movie?query=x', 'GET /film/5', 'GET /movie/7']
     assert detail['parsed'] == [SEARCH, 'GET /film/5', MOVIE]
-    assert detail['unknown'] == ['GET /film/5']
+    assert detail['unknown_tools'] == ['GET /film/5']
     assert detail['rules'] == ['method_case', 'query']
     assert detail['parse_method'] == 'lines'
     assert detail['gold'] == [SEARCH, MOVIE]

@@ -106,7 +106,7 @@ def test_calls_and_gold_have_one_shape() -> None:
     assert detail['gold'] == names
     assert detail['parsed'] == [['Harbour Tides', 'High Tide'], [None, 'x'], [None, None]]
     assert ['Harbour Tides', 'High Tide'] in names
-    assert [step['said'] for step in detail['steps']] == said
+    assert [step['call'] for step in detail['steps']] == said
 
 
 def test_several_faults_of_parameters_are_one_error_with_all_codes() -> None:

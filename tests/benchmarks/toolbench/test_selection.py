@@ -105,9 +105,9 @@ def test_tools_without_instruction_are_listed(tmp_path: Path) -> None:
     file = tmp_path / 'instructions.json'
     file.write_text(json.dumps(entries), encoding='utf-8')
     with pytest.raises(
-        DataError, match=r'2 tools or APIs have no instruction: Harbour Tides, Coin Press: Convert.*MEND'
+        DataError, match=r'2 tools or APIs have no instruction: Harbour Tides, Coin Press: Convert.*FIX'
     ):
-        match_instructions(file, demo('G1').tools, 'MEND')
+        match_instructions(file, demo('G1').tools, 'FIX')
 
 
 # Scores

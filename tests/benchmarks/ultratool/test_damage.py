@@ -200,7 +200,7 @@ def test_the_last_of_two_lists_counts(model: str, task: str) -> None:
 
 
 @pytest.mark.parametrize(('model', 'task'), [('gpt-4', 'tool_usage'), ('gpt-3.5', 'tool_usage_awareness')])
-def test_strict_reading_mends_the_last_bracket(model: str, task: str) -> None:
+def test_strict_reading_fixes_the_last_bracket(model: str, task: str) -> None:
     strict = Protocol('strict')
     for record, answer in valid_json(model, task)[:200]:
         text = answer.strip()
