@@ -27,6 +27,9 @@ from opencompass_tooleval.environments.arguments import arguments_key
 from opencompass_tooleval.work_dir.whole_file import whole_file
 
 FIX = 'tooleval agents bank build --from SOURCE --out FILE'
+INPUT_ERROR = 'input'
+"""The error of a recorded call whose arguments were wrong, or that lacked some."""
+
 MAX_RESPONSE = MAX_CHARS
 """So many characters of a response are kept."""
 

@@ -19,7 +19,7 @@ from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.environments.arguments import arguments_key, read_arguments
-from opencompass_tooleval.environments.bank import Bank, RecordedCall, stored_arguments
+from opencompass_tooleval.environments.bank import INPUT_ERROR, Bank, RecordedCall, stored_arguments
 from opencompass_tooleval.environments.error_texts import TOOLBENCH_ERRORS, ErrorTexts
 from opencompass_tooleval.environments.functions import FunctionAnswer, FunctionTool, StatefulTools, no_stateful_tools
 from opencompass_tooleval.environments.observation import (
@@ -179,10 +179,14 @@ class Session:
         return bank.recorded_for_other_task(self.task, name, key, written)
 
     def _nearest(self, name: str) -> RecordedCall | None:
-        """The call of the API that the task's recording has, if it has but one."""
+        """The call of the API that the task's recording has, if it has but one; errors in its input aside.
+
+        Such an error is about the arguments that it was recorded with: 'please say how many bicycles you bring' is no
+        answer to an agent that has said so.
+        """
         bank = self._environment.bank
         recorded = bank.recorded_of(self.task, name) if bank else []
-        calls = self._of_one_file([call for _, call in recorded])
+        calls = self._of_one_file([call for _, call in recorded if call.error != INPUT_ERROR])
         return calls[0] if len(calls) == 1 else None
 
     def _knows(self, name: str) -> bool:

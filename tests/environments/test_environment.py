@@ -94,6 +94,18 @@ def test_nearest_is_the_only_recorded_call(bank: Bank) -> None:
     assert session.call('search', {'q': 'z'}).fault == 'unanswered'  # two recorded: neither is it
 
 
+def test_an_error_in_other_input_is_no_nearest_answer(tmp_path: Path) -> None:
+    """A small real model named three adults and a bicycle, and was asked how many bicycles it brings."""
+    refused = RecordedCall('one', '1', 'get_fare', {'adults': 3}, 'how many bicycles?', 'input')
+    write_bank([refused], tmp_path / 'refused')
+    call = {'adults': 3, 'bicycles': 1}
+    assert Environment(Bank(tmp_path / 'refused')).begin('1').call('get_fare', call).fault == 'unanswered'
+    assert Environment(Bank(tmp_path / 'refused')).begin('1').call('get_fare', {'adults': 3}).error == 'input'
+    write_bank([refused, RecordedCall('one', '1', 'get_fare', {'adults': 2}, '96')], tmp_path / 'two')
+    answer = Environment(Bank(tmp_path / 'two')).begin('1').call('get_fare', call)
+    assert answer == Observation('96', 'nearest', error='')
+
+
 def test_errors_are_the_tools(bank: Bank) -> None:
     session = Environment(bank).begin('1', SCHEMAS)
     unknown = session.call('nothing', {})
