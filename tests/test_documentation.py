@@ -204,9 +204,9 @@ def place(tmp_path: Path, urls: dict[str, str]) -> Iterator[Place]:
 def environment(place: Place) -> dict[str, str]:
     home = place.folder.parent / 'home'
     home.mkdir(exist_ok=True)
-    own = {'HOME': home, 'TOOLEVAL_ENCODER': 'offline', 'OPENAI_API_KEY': KEY, 'TOOLEVAL_CACHE': home / 'cache'}
+    settings = {'HOME': home, 'TOOLEVAL_ENCODER': 'offline', 'OPENAI_API_KEY': KEY, 'TOOLEVAL_CACHE': home / 'cache'}
     inherited = {name: value for name, value in os.environ.items() if name != 'COMPASS_DATA_CACHE'}
-    return {**inherited, **{name: str(value) for name, value in own.items()}, 'CUDA_VISIBLE_DEVICES': '0'}
+    return {**inherited, **{name: str(value) for name, value in settings.items()}, 'CUDA_VISIBLE_DEVICES': '0'}
 
 
 def run(command: str, place: Place) -> subprocess.CompletedProcess[str]:

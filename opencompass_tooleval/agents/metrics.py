@@ -42,12 +42,24 @@ METRICS = (
         binary=True,
         rank=6,
     ),
-    Metric('repeated', 'Repeated', 'share of calls made before with nothing changed since', higher_is_better=False),
-    Metric('unknown', 'Unknown tools', 'share of calls of tools that are not offered', higher_is_better=False),
-    Metric('invalid', 'Invalid', 'share of calls with arguments that the tool refuses', higher_is_better=False),
     Metric(
-        'repeated_after_error',
-        'After an error again',
+        'repeated_call_rate',
+        'Repeated calls',
+        'share of calls made before with nothing changed since',
+        higher_is_better=False,
+    ),
+    Metric(
+        'unknown_tool_rate', 'Unknown tools', 'share of calls of tools that are not offered', higher_is_better=False
+    ),
+    Metric(
+        'invalid_call_rate',
+        'Invalid calls',
+        'share of calls with arguments that the tool refuses',
+        higher_is_better=False,
+    ),
+    Metric(
+        'repeated_after_error_rate',
+        'Repeated after an error',
         'share of calls that ended in an error before',
         higher_is_better=False,
     ),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 EXACT = 'exact'
-ELSEWHERE = 'elsewhere'
+OTHER_TASK = 'other_task'
 NEAREST = 'nearest'
 FUNCTION = 'function'
 SIMULATED = 'simulated'
 ERROR = 'error'
 
-SOURCES = (EXACT, ELSEWHERE, NEAREST, FUNCTION, SIMULATED, ERROR)
+SOURCES = (EXACT, OTHER_TASK, NEAREST, FUNCTION, SIMULATED, ERROR)
 """Where an observation can come from."""
 
 UNKNOWN_TOOL = 'unknown_tool'
@@ -28,7 +28,7 @@ class Observation:
 
     Attributes:
         text: The response, whole: a loop cuts it to what its method shows.
-        source: One of :data:`SOURCES`: ``exact`` (recorded for this task, this API, these arguments), ``elsewhere``
+        source: One of :data:`SOURCES`: ``exact`` (recorded for this task, this API, these arguments), ``other_task``
             (recorded for another task), ``nearest`` (the task's only recorded call of that API), ``function`` (worked
             out in Python), ``simulated`` (a model's), ``error`` (nothing answers, and the API would say so).
         fault: One of :data:`FAULTS` where the source is ``error``, else ``''``.

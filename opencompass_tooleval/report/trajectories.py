@@ -173,8 +173,12 @@ def _settings(value: Any) -> dict[str, str]:
     """Settings as texts."""
     given = value.items() if isinstance(value, dict) else ()
     texts = {
-        key: its if isinstance(its, str) else '' if its is None else json.dumps(to_jsonable(its), ensure_ascii=False)
-        for key, its in list(given)[:MOST_STEPS]
+        key: setting
+        if isinstance(setting, str)
+        else ''
+        if setting is None
+        else json.dumps(to_jsonable(setting), ensure_ascii=False)
+        for key, setting in list(given)[:MOST_STEPS]
     }
     return {cut(key, NAME): cut(text, NAME) for key, text in texts.items()}
 

@@ -109,7 +109,7 @@ def test_what_of_published_gold_calls_is_answered(tooleval: Command, tmp_path: P
     assert (coverage['tasks'], coverage['calls']) == (553, 2660)
     assert coverage['by_source'] == {
         'exact': 239,
-        'elsewhere': 633,
+        'other_task': 633,
         'nearest': 97,
         'function': 651,
         'simulated': 0,

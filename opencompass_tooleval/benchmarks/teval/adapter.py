@@ -20,7 +20,7 @@ from opencompass_tooleval.benchmarks.teval.function_calling import (
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol, protocol_of_version
 from opencompass_tooleval.benchmarks.teval.records import (
-    MEND,
+    FIX,
     Sample,
     find_subset,
     load_samples,
@@ -59,7 +59,7 @@ def _samples(
     subset, version, _ = split_stem(name)
     if check_encoder:
         _rules(name, protocol, 'official', encoder)
-    file = resolve_data_path(path, MEND) / f'{name}.json'
+    file = resolve_data_path(path, FIX) / f'{name}.json'
     samples = load_samples(file, subset, version)
     published = find_subset(subset).counts.get(version, 'none')
     get_logger().info(f'data: {file.resolve()}: {len(samples)} records (published: {published})')
