@@ -27,6 +27,7 @@ LINK = re.compile(r'\[[^\]]*\]\((?!https?://|mailto:)([^)\s]+)\)')
 FENCE = re.compile(r'^( *)```.*?^\1```', re.M | re.S)
 CODE = re.compile(r'`[^`\n]*`')
 ASSET = re.compile(r'<(?:script|img|link|iframe)\b[^>]*(?:src|href)="(?:https?:)?//[^"]*"')
+VARIABLE = re.compile(r'\b(?:TOOLEVAL_(?!FORM\b)[A-Z]+|OC_JUDGE_[A-Z_]+[A-Z]|COMPASS_DATA_CACHE)\b')
 MOST_LINES = {'README.md': 120}
 MOST_LINES_OF_A_FOLDER = 60
 
@@ -91,6 +92,14 @@ def test_pages_of_benchmarks_are_about_their_versions() -> None:
     for benchmark in all_benchmarks():
         page = (ROOT / 'docs' / 'explanation' / f'{benchmark.name}.md').read_text(encoding='utf-8')
         assert f'VERSION {tool.folder_of(benchmark).VERSION}' in page.partition('\n## ')[0], benchmark.name
+
+
+def test_variables_of_the_environment_that_are_ours_are_on_their_page() -> None:
+    page = (ROOT / 'docs' / 'reference' / 'environment-variables.md').read_text(encoding='utf-8')
+    files = (ROOT / 'opencompass_tooleval').rglob('*.py')
+    read = {name for file in files for name in VARIABLE.findall(file.read_text(encoding='utf-8'))}
+    assert len(read) >= 6
+    assert [name for name in sorted(read) if f'`{name}`' not in page] == []
 
 
 def test_a_release_is_in_the_changelog_and_the_citation() -> None:

@@ -368,7 +368,7 @@ def on_page_content(html: str, **_: Any) -> str:
 
     def formula(match: re.Match[str]) -> str:
         display = 'block' if match[1] == 'div' else 'inline'
-        return convert(unescape(match[2]), display=display)
+        return str(convert(unescape(match[2]), display=display))
 
     html = re.sub(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', formula, html, flags=re.S)
     return re.sub(r'<code>~(?:[\w.]*\.)?(\w+)</code>', r'<code>\1</code>', ROLE.sub('', html))
