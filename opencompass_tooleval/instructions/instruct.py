@@ -6,7 +6,7 @@ it (Table 8).
 UltraTool: the toolsets of the query and of the one-shot example. Where tools are chosen (selection, creation awareness)
 a tool is its ``name`` and ``description``, which is what EasyTool chooses by (Section 4.2, Figure 3). Where they are
 called (usage) its guideline is there too, in the shape that the prompt speaks of: ``arguments`` with ``properties``;
-and an ``Example``. ``results`` are gone: the gold takes no names from there (README.md).
+and an ``Example``. ``results`` are gone: the gold takes no names from there (docs/explanation/easytool.md).
 """
 
 from __future__ import annotations
