@@ -21,3 +21,14 @@ EncoderOption = Annotated[
     str | None,
     typer.Option(help="'offline', a folder or a hub id; by default $TOOLEVAL_ENCODER or the benchmark's own."),
 ]
+
+SourceOption = Annotated[str, typer.Option(help='Kind of documentation: openapi, function_schema, mcp, toolbench, ...')]
+
+InputOption = Annotated[
+    str,
+    typer.Option(
+        '--input',
+        metavar='FILE',
+        help="The documentation; of mcp a server: its command with arguments, 'python my_server.py', or its URL.",
+    ),
+]

@@ -1,0 +1,30 @@
+"""The servers of tests: one of our own, and published ones in environments of their own."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+NOTES_SERVER = Path(__file__).with_name('notes_server.py')
+NOTES = shlex.join([sys.executable, str(NOTES_SERVER)])
+
+PUBLISHED = {'git': 'mcp-server-git', 'time': 'mcp-server-time', 'excel': 'excel-mcp-server'}
+
+
+def installed(name: str, folder: Path) -> Path:
+    """The program of a published server, in an environment of its own below ``folder``; skips without a registry."""
+    package = PUBLISHED[name]
+    program = folder / name / 'bin' / package
+    if not program.exists():
+        venv.create(folder / name, with_pip=False)
+        pip = [sys.executable, '-m', 'pip', '--disable-pip-version-check', '--quiet']
+        command = [*pip, '--python', str(folder / name / 'bin' / 'python'), 'install', package]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        if done.returncode:
+            pytest.skip(f'{package} cannot be installed: {done.stderr.strip().splitlines()[-1:]}')
+    return program
