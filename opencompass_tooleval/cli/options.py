@@ -32,3 +32,26 @@ InputOption = Annotated[
         help="The documentation; of mcp a server: its command with arguments, 'python my_server.py', or its URL.",
     ),
 ]
+
+ServerOption = Annotated[
+    str,
+    typer.Option(
+        '--input',
+        metavar='SERVER',
+        help="An MCP server: its command with arguments, 'python my_server.py', or its URL. {fixture} is the copy.",
+    ),
+]
+
+FixtureOption = Annotated[
+    Path | None,
+    typer.Option(metavar='PATH', help='A folder or file that the server works on; each trial gets a copy.'),
+]
+
+AllowOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar='TOOL', help='Tools (git_*) to be called beside those that say they only read; several.'),
+]
+
+EnvOption = Annotated[
+    list[str] | None, typer.Option('--env', metavar='NAME=VALUE', help='Variables of the server; several.')
+]

@@ -19,21 +19,18 @@ from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.mcp_servers.bounded_http import bounded_client
-from opencompass_tooleval.mcp_servers.server import Server, ServerError
+from opencompass_tooleval.mcp_servers.server import (
+    DISCONNECTED,
+    FATAL,
+    INVALID_OUTPUT,
+    REFUSED,
+    TIMEOUT,
+    TOO_LARGE,
+    TOOL_ERROR,
+    Server,
+    ServerError,
+)
 from opencompass_tooleval.mcp_servers.stdio import ServerState, bounded_stdio
-
-TOOL_ERROR = 'tool_error'
-REFUSED = 'refused'
-INVALID_OUTPUT = 'invalid_output'
-TIMEOUT = 'timeout'
-TOO_LARGE = 'too_large'
-DISCONNECTED = 'disconnected'
-
-SERVER_ERRORS = (REFUSED, INVALID_OUTPUT, TIMEOUT, TOO_LARGE, DISCONNECTED)
-"""What the server is to blame for; ``tool_error`` is an answer as any other."""
-
-FATAL = (TIMEOUT, TOO_LARGE, DISCONNECTED)
-"""After these nobody knows the server's state, and it is called no more."""
 
 _MOST_SAID = 300
 

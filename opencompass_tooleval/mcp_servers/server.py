@@ -1,4 +1,4 @@
-"""Which MCP server is meant, and how much it may take and say."""
+"""Which MCP server is meant, how much it may take and say, and what can go wrong with it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,19 @@ from urllib.parse import urlsplit
 
 INSTALL = "pip install 'opencompass-tooleval[mcp]'"
 _URLS = ('http://', 'https://')
+
+TOOL_ERROR = 'tool_error'
+REFUSED = 'refused'
+INVALID_OUTPUT = 'invalid_output'
+TIMEOUT = 'timeout'
+TOO_LARGE = 'too_large'
+DISCONNECTED = 'disconnected'
+
+SERVER_ERRORS = (REFUSED, INVALID_OUTPUT, TIMEOUT, TOO_LARGE, DISCONNECTED)
+"""What the server is to blame for; ``tool_error`` is an answer as any other."""
+
+FATAL = (TIMEOUT, TOO_LARGE, DISCONNECTED)
+"""After these nobody knows the server's state, and it is called no more."""
 
 
 class ServerError(ValueError):

@@ -113,6 +113,7 @@ def test_what_of_published_gold_calls_is_answered(tooleval: Command, tmp_path: P
         'nearest': 99,
         'function': 651,
         'simulated': 0,
+        'live': 0,
         'error': 1038,
     }
     stateful = ('Email', 'FileOperation', 'PPT', 'ReserveMeeting')

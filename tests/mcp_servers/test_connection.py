@@ -14,19 +14,19 @@ from typing import TypeVar
 
 import pytest
 
-from opencompass_tooleval.mcp_servers.connection import (
+from opencompass_tooleval.mcp_servers.connection import Connection, ToolAnswer, connect, documentation
+from opencompass_tooleval.mcp_servers.server import (
     DISCONNECTED,
     INVALID_OUTPUT,
     REFUSED,
     TIMEOUT,
     TOO_LARGE,
     TOOL_ERROR,
-    Connection,
-    ToolAnswer,
-    connect,
-    documentation,
+    Limits,
+    Server,
+    ServerError,
+    parse_server,
 )
-from opencompass_tooleval.mcp_servers.server import Limits, Server, ServerError, parse_server
 from tests.mcp_servers.servers import NOTES, NOTES_SERVER
 
 T = TypeVar('T')
