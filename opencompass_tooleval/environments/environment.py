@@ -83,9 +83,9 @@ class Session:
         self._trial: LiveTrial | None = None
 
     def close(self) -> None:
-        """Ends the session; a live server's process stops."""
+        """Ends the session; a live server's process stops meanwhile."""
         if self._trial is not None:
-            self._trial.close()
+            self._trial.close(wait=False)
 
     def offer(self, schemas: Schemas) -> None:
         """Offers more tools than the task has, such as retrieved ones; where all are offered, nothing changes."""

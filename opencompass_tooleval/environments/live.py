@@ -28,7 +28,7 @@ from opencompass_tooleval.environments.call_log import CallLog
 from opencompass_tooleval.environments.fixture import FixtureCopy, copy_fixture
 from opencompass_tooleval.mcp_servers.connection import Connection, ToolAnswer, connect, documentation
 from opencompass_tooleval.mcp_servers.server import DISCONNECTED, FATAL, Server, ServerError
-from opencompass_tooleval.models.api.event_loop import event_loop, run
+from opencompass_tooleval.models.api.event_loop import event_loop, run, start
 
 
 class _Running:
@@ -67,12 +67,19 @@ class _Running:
         finally:
             if not self._ready.done():
                 self._ready.cancel()
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            await _remove(folder)
 
     async def stop(self) -> None:
         self._stop.set()
         if self._holder:
             await asyncio.gather(self._holder, return_exceptions=True)
+
+
+async def _remove(folder: Path) -> None:
+    try:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    except RuntimeError:  # at the end of the program there are no more threads
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class LiveTrial:
@@ -143,11 +150,16 @@ class LiveTrial:
         async with self.lock:
             return (self.running or await self._start()).copy.folder
 
-    def close(self) -> None:
-        """Stops its process and removes its copy of the fixture."""
+    def close(self, wait: bool = True) -> None:
+        """Stops its process and removes its copy of the fixture.
+
+        Args:
+            wait: Whether it returns when that is done; else it is done meanwhile, and by :meth:`LiveTools.close` at the
+                latest.
+        """
         if not self.is_closed:
             self.is_closed = True
-            run(self._live.take_back(self))
+            run(self._live.end(self)) if wait else start(self._live.end(self))
 
     def __enter__(self) -> LiveTrial:
         return self
@@ -202,6 +214,7 @@ class LiveTools:
         self._log = log
         self._ready: deque[asyncio.Task[_Running]] = deque()
         self._used: dict[LiveTrial, _Running | None] = {}  # the one that waits longest first
+        self._ending: set[asyncio.Task[Any]] = set()
         self._freed = asyncio.Condition()
         self._opening = asyncio.Lock()
         self._listed: list[dict[str, Any]] | None = None
@@ -312,6 +325,15 @@ class LiveTools:
     def _starting(self) -> asyncio.Task[_Running]:
         return asyncio.create_task(_Running().start(self.server, self.fixture))
 
+    async def end(self, trial: LiveTrial) -> None:
+        """Takes back the process of a trial that has ended, once its last call has."""
+        ending = asyncio.current_task()
+        assert ending is not None
+        self._ending.add(ending)
+        async with trial.lock:
+            await self.take_back(trial)
+        self._ending.discard(ending)
+
     async def take_back(self, trial: LiveTrial) -> None:
         """Stops the process of a trial."""
         self._used.pop(trial, None)
@@ -331,7 +353,7 @@ class LiveTools:
         started = await asyncio.gather(*self._ready, return_exceptions=True)
         self._ready.clear()
         ended = [one.stop() for one in started if isinstance(one, _Running)]
-        await asyncio.gather(*ended, *(self.take_back(trial) for trial in list(self._used)))
+        await asyncio.gather(*ended, *self._ending, *(self.take_back(trial) for trial in list(self._used)))
 
     def __enter__(self) -> LiveTools:
         return self

@@ -105,6 +105,7 @@ class Connection:
         if self.failed:
             return ToolAnswer(f'The server is gone ({self.failed}).', DISCONNECTED)
         seconds = self.server.limits.call_seconds
+        self.state.disconnected = ''  # such as of a stream that the SDK has opened again
         try:
             with anyio.fail_after(2 * seconds):  # the SDK's own bound is for each of several requests
                 result = await self.client.call_tool(name, dict(arguments), read_timeout_seconds=seconds)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-import shlex
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from opencompass_tooleval.environments.live import LiveTools, LiveTrial
 from opencompass_tooleval.environments.observation import Observation
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
 from opencompass_tooleval.mcp_servers.server import Limits, ServerError, parse_server
+from tests.conftest import ROOT
 from tests.mcp_servers.servers import NOTES, installed
 
 LIMITS = Limits(call_seconds=2, message_bytes=1_000_000)
@@ -59,6 +61,26 @@ def test_each_trial_has_its_copy_and_calls_leave_the_fixture_alone(live: LiveToo
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
     assert (fixture / 'notes.txt').read_text() == 'first\n'
+
+
+def test_a_program_that_ends_without_closing_leaves_nothing(fixture: Path, tmp_path: Path) -> None:
+    code = f"""
+from pathlib import Path
+from opencompass_tooleval.environments.live import LiveTools
+from opencompass_tooleval.mcp_servers.server import parse_server
+
+trial = LiveTools(parse_server({NOTES!r}), Path({str(fixture)!r}), ahead=1).begin('a')
+assert trial.call('read_notes', {{}}).text == 'first'
+print(trial.running.connection.state.pid)
+"""
+    copies = tmp_path / 'copies'
+    copies.mkdir()
+    env = {**os.environ, 'TMPDIR': str(copies), 'PYTHONPATH': str(ROOT)}
+    done = subprocess.run([sys.executable, '-c', code], env=env, capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert not [*copies.iterdir()]
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout), 0)
 
 
 def test_by_default_only_what_says_that_it_reads(fixture: Path) -> None:
@@ -173,7 +195,7 @@ def test_the_alias_stands_for_the_copy_and_for_nothing_else() -> None:
 def test_64_trials_of_a_published_server_at_the_same_time(tmp_path: Path) -> None:
     repository = tmp_path / 'repository'
     repository.mkdir()
-    os.system(f'git init -q {shlex.quote(str(repository))}')
+    subprocess.run(['git', 'init', '-q', str(repository)], check=True)
     server = parse_server(f'{installed("git", tmp_path)} --repository {{fixture}}')
 
     def try_one(number: int) -> str:
