@@ -13,7 +13,7 @@ CANDIDATES = $(or $(PYTHON),python3.11 python3.12 python3.10 python3 python \
 	$(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.1[012].*/bin/python))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo lint test test-long real bench check-constraints clean
+.PHONY: help install demo lint test test-long docs hooks real bench check-constraints clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -48,6 +48,20 @@ test: lint ## lint, then the tests, two at a time
 
 test-long: lint ## lint, then all tests
 	$(BIN)/python -m pytest -q -m '' $(PARALLEL)
+
+.venv/.docs: $(STAMP)
+	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[docs]'
+	@touch $@
+
+.venv/.hooks: $(STAMP)
+	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[hooks]'
+	@touch $@
+
+hooks: .venv/.hooks ## install the hooks that git runs before a commit (.pre-commit-config.yaml)
+	$(BIN)/pre-commit install
+
+docs: .venv/.docs ## build the documentation site into build/site, offline and strictly
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 .venv-real/.installed: setup.py pyproject.toml constraints.txt tests/real/requirements.txt | .venv-real/pyvenv.cfg
 	.venv-real/bin/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt \

@@ -39,11 +39,11 @@ def candidate_paths(path: str) -> list[Path]:
     return [Path(os.environ.get(ENV) or '.') / path, Path.home() / '.cache' / 'opencompass' / path]
 
 
-def resolve_data_path(path: str, mend: str) -> Path:
+def resolve_data_path(path: str, fix: str) -> Path:
     """Returns the first of :func:`candidate_paths` that exists, and logs it.
 
     Raises:
-        DataError: None of them exists; the message names them all and ``mend``.
+        DataError: None of them exists; the message names them all and ``fix``.
     """
     candidates = candidate_paths(path)
     for candidate in candidates:
@@ -51,7 +51,7 @@ def resolve_data_path(path: str, mend: str) -> Path:
             logger.info('data: %s', candidate.resolve())
             return candidate
     looked = ', '.join(str(candidate.resolve()) for candidate in candidates)
-    raise DataError(path, f'not found; looked at {looked} ({ENV} moves the first)', mend=mend)
+    raise DataError(path, f'not found; looked at {looked} ({ENV} moves the first)', fix=fix)
 
 
 def instructions_provenance(instructions: str | None) -> dict[str, Any]:

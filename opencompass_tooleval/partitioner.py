@@ -15,7 +15,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.subset_names import nearest_first
 from opencompass_tooleval.inferencers.inferencer import MAX_INFRA_SHARE
 from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
-from opencompass_tooleval.work_dir.shards import MEND, check_runs, numbered_shards, read_predictions
+from opencompass_tooleval.work_dir.shards import FIX, check_runs, numbered_shards, read_predictions
 
 SELECTION = 'dataset_abbrs'
 """Variable of a config with the abbrs of the data sets that it wants; patterns (``*``) too. Each must be there."""
@@ -134,4 +134,4 @@ class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
             count = len(read_predictions(file))
             if count != expected:
                 what = f'it holds {count} records, not {expected}: it was made with another num_worker'
-                raise DataError(file, what, mend=f'give the same num_worker, or {MEND}')
+                raise DataError(file, what, fix=f'give the same num_worker, or {FIX}')

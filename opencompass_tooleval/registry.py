@@ -59,7 +59,7 @@ REGISTERED = {
         'ToolEvalAgentEvaluator',
         'ToolEvalAgentJudgedEvaluator',
     ),
-    'ICL_INFERENCERS': ('ToolEvalGenInferencer', 'ToolEvalRoundsGenInferencer'),
+    'ICL_INFERENCERS': ('ToolEvalGenInferencer', 'ToolEvalDialogueGenInferencer'),
     'ICL_PROMPT_TEMPLATES': ('ToolEvalConversationTemplate',),
     'TEXT_POSTPROCESSORS': ('tooleval_teval_v1', 'tooleval_teval_v2', 'tooleval_teval_clean'),
     'PARTITIONERS': ('ToolEvalNumWorkerPartitioner', 'ToolEvalPartitioner'),

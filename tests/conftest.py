@@ -42,6 +42,7 @@ hear_signals()
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = (
     'test_end_to_end.py',
+    'test_documentation.py',
     'runners/slurm/test_engines.py',
     'runners/slurm/test_client.py',
     'test_kill.py',
@@ -69,6 +70,7 @@ LONGEST = (
     'test_hostile_readers.py',
     'test_contract.py',
     'inferencers/test_trials.py',
+    'test_tutorials.py',
     'report/test_figures.py',
     'report/test_browser.py',
     'report/test_browser_agents.py',

@@ -20,6 +20,10 @@ TRIES = 8
 POWER = 1.5
 """How fast the cost may grow with the size: between linear (1) and quadratic (2)."""
 
+_SMALL = 5
+"""Work of so many small sums is not compared: a few milliseconds differ eightfold by chance, and what is quadratic in
+the 64 K characters of these tests takes seconds."""
+
 _EDGE = 200
 _MAX_PERIOD = 1_000
 _RUN = re.compile(r'(.{1,80}?)\1{9,}', re.DOTALL)
@@ -46,7 +50,7 @@ def halved(text: str) -> str:
 def in_linear_time(work: Callable[[T], R], whole: T, half: T | None = None) -> R:
     """Does the work and returns its result, once its time grows at most like the size to the power of ``POWER``.
 
-    Machines differ, and no test compares a time with a constant. What takes a machine less than two small sums is not
+    Machines differ, and no test compares a time with a constant. What takes a machine less than a few small sums is not
     compared, and one is left for what does not grow. The best of several tries counts, of processor time, since the
     machine may have other things to do.
 
@@ -60,7 +64,7 @@ def in_linear_time(work: Callable[[T], R], whole: T, half: T | None = None) -> R
     for _ in range(TRIES):
         seconds, result = _timed(work, whole)
         best = min(best, seconds)
-        if best < 2 * _moment():
+        if best < _SMALL * _moment():
             return result
         if part is None:
             part, times = _part_of(whole)

@@ -138,11 +138,11 @@ def test_what_scores_and_reads_records_is_pure(file: Path) -> None:
 
 @pytest.mark.parametrize('benchmark', BENCHMARKS)
 def test_no_benchmark_imports_another(benchmark: str) -> None:
-    own = f'opencompass_tooleval.benchmarks.{benchmark}'
+    room = f'opencompass_tooleval.benchmarks.{benchmark}'
     for file in modules(f'benchmarks/{benchmark}/**/*.py'):
         others = [name for name in imports(file) if re.match(r'opencompass_tooleval\.benchmarks\.\w+\.', f'{name}.')]
         shared = [name for name in others if not (PACKAGE / 'benchmarks' / name.split('.')[2]).is_dir()]
-        assert all(name == own or name.startswith(f'{own}.') or name in shared for name in others), NAMES[file]
+        assert all(name == room or name.startswith(f'{room}.') or name in shared for name in others), NAMES[file]
 
 
 def test_what_benchmarks_have_in_common_names_none() -> None:

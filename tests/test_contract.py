@@ -19,7 +19,7 @@ from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH
 from opencompass_tooleval.benchmarks.teval.records import SUFFIXES, TABLE, file_stem, split_stem
 from opencompass_tooleval.benchmarks.teval.subsets import VERSIONS
 from opencompass_tooleval.benchmarks.toolbench.records import TABLE as TOOLBENCH_TABLE
-from opencompass_tooleval.benchmarks.ultratool.presets import PRESETS as ULTRATOOL_PRESETS
+from opencompass_tooleval.benchmarks.ultratool.prompt_styles import PROMPT_STYLES as ULTRATOOL_PROMPT_STYLES
 from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS as ULTRATOOL_LANGUAGES
 from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL_TABLE
 from opencompass_tooleval.instructions.variants import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
@@ -111,21 +111,21 @@ def test_ultratool_config_is_the_table(language: str, built: bool) -> None:
 
 
 @pytest.mark.parametrize('language', ULTRATOOL_LANGUAGES)
-@pytest.mark.parametrize('preset', ULTRATOOL_PRESETS)
-def test_ultratool_preset_config_is_the_plain_one_but_for_the_preset(language: str, preset: str) -> None:
+@pytest.mark.parametrize('prompt_style', ULTRATOOL_PROMPT_STYLES)
+def test_ultratool_prompt_style_config_is_the_plain_one_but_for_the_style(language: str, prompt_style: str) -> None:
     name = f'tooleval_ultratool_{language}'
-    plain, rows = data_sets(f'{name}_datasets'), data_sets(f'{name}_{preset}_datasets')
+    plain, rows = data_sets(f'{name}_datasets'), data_sets(f'{name}_{prompt_style}_datasets')
     assert len(rows) == len(plain) == 6
     for row, expected in zip(rows, plain, strict=True):
-        settings = {key: ULTRATOOL_PRESETS[preset][key] for key in ('max_out_len', 'temperature')}
+        settings = {key: ULTRATOOL_PROMPT_STYLES[prompt_style][key] for key in ('max_out_len', 'temperature')}
         infer_cfg = expected['infer_cfg'].to_dict()
         infer_cfg['inferencer'].update(settings)
         assert row['infer_cfg'].to_dict() == infer_cfg
         assert row['eval_cfg']['evaluator'].to_dict() == {
             **expected['eval_cfg']['evaluator'].to_dict(),
-            'preset': preset,
+            'prompt_style': prompt_style,
         }
-        changed = {'preset': preset, 'infer_cfg': infer_cfg, 'eval_cfg': row['eval_cfg'].to_dict()}
+        changed = {'prompt_style': prompt_style, 'infer_cfg': infer_cfg, 'eval_cfg': row['eval_cfg'].to_dict()}
         assert row.to_dict() == {**expected.to_dict(), **changed}
 
 
@@ -282,8 +282,8 @@ def test_agents_summarizer_has_every_metric() -> None:
     config = Config.fromfile(CONFIGS / 'summarizers' / 'tooleval_agent.py', format_python_code=False)
     rows = [tuple(row) for row in config['summarizer']['dataset_abbrs']]
     for subset in AGENTS:
-        own = [metric for name, metric in rows if name == f'tooleval-{subset.name}-agent-fc']
-        measured = [metric for metric in own if metric in subset.metrics]
+        of_subset = [metric for name, metric in rows if name == f'tooleval-{subset.name}-agent-fc']
+        measured = [metric for metric in of_subset if metric in subset.metrics]
         main = 'call_f1' if subset.format == 'toolbench' else 'all_calls_right'
         assert sorted(measured) == sorted(subset.metrics) and measured[0] == main
     groups = {(group['name'], group['metric']) for group in config['summarizer']['summary_groups']}

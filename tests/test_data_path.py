@@ -68,13 +68,13 @@ def test_absolute(places: dict[str, Path]) -> None:
 
 
 @pytest.mark.parametrize('path', [PATH, 'tooleval:demo/none', '/no/such/folder'])
-def test_error_names_every_place_and_the_mend(places: dict[str, Path], path: str) -> None:
+def test_error_names_every_place_and_the_fix(places: dict[str, Path], path: str) -> None:
     with pytest.raises(DataError) as caught:
         resolve_data_path(path, 'tooleval prepare teval')
     looked = ', '.join(str(candidate) for candidate in candidate_paths(path))
     assert str(caught.value) == (
         f'{path}: not found; looked at {looked} (COMPASS_DATA_CACHE moves the first). '
-        'Mend it with: tooleval prepare teval'
+        'Fix it with: tooleval prepare teval'
     )
 
 

@@ -624,7 +624,7 @@ def test_a_missing_file_is_known_to_its_own_log(faulty_run: Run) -> None:
 def test_missing_data_ends_the_run_before_it_asks_anything(without_data_run: Run) -> None:
     assert without_data_run.status != 0
     assert 'data/nowhere' in without_data_run.said
-    assert 'Mend it with: tooleval prepare teval' in without_data_run.said
+    assert 'Fix it with: tooleval prepare teval' in without_data_run.said
     assert json.loads((without_data_run.cwd / 'story.json').read_text(encoding='utf-8'))['requests'] == 0
 
 

@@ -229,8 +229,8 @@ def _teval(kind: str, protocol: str, scoring: str, text: str) -> None:
     _detail(score_answers([TEVAL_RECORDS[kind]], [answer], rules, ExactSimilarity())[0])
 
 
-def _ultratool(task: str, scoring: str, lists: str, text: str) -> None:
-    rules = ultratool_protocol.Protocol(scoring, lists)
+def _ultratool(task: str, scoring: str, list_choice: str, text: str) -> None:
+    rules = ultratool_protocol.Protocol(scoring, list_choice)
     _detail(ultratool.score_answer(ULTRATOOL_RECORDS[task], clean(text), rules, []))
 
 
@@ -286,10 +286,10 @@ def _react(text: str) -> None:
 
 def _loops(text: str) -> None:
     """What a model under test may say to an agent's loop, as text and as calls, and what a tool may return."""
-    environment = Environment(functions=lambda: (_Telling(text),))
+    environment = Environment(stateful_tools=lambda: (_Telling(text),))
     calls = tuple(make_call(*call) for call in (('tool', '{}'), (text, {}), ('tool', text), ('Finish', text)))
     answer = Answer(text, calls=calls)
-    for loop in (FunctionCalling(max_steps=3), FunctionCalling(max_steps=3, finish='tool')):
+    for loop in (FunctionCalling(max_steps=3), FunctionCalling(max_steps=3, stop_on='tool')):
         dialogue = loop.run(_TASK, environment.begin('task'))
         with contextlib.suppress(StopIteration):
             next(dialogue)
@@ -385,7 +385,7 @@ def _members(text: str) -> None:
 
 
 def _causes(text: str) -> None:
-    for before in ('', 'AskingEndedError: ', '. Mend it with: '):
+    for before in ('', 'AskingEndedError: ', '. Fix it with: '):
         causes_of([('api/plan', 'plan', before + text)], Path('outputs/default/20260101_120000'))
 
 
@@ -418,13 +418,13 @@ READERS: Mapping[str, Reader] = {
     },
     'T-Eval, clean': Reader(POSTPROCESSORS['clean']),
     **{
-        f'UltraTool, {task}, {scoring}, {lists}': Reader(
-            partial(_ultratool, task, scoring, lists),
+        f'UltraTool, {task}, {scoring}, {list_choice}': Reader(
+            partial(_ultratool, task, scoring, list_choice),
             ('benchmarks/ultratool/reading_official.py', 'benchmarks/ultratool/reading_strict.py'),
         )
         for task in ULTRATOOL_RECORDS
         for scoring in ultratool_protocol.SCORINGS
-        for lists in ultratool_protocol.LISTS
+        for list_choice in ultratool_protocol.LIST_CHOICES
     },
     **{
         f'UltraTool, judge of {task}': Reader(

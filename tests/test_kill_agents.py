@@ -38,7 +38,7 @@ server = dict(type=ToolEvalOpenAI, path='tiny', key='none', openai_api_base='URL
 models = [dict(server, abbr='api', run_cfg=dict(num_gpus=0))]
 for row in datasets:
     row['n'] = 2
-    simulator = dict(model=dict(server, abbr='simulator'), kept=row['abbr'] + '.sqlite')
+    simulator = dict(model=dict(server, abbr='simulator'), cache=row['abbr'] + '.sqlite')
     row['infer_cfg']['inferencer']['dialogues']['simulator'] = simulator
 """
 DATASETS = ('tooleval-teval-agent-fc', 'tooleval-toolbench_g1-agent-fc', 'tooleval-toolbench_g2-agent-dfsdt')

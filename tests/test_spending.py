@@ -48,11 +48,11 @@ for row in datasets:
         row['n'] = 2 if 'teval' in row['abbr'] else 1
         row['infer_cfg']['inferencer']['dialogues']['simulator'] = dict(
             model=dict(asked, abbr='sim', openai_api_base='SIMULATOR', prices=dict(input=10.0, output=1.0)),
-            kept=row['abbr'] + '.sqlite',
+            cache=row['abbr'] + '.sqlite',
         )
     if row['abbr'] == 'tooleval-toolbench_g1-agent-fc':
         row['eval_cfg']['evaluator'] = dict(
-            type=ToolEvalAgentJudgedEvaluator, name='toolbench_g1', judged=['solved'], times=2,
+            type=ToolEvalAgentJudgedEvaluator, name='toolbench_g1', judged=['solved'], judgements_per_answer=2,
             judge_cfg=dict(asked, abbr='gpt', openai_api_base='JUDGE', prices=dict(input=1.0, output=3.0)),
         )
 """
@@ -186,8 +186,8 @@ def test_what_is_asked_again_is_added(sweep: Sweep) -> None:
     (judge,) = others(results, 'judge')
     check([judge], 'JUDGE', sweep.again['JUDGE'])
     before = sweep.first[JUDGED]['usage']['others']
-    kept, paid = judge['kept'], next(row for row in before if row['role'] == 'judge')
-    assert 0 < kept['prompt']['total'] < paid['prompt']['total'] and kept['cost']['total'] < paid['cost']['total']
+    cached, paid = judge['from_cache'], next(row for row in before if row['role'] == 'judge')
+    assert 0 < cached['prompt']['total'] < paid['prompt']['total'] and cached['cost']['total'] < paid['cost']['total']
 
 
 def test_screens_say_the_same(sweep: Sweep, capsys: pytest.CaptureFixture[str]) -> None:
@@ -208,10 +208,10 @@ def test_screens_say_the_same(sweep: Sweep, capsys: pytest.CaptureFixture[str]) 
         ('tooleval-teval-agent-fc', 'simulator', 'sim'), (JUDGED, 'simulator', 'sim'), (JUDGED, 'judge', 'gpt')
     }  # fmt: skip
     for role in ('simulator', 'judge'):
-        own = others(results, role)
+        of_role = others(results, role)
         shown = [row for row in rows if row['role'] == role]
-        assert sum(int(row['requests']) for row in shown) == sum(row['tries'] for row in own)
-        assert sum(int(row['prompts, tokens']) for row in shown) == sum(row['prompt']['total'] for row in own)
+        assert sum(int(row['requests']) for row in shown) == sum(row['tries'] for row in of_role)
+        assert sum(int(row['prompts, tokens']) for row in shown) == sum(row['prompt']['total'] for row in of_role)
     page = (out / 'provenance.html').read_text(encoding='utf-8')
     assert 'Judges and simulators' in page and '>gpt<' in page
     with (out / 'files' / 'provenance.csv').open(encoding='utf-8', newline='') as stream:

@@ -96,8 +96,8 @@ def _plan_hits(task: str, rows: Rows, samples: Sequence[PlanSample]) -> Hits:
         if task == 'planning':
             continue
         numbers = [step.text.split(None, 1)[0].rstrip('.') for step in sample.steps]
-        for step, own in zip(sample.steps, numbers, strict=True):
-            has_children = any(other.startswith(f'{own}.') for other in numbers)
+        for step, step_number in zip(sample.steps, numbers, strict=True):
+            has_children = any(other.startswith(f'{step_number}.') for other in numbers)
             if step.is_parent != has_children:
                 yield 'leaf_as_parent' if step.is_parent else 'parent_as_leaf', number
 

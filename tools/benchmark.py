@@ -59,7 +59,7 @@ from opencompass_tooleval.benchmarks.teval import score_plan
 from opencompass_tooleval.benchmarks.teval.answers import postprocess_v1
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
-from opencompass_tooleval.benchmarks.teval.records import MEND, Sample, load_samples
+from opencompass_tooleval.benchmarks.teval.records import FIX, Sample, load_samples
 from opencompass_tooleval.benchmarks.teval.scoring import read_answer, score_answers
 from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool_scoring
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol as UltraToolProtocol
@@ -125,7 +125,7 @@ def benchmark_scoring(samples: Sequence[Sample]) -> dict[str, float]:
     reference.sentence_model.encode(['warm up'] * 64)
     with tempfile.TemporaryDirectory() as folder:
 
-        def ours(model_answers: Sequence[str]) -> None:
+        def score_with_package(model_answers: Sequence[str]) -> None:
             similarity = EncoderSimilarity(files, Path(folder))
             similarity._model = reference.sentence_model  # loading the encoder is neither side's to count
             score_answers(records, model_answers, V1, similarity)
@@ -133,9 +133,9 @@ def benchmark_scoring(samples: Sequence[Sample]) -> dict[str, float]:
         texts = distinct_strings(samples, answers)
         return {
             'encode': timed(lambda: reference.sentence_model.encode(texts, batch_size=16)),
-            'cold': timed(lambda: ours(answers)),
-            'warm_same': timed(lambda: ours(answers)),
-            'warm_second': timed(lambda: ours(second)),
+            'cold': timed(lambda: score_with_package(answers)),
+            'warm_same': timed(lambda: score_with_package(answers)),
+            'warm_second': timed(lambda: score_with_package(second)),
             'built_in': timed(built_in),
         }
 
@@ -175,7 +175,7 @@ def benchmark_inference(data: Path, requests: int) -> dict[str, float]:
 
         built_in = ChatInferencer(OpenAISDK(**asked), output_json_filepath=folder, output_json_filename='a.json')
         reader = {'input_columns': ['prompt'], 'output_column': 'ground_truth', 'test_range': limit}
-        theirs = TEvalDataset(reader_cfg=reader, path=str(data), name=name)
+        built_in_data = TEvalDataset(reader_cfg=reader, path=str(data), name=name)
         template = PromptTemplate({'round': [{'role': 'HUMAN', 'prompt': '{prompt}'}]})
 
         model = ToolEvalOpenAI(**asked, max_workers=IN_FLIGHT)
@@ -183,11 +183,13 @@ def benchmark_inference(data: Path, requests: int) -> dict[str, float]:
             model, max_out_len=512, batch_size=4 * IN_FLIGHT, output_json_filepath=folder, output_json_filename='b.json'
         )
         reader = {'input_columns': ['messages'], 'output_column': 'record', 'test_range': limit}
-        ours = ToolEvalTEvalDataset(reader_cfg=reader, path=str(data), name=name)
+        package_data = ToolEvalTEvalDataset(reader_cfg=reader, path=str(data), name=name)
         return {
-            'built_in': timed(lambda: built_in.inference(ZeroRetriever(theirs), prompt_template=template)),
+            'built_in': timed(lambda: built_in.inference(ZeroRetriever(built_in_data), prompt_template=template)),
             'ours': timed(
-                lambda: inferencer.inference(ZeroRetriever(ours), prompt_template=ToolEvalConversationTemplate())
+                lambda: inferencer.inference(
+                    ZeroRetriever(package_data), prompt_template=ToolEvalConversationTemplate()
+                )
             ),
         }
 
@@ -249,9 +251,9 @@ def benchmark_funcqa(data: Path, instructions: Path) -> dict[str, float]:
     from opencompass.openicl.icl_retriever import ZeroRetriever
 
     from opencompass_tooleval.benchmarks.funcqa.adapter import ToolEvalFuncQADataset
-    from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalRoundsGenInferencer
+    from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalDialogueGenInferencer
     from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
-    from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+    from opencompass_tooleval.models.dialogue_runner import DialogueRunner
     from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
     dialogues = {'type': FuncQADialogues, 'method': 'easytool', 'instructions': str(instructions)}
@@ -272,11 +274,11 @@ def benchmark_funcqa(data: Path, instructions: Path) -> dict[str, float]:
             def one_at_a_time() -> None:
                 for name, some in records.items():
                     for record in some:
-                        RoundsRunner(model, None, 512, 1, name).run({record.id: method.begin(record)})
+                        DialogueRunner(model, None, 512, 1, name).run({record.id: method.begin(record)})
 
-            def ours() -> None:
+            def all_together() -> None:
                 for name, some in records.items():
-                    inferencer = ToolEvalRoundsGenInferencer(
+                    inferencer = ToolEvalDialogueGenInferencer(
                         model, max_out_len=512, dialogues=dialogues, batch_size=len(some), output_json_filepath=folder
                     )
                     rows = ToolEvalFuncQADataset(reader_cfg=reader, path=str(data), name=name)
@@ -285,7 +287,7 @@ def benchmark_funcqa(data: Path, instructions: Path) -> dict[str, float]:
                     scores = score_predictions(some, predictions)
                     assert all(score.reason == 'ok' for score in scores)
 
-            seconds = {'ours': timed(ours), 'one_at_a_time': timed(one_at_a_time)}
+            seconds = {'ours': timed(all_together), 'one_at_a_time': timed(one_at_a_time)}
     return {**seconds, 'questions': sum(map(len, records.values())), 'calls': len(answers)}
 
 
@@ -316,7 +318,7 @@ def measure_teval(arguments: argparse.Namespace) -> dict[str, Any]:
 def teval_data(given: str | None, scratch: Path) -> Path:
     """The folder given, that of the published files, or where there are none made-up ones of the same size."""
     if given:
-        return resolve_data_path(given, MEND)
+        return resolve_data_path(given, FIX)
     published = (folder for folder in candidate_paths(TEVAL_DATA) if (folder / f'{SUBSET}_v1.json').is_file())
     if found := next(published, None):
         return found

@@ -25,13 +25,13 @@ from opencompass.openicl.icl_retriever import ZeroRetriever
 from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.task import GoldCall, Task, parse_task
 from opencompass_tooleval.agents.trajectory import parse_trajectory
-from opencompass_tooleval.core.dialogue import Rounds
+from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.observation import EXACT
-from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
@@ -61,7 +61,7 @@ class Agents:
         self._loop = make_loop(loop)
         self._environment = Environment(Bank(Path(bank)))
 
-    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins one dialogue; it ends in the trajectory's JSON."""
         task = parse_task(row['record'])
         trajectory = yield from self._loop.run(task, self._environment.begin(task.id, task.schemas))
@@ -101,7 +101,7 @@ def ask(model: Any, tasks: list[Task], loop: str, bank: Path) -> dict[str, float
     reader = {'input_columns': ['messages'], 'output_column': 'record'}
     retriever = ZeroRetriever(RowsDataset(reader_cfg=reader, abbr='agents', rows=rows))
     with tempfile.TemporaryDirectory() as folder:
-        inferencer = ToolEvalRoundsGenInferencer(
+        inferencer = ToolEvalDialogueGenInferencer(
             model=model,
             max_out_len=512,
             batch_size=IN_FLIGHT,
@@ -122,15 +122,15 @@ def ask(model: Any, tasks: list[Task], loop: str, bank: Path) -> dict[str, float
 def measure_seed(model: ToolEvalOpenAI, tasks: list[Task], loop: str, bank: Path) -> dict[str, float]:
     """Seconds of one set of tasks: the best that can be, and ours."""
     questions = questions_of(tasks)
-    ideal, ours = ideal_seconds(questions, IN_FLIGHT), ask(model, tasks, loop, bank)
+    ideal, measured = ideal_seconds(questions, IN_FLIGHT), ask(model, tasks, loop, bank)
     asked = sum(map(len, questions))
     return {
         'questions': asked,
         'calls': asked - len(questions),
         'ideal': ideal,
-        'ours': ours['wall'],
-        'ours / ideal': ours['wall'] / ideal,
-        'processor seconds per question': ours['processor'] / asked,
+        'ours': measured['wall'],
+        'ours / ideal': measured['wall'] / ideal,
+        'processor seconds per question': measured['processor'] / asked,
     }
 
 

@@ -32,9 +32,9 @@ from latency_server import latency_of
 from opencompass.datasets.base import BaseDataset
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import Message
-from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
@@ -68,11 +68,11 @@ class RowsDataset(BaseDataset):
 class Talk:
     """Asks what its row says, round by round."""
 
-    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins one dialogue; it ends in its last answer."""
         answer = ''
         for question in json.loads(row['record']):
-            answer = yield Turn((Message('user', question),))
+            answer = yield ModelRequest((Message('user', question),))
         return answer
 
 
@@ -131,7 +131,7 @@ def ask(model: Any, questions: Questions) -> dict[str, float]:
         inferencer: ToolEvalGenInferencer = (
             ToolEvalGenInferencer(**common)
             if is_single
-            else ToolEvalRoundsGenInferencer(dialogues={'type': Talk}, **common)
+            else ToolEvalDialogueGenInferencer(dialogues={'type': Talk}, **common)
         )
         started, busy = time.perf_counter(), time.process_time()
         answers = inferencer.inference(retriever, None, ToolEvalConversationTemplate(), folder, 'pipe.json')
@@ -177,9 +177,9 @@ def measure_seed(url: str, kind: str, width: int, seed: int, inspect: str | None
     questions = questions_of(kind, seed)
     calls = sum(map(len, questions))
     model = ToolEvalOpenAI('pipe', key='none', openai_api_base=url, max_workers=width, max_seq_len=100_000)
-    ideal, ours = ideal_seconds(questions, width), ask(model, questions)
-    row = {'calls': calls, 'ideal': ideal, 'ours': ours['wall'], 'ours / ideal': ours['wall'] / ideal}
-    row['ours, ms of processor per call'] = 1000 * ours['processor'] / calls
+    ideal, measured = ideal_seconds(questions, width), ask(model, questions)
+    row = {'calls': calls, 'ideal': ideal, 'ours': measured['wall'], 'ours / ideal': measured['wall'] / ideal}
+    row['ours, ms of processor per call'] = 1000 * measured['processor'] / calls
     if kind == 'single':
         others = {'bare': ask_bare(url, questions, width)}
         if inspect:

@@ -167,11 +167,11 @@ def measure(scale: float, every: int) -> dict[str, Any]:
             folder.mkdir()
 
         result['start'] = start_up(folders[0])
-        ours = sum(value for name, value in result['start'].items() if name.startswith('ours:'))
+        seconds = sum(value for name, value in result['start'].items() if name.startswith('ours:'))
         print(f'start of a task, median of {STARTS}, seconds:')
         for name, value in result['start'].items():
             print(f'  {name}: {value:.3f}')
-        print(f'  ours in all: {ours:.3f} (goal < 0.3)')
+        print(f'  ours in all: {seconds:.3f} (goal < 0.3)')
 
         records = make_records(folders[-1], scale, 2, *NOISE)
         cold, second = evaluate(folders[-1], 'model_00'), evaluate(folders[-1], 'model_01')

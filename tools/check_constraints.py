@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / 'constraints.txt'
 VERSIONS = ('3.10', '3.11', '3.12')
-EXTRAS = 'offline,agent,report,mcp,dev'
+EXTRAS = 'offline,agent,report,mcp,docs,hooks,dev'
 TORCH_REQUIRES = ('filelock', 'fsspec', 'jinja2', 'networkx', 'setuptools', 'sympy', 'typing-extensions')
 
 

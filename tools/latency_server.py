@@ -87,7 +87,8 @@ class _Connection(asyncio.Protocol):
 
     def _answer(self, message: dict[str, Any]) -> None:
         usage = {'prompt_tokens': 10, 'completion_tokens': 10, 'total_tokens': 20}
-        body = json.dumps({'choices': [{'index': 0, 'message': message, 'finish_reason': 'stop'}], 'usage': usage})
+        choice = {'index': 0, 'message': message, 'finish_reason': 'stop'}
+        body = json.dumps({'model': 'latency', 'choices': [choice], 'usage': usage})  # inspect_ai wants a model's name
         head = f'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n'
         assert self._transport is not None
         self._transport.write((head + body).encode('ascii'))

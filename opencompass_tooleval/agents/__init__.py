@@ -1,4 +1,4 @@
 """Agents from beginning to end: a loop asks a model, an environment answers its calls, and the trajectory is scored."""
 
-VERSION = '2'
+VERSION = '3'
 """Raised when tasks, prompts, loops, scoring or aggregation change."""

@@ -16,13 +16,13 @@ from opencompass_tooleval.agents.breakdown import breakdown, settings_of
 from opencompass_tooleval.agents.instructed import load_instructed
 from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.open_bank import open_bank
-from opencompass_tooleval.agents.records import MEND, data_file, find_subset, load_data
+from opencompass_tooleval.agents.records import FIX, data_file, find_subset, load_data
 from opencompass_tooleval.agents.scoring import WASTE, AgentScore, score_predictions
 from opencompass_tooleval.agents.task import parse_task
 from opencompass_tooleval.agents.tools import find_tools
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.core.aggregate import Aggregate
-from opencompass_tooleval.core.dialogue import Rounds
+from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.tool_calls import ToolCall, calls_text
@@ -54,7 +54,7 @@ class ToolEvalAgentDataset(ToolEvalDataset):
             DataError: A file is missing or damaged, or tools have no instruction.
             ValueError: There is no such subset or version.
         """
-        file = resolve_data_path(path, MEND) / data_file(name, version)
+        file = resolve_data_path(path, FIX) / data_file(name, version)
         data = load_data(file, name)
         get_logger().info(f'data: {file.resolve()}: {len(data.tasks)} tasks, {len(data.errata)} errata')
         tasks, instructed = (
@@ -84,12 +84,12 @@ class AgentDialogues:
         loop: One of :data:`~opencompass_tooleval.agents.loops.LOOPS`.
         bank: The response bank, or recordings to make one of (:mod:`~opencompass_tooleval.agents.open_bank`); None for
             none.
-        functions: Whose tools are worked out, and whose errors are told
+        stateful_tools: Whose tools are worked out, and whose errors are told
             (:data:`~opencompass_tooleval.agents.tools.TOOLS`); None for ToolBench's errors and no such tool.
-        recordings_of: As :class:`~opencompass_tooleval.environments.environment.Environment`.
+        preferred_source: As :class:`~opencompass_tooleval.environments.environment.Environment`.
         simulator: Who answers what nothing else does, as
             :func:`~opencompass_tooleval.environments.simulator_store.open_simulator` takes it: ``model``, and if wanted
-            ``system`` and ``kept``; None for nobody.
+            ``system`` and ``cache``; None for nobody.
         argument_checks: As :class:`~opencompass_tooleval.environments.environment.Environment`: ``json``, as published,
             by default with a simulator of StableToolBench's, else ``schema``.
         options: The loop's own.
@@ -107,29 +107,29 @@ class AgentDialogues:
         self,
         loop: str,
         bank: str | None = None,
-        functions: str | None = None,
-        recordings_of: str = '',
+        stateful_tools: str | None = None,
+        preferred_source: str = '',
         simulator: Mapping[str, Any] | None = None,
         argument_checks: str | None = None,
         **options: Any,
     ) -> None:
         self._loop = make_loop(loop, **options)
-        tools = find_tools(functions)
+        tools = find_tools(stateful_tools)
         opened = open_bank(bank) if bank else None
         simulates = open_simulator(**simulator) if simulator else None
         self.models = {SIMULATOR: simulator['model']} if simulator else {}
         self._environment = Environment(
-            opened, tools.functions, tools.errors, recordings_of, simulates, argument_checks
+            opened, tools.stateful_tools, tools.errors, preferred_source, simulates, argument_checks
         )
         self._settings: dict[str, Any] = {
             'bank': opened.digest if opened else None,
-            'functions': functions,
-            'recordings_of': recordings_of,
+            'stateful_tools': stateful_tools,
+            'preferred_source': preferred_source,
             'argument_checks': self._environment.argument_checks,
             **(simulates.settings if simulates else {'simulator': None}),
         }
 
-    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins the dialogue about one row; it ends in the trajectory's JSON."""
         task = parse_task(row['record'])
         session = self._environment.begin(task.id, task.schemas, task.documents)

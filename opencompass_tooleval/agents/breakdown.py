@@ -83,7 +83,7 @@ def _ends(scores: Iterable[AgentScore]) -> dict[str, dict[str, int]]:
         if score.trajectory:
             end = FINISHED if score.values[FINISH_RATE] else score.reason
             ends.setdefault(end, Counter())[len(score.trajectory.steps)] += 1
-    return {end: {str(steps): its[steps] for steps in sorted(its)} for end, its in sorted(ends.items())}
+    return {end: {str(steps): counts[steps] for steps in sorted(counts)} for end, counts in sorted(ends.items())}
 
 
 def simulators(trajectories: Iterable[Trajectory]) -> Counter[str]:
@@ -104,7 +104,7 @@ def _tools(calls: Iterable[AnsweredCall]) -> dict[str, dict[str, int]]:
         if error_of(call) not in UNKNOWN_TOOLS:
             tools.setdefault(call.name, Counter())[call.source] += 1
     ordered = sorted(tools.items(), key=lambda item: (-item[1].total(), item[0]))
-    return {name: {source: its[source] for source in SOURCES if its[source]} for name, its in ordered}
+    return {name: {source: counts[source] for source in SOURCES if counts[source]} for name, counts in ordered}
 
 
 def _spent(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
@@ -129,8 +129,8 @@ def settings_of(scores: Iterable[AgentScore]) -> dict[str, Any]:
         for name, value in {'loop': trajectory.loop, **trajectory.settings}.items():
             values.setdefault(name, {}).setdefault(repr(value), value)
     settings = {
-        name: next(iter(its.values())) if len(its) == 1 else ', '.join(sorted(map(_shown, its.values())))
-        for name, its in values.items()
+        name: next(iter(found.values())) if len(found) == 1 else ', '.join(sorted(map(_shown, found.values())))
+        for name, found in values.items()
     }
     by = simulators(done)
     return {**settings, **({'simulated_by': ', '.join(sorted(by))} if by else {})}

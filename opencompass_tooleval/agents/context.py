@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from opencompass_tooleval.core.answer import Answer, as_answer
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import TOOL, Message
 from opencompass_tooleval.core.result import TRUNCATED
 
@@ -44,11 +44,11 @@ def is_tool_message(message: Message) -> bool:
 
 
 def ask(
-    turn: Turn,
+    request: ModelRequest,
     left_out: int = 0,
     is_observation: Callable[[Message], bool] = is_tool_message,
     note: str = LEFT_OUT,
-) -> Rounds[Reply]:
+) -> Dialogue[Reply]:
     """Asks; as long as it is too long, asks for the same with fewer observations.
 
     Args:
@@ -57,13 +57,13 @@ def ask(
         is_observation: Which messages are observations.
         note: Stands for an observation that is left out.
     """
-    places = [place for place, message in enumerate(turn.messages) if is_observation(message)]
+    places = [place for place, message in enumerate(request.messages) if is_observation(message)]
     left_out = min(left_out, len(places))
     while True:
-        messages = list(turn.messages)
+        messages = list(request.messages)
         for place in places[:left_out]:
             messages[place] = replace(messages[place], content=note)
-        answer = as_answer((yield replace(turn, messages=tuple(messages), may_be_too_long=True)))
+        answer = as_answer((yield replace(request, messages=tuple(messages), may_be_too_long=True)))
         whole = len(places) - left_out
         if answer.reason != TRUNCATED or not whole:
             return Reply(answer, left_out)

@@ -32,8 +32,8 @@ from opencompass_tooleval.agents.trajectory import (
     Step,
     Trajectory,
 )
-from opencompass_tooleval.core.answer import Answer, clean, spoken
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.answer import Answer, clean, visible_text
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.function_calling import SEVERAL_CALLS
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.tool_calls import ToolCall, write_answer
@@ -131,7 +131,7 @@ class DepthFirstSearch:
             'prompts': 'published',
         }
 
-    def run(self, task: Task, session: Session) -> Rounds[Trajectory]:
+    def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
         """Carries out a task; a step is one answer of the model.
 
         Args:
@@ -243,7 +243,7 @@ class _Search:
         """Why all nodes are tried, and none has an answer."""
         return GAVE_UP if self.last_give_up else NO_ROOM if self.had_no_room else TOO_MANY_STEPS
 
-    def follow(self, node: _Node) -> Rounds[tuple[_Node | None, Finish | None]]:
+    def follow(self, node: _Node) -> Dialogue[tuple[_Node | None, Finish | None]]:
         """Asks what to do in a node, and does it.
 
         Returns:
@@ -251,7 +251,7 @@ class _Search:
         """
         messages = (*node.messages, *map(_diversity_message, _former_candidates(node)))
         gold = self._golds[min(node.calls_before, len(self._golds) - 1)]
-        answer, left_out = reply = yield from context.ask(Turn(messages, gold, self._tools), node.left_out)
+        answer, left_out = reply = yield from context.ask(ModelRequest(messages, gold, self._tools), node.left_out)
         self.left_out = max(self.left_out, left_out)
         self._asks_left -= 1
         self.is_over = not self._asks_left
@@ -280,7 +280,7 @@ class _Search:
         self.last_place = child.place
         return child, finish
 
-    def _carry_out(self, answer: Answer, text: str, child: _Node) -> Rounds[Finish | None]:
+    def _carry_out(self, answer: Answer, text: str, child: _Node) -> Dialogue[Finish | None]:
         """Carries out the calls of an answer that count; returns the ``Finish`` that is an end.
 
         What follows an answer to the user is not carried out; as published, what follows a give-up is, and takes it
@@ -311,7 +311,7 @@ class _Search:
         """Why nothing came of an answer, or not of all its calls."""
         if answer.calls:
             return SEVERAL_CALLS if len(answer.calls) > 1 and not self._takes_all else ''
-        return spoken(answer).reason or ''
+        return visible_text(answer).reason or ''
 
 
 def _as_repeated(call: ToolCall, answered: AnsweredCall) -> ToolCall:

@@ -35,7 +35,7 @@ from opencompass_tooleval.agents.trajectory import (
     Trajectory,
 )
 from opencompass_tooleval.core.answer import Answer, as_answer, strip_reasoning
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import TRUNCATED
@@ -177,7 +177,7 @@ class EasyTool:
         """What finds the nearest tools."""
         return self._similarity() if self._similarity else _shared_similarity(self._encoder)
 
-    def run(self, task: Task, session: Session) -> Rounds[Trajectory]:
+    def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
         """Carries out a task; a step is one answer of the model, and a call belongs to that which gave its parameters.
 
         Args:
@@ -186,8 +186,8 @@ class EasyTool:
         """
         tools = tools_of(task)
         if self.corpus:
-            own = {tool.name for tool in tools}
-            more = [tool for tool in _corpus(self.corpus) if tool.name not in own]
+            offered = {tool.name for tool in tools}
+            more = [tool for tool in _corpus(self.corpus) if tool.name not in offered]
             session.offer({api: {} for tool in more for api in tool.apis})
             tools += more
         return (yield from Query(self, task, session, {str(n): tool for n, tool in enumerate(tools, start=1)}).run())
@@ -237,7 +237,7 @@ class Query:
         self.tasks: list[dict[str, Any]] = []
         self.checked: str | None = None
 
-    def run(self) -> Rounds[Trajectory]:
+    def run(self) -> Dialogue[Trajectory]:
         """Asks and calls to the end."""
         try:
             answer = bounded_text((yield from self._answer()), MAX_TEXT)
@@ -245,7 +245,7 @@ class Query:
             return self.chain.end(stopped=stop.reason)
         return self.chain.end(answer, '' if answer else NOT_FINISHED)
 
-    def _answer(self) -> Rounds[Answer]:
+    def _answer(self) -> Dialogue[Answer]:
         golds, query = self.task.oracle_calls, self.task.query
         rows = yield from self._plan()
         answers: dict[Any, Any] = {row['id']: {'task': row['task'], 'answer': ''} for row in rows}
@@ -259,7 +259,7 @@ class Query:
             self.checked = yield from self._check(query, summary)
         return summary
 
-    def _ask(self, template: str, gold: str, fields: Mapping[str, Any]) -> Rounds[Answer]:
+    def _ask(self, template: str, gold: str, fields: Mapping[str, Any]) -> Dialogue[Answer]:
         """Asks once; the answer, without a reasoning model's thoughts, is a step.
 
         Fields are shown as Python's ``str`` has them.
@@ -269,13 +269,13 @@ class Query:
         system = prompts.TOOL_CHECK_SYSTEM if template == prompts.TOOL_CHECK else prompts.SYSTEM
         filled = template.format(**{name: str(value)[:MAX_FIELD] for name, value in fields.items()})
         messages = Message('system', system), Message('user', filled)
-        answer = as_answer((yield Turn(messages, gold, may_be_too_long=True)))
+        answer = as_answer((yield ModelRequest(messages, gold, may_be_too_long=True)))
         if answer.reason == TRUNCATED:
             raise MethodStopped(NO_ROOM)
         self.chain.add(answer, purpose=_PURPOSES.get(template, ''))
         return strip_reasoning(answer)
 
-    def _read(self, template: str, gold: Any, read: Reader, fields: Mapping[str, Any]) -> Rounds[Any]:
+    def _read(self, template: str, gold: Any, read: Reader, fields: Mapping[str, Any]) -> Dialogue[Any]:
         """Asks until a reply can be read; raises :class:`Unreadable`, with the last reply, if none can."""
         written = json.dumps(gold)
         gold_reply = repr(gold) if 'null' in written else written  # null is no Python literal
@@ -288,7 +288,7 @@ class Query:
                 self.chain.add_reason(UNREADABLE_REPLY)
         raise Unreadable(reply)
 
-    def _plan(self) -> Rounds[list[dict[str, Any]]]:
+    def _plan(self) -> Dialogue[list[dict[str, Any]]]:
         """Decomposes the query and puts its tasks in order; each has ``task``, ``id`` and ``dep``, a list of ids."""
         query = self.task.query
         steps = [f'Use {call.name}.' for call in self.task.oracle_calls] or [query]
@@ -323,7 +323,7 @@ class Query:
             raise MethodStopped(UNKNOWN_DEPENDENCY)
         return [answers[number] for number in depends]
 
-    def _carry_out(self, row: Mapping[str, Any], answers: Mapping[Any, Any], gold: GoldCall | None) -> Rounds[str]:
+    def _carry_out(self, row: Mapping[str, Any], answers: Mapping[Any, Any], gold: GoldCall | None) -> Dialogue[str]:
         """Tries a task until its answer is accepted; returns the last answer."""
         task = row['task']
         done = {'task': task, 'answer': '', 'done': False, 'tries': 0}
@@ -356,14 +356,14 @@ class Query:
             return nearest(str(task)[:MAX_FIELD], self.tools, self.method.similarity(), NEAREST)
         return dict(self.tools)
 
-    def _needs_tool(self, task: Any, gold: GoldCall | None) -> Rounds[bool]:
+    def _needs_tool(self, task: Any, gold: GoldCall | None) -> Dialogue[bool]:
         gold_reply = {'Reason': 'The task says so.', 'Choice': 'Yes' if gold else 'No'}
         try:
             return bool((yield from self._read(prompts.TOOL_CHECK, gold_reply, replies.read_need, {'task': task})))
         except Unreadable:
             return True
 
-    def _choose_tool(self, task: Any, shown: Mapping[str, ShownTool], gold: GoldCall | None) -> Rounds[str]:
+    def _choose_tool(self, task: Any, shown: Mapping[str, ShownTool], gold: GoldCall | None) -> Dialogue[str]:
         """The number of the tool that is chosen, shown or not; ``''`` where no reply can be read."""
         gold_number = next((number for number, tool in shown.items() if gold and gold.name in tool.apis), '1')
         gold_id = int(gold_number) if gold_number.isdecimal() else gold_number
@@ -390,7 +390,7 @@ class Query:
             self.chain.add_reason(UNKNOWN_TOOL_NUMBER)
         return number
 
-    def _call_apis(self, task: Any, tool: ShownTool, log: Log, gold: GoldCall | None) -> Rounds[list[str]]:
+    def _call_apis(self, task: Any, tool: ShownTool, log: Log, gold: GoldCall | None) -> Dialogue[list[str]]:
         """What the calls of a tool's APIs return; they are made once the parameters of all of them are chosen."""
         fields = {
             'API_instruction': tool.description,
@@ -418,7 +418,7 @@ class Query:
                 results.append((yield from self._call(name, arguments, place)))
         return results
 
-    def _parameters(self, task: Any, guideline: Any, log: Log, gold: GoldCall | None) -> Rounds[Any]:
+    def _parameters(self, task: Any, guideline: Any, log: Log, gold: GoldCall | None) -> Dialogue[Any]:
         """What is passed: an object for one call of an API, a list of them for several; anything else is no call."""
         gold_reply = {'Parameters': gold.arguments if gold else {}}
         fields = {'question': task, 'api_dic': guideline, 'previous_log': log}
@@ -428,7 +428,7 @@ class Query:
             template, read = self.prompts.CHOOSE_PARAMETER_DEPEND, replies.read_parameters_depend
         return (yield from self._read(template, gold_reply, read, fields))
 
-    def _call(self, name: str, arguments: Any, place: int) -> Rounds[str]:
+    def _call(self, name: str, arguments: Any, place: int) -> Dialogue[str]:
         """Calls an API; the call belongs to the step that chose its parameters."""
         if not isinstance(arguments, dict) and (arguments is None or arguments not in ('', [], ())):
             raise MethodStopped(UNREADABLE_PARAMETERS)
@@ -439,16 +439,16 @@ class Query:
         self.chain.add_call(answered_call(name, arguments or {}, observation, MAX_RESULT), place)
         return observation.text[: MAX_RESULT + 1]
 
-    def _generate(self, task: Any, result: str, log: Log) -> Rounds[str]:
+    def _generate(self, task: Any, result: str, log: Log) -> Dialogue[str]:
         template = self.prompts.ANSWER_GENERATION if log is None else self.prompts.ANSWER_GENERATION_DEPEND
         fields = {'question': task, 'call_result': result, 'previous_log': log}
         return self.kept((yield from self._ask(template, self.task.gold_answer, fields)))
 
-    def _is_done(self, task: Any, result: str, answer: str) -> Rounds[bool]:
+    def _is_done(self, task: Any, result: str, answer: str) -> Dialogue[bool]:
         """Whether an answer is accepted."""
         return 'yes' in (yield from self._check(task, answer)).lower()
 
-    def _check(self, task: Any, answer: str) -> Rounds[str]:
+    def _check(self, task: Any, answer: str) -> Dialogue[str]:
         gold = json.dumps({'Reason': 'It says what was called.', 'Choice': 'Yes'})
         return (yield from self._ask(prompts.ANSWER_CHECK, gold, {'question': task, 'answer': answer}))
 

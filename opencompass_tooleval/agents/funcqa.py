@@ -29,9 +29,9 @@ from opencompass_tooleval.agents.trajectory import (
 from opencompass_tooleval.benchmarks.funcqa import prompts, react_prompts
 from opencompass_tooleval.benchmarks.funcqa import trajectory as funcqa
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES
-from opencompass_tooleval.benchmarks.funcqa.records import MEND, Record, parse_payload
+from opencompass_tooleval.benchmarks.funcqa.records import FIX, Record, parse_payload
 from opencompass_tooleval.core.answer import Answer, as_answer, strip_reasoning
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.function_calling import METHOD
 from opencompass_tooleval.core.messages import TOOL, Message
@@ -95,11 +95,11 @@ class OneRound:
         self._template = template
         self.settings: dict[str, Any] = {}
 
-    def run(self, task: Task, session: Session) -> Rounds[Trajectory]:
+    def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
         """See :class:`~opencompass_tooleval.agents.loops.Loop`."""
         chain = Chain('', self.settings)
         message = Message('user', self._template.format(question=task.query))
-        chain.add(as_answer((yield Turn((message,), task.gold_answer))))
+        chain.add(as_answer((yield ModelRequest((message,), task.gold_answer))))
         return chain.end()
 
 
@@ -231,11 +231,11 @@ class FuncQADialogues:
         self._settings = {name: said[name] for name in row.settings}
         self._rounded = rounded
 
-    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins the dialogue about one row; it ends in the trajectory's JSON."""
         return (yield from self.begin(parse_payload(row['record']))).to_json()
 
-    def begin(self, record: Record) -> Rounds[funcqa.Trajectory]:
+    def begin(self, record: Record) -> Dialogue[funcqa.Trajectory]:
         """The same about a record; it ends in the trajectory."""
         session = FuncQASession(record.id, self._rounded)
         rounds: list[dict[str, str]] = []
@@ -253,15 +253,15 @@ class FuncQADialogues:
         )
 
 
-def _recorded(dialogue: Rounds[Trajectory], rounds: list[dict[str, str]]) -> Rounds[Trajectory]:
+def _recorded(dialogue: Dialogue[Trajectory], rounds: list[dict[str, str]]) -> Dialogue[Trajectory]:
     """The same dialogue; what was asked and answered is added to ``rounds``. What is too long for the model fails."""
-    turn = next(dialogue)
+    request = next(dialogue)
     while True:
-        answer = as_answer((yield replace(turn, may_be_too_long=False)))
+        answer = as_answer((yield replace(request, may_be_too_long=False)))
         said = '\n'.join(filter(None, (str(answer), calls_text(answer.calls))))
-        rounds.append({'asked': _asked(turn.messages), 'answer': said})
+        rounds.append({'asked': _asked(request.messages), 'answer': said})
         try:
-            turn = dialogue.send(answer)
+            request = dialogue.send(answer)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
 
@@ -275,15 +275,15 @@ def _asked(messages: tuple[Message, ...]) -> str:
 
 
 def _load_tools(path: str) -> tuple[dict[str, ToolInstruction], str]:
-    file = resolve_data_path(path, MEND)
+    file = resolve_data_path(path, FIX)
     tools = load_instructions(file)
     missing = [name for name in TOOL_NAMES if name not in tools]
     if missing:
-        raise DataError(file, f'there is no instruction of {", ".join(missing)}', mend=MEND)
+        raise DataError(file, f'there is no instruction of {", ".join(missing)}', fix=FIX)
     for tool in tools.values():
         try:
             to_entry(tool, 'funcqa')
         except ValueError as error:
-            raise DataError(file, str(error), tool.name, MEND) from error
+            raise DataError(file, str(error), tool.name, FIX) from error
     digest = hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
     return tools, f'{file.name} {digest}'

@@ -19,7 +19,7 @@ from opencompass_tooleval.agents.trajectory import NOT_FINISHED, Trajectory
 from opencompass_tooleval.benchmarks.funcqa import easytool_prompts
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import NOT_AN_OBJECT, UNKNOWN_NAME
 from opencompass_tooleval.benchmarks.funcqa.trajectory import TOO_MANY_STEPS
-from opencompass_tooleval.core.dialogue import Rounds
+from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.environments.environment import Session
 from opencompass_tooleval.environments.funcqa_tools import FuncQASession
 from opencompass_tooleval.environments.observation import ERROR
@@ -53,7 +53,7 @@ class FuncQAEasyTool(EasyTool):
             usage = to_entry(tool, 'funcqa')['Usage']
             self._tools[str(number)] = ShownTool(tool.name, tool.description, {tool.name: usage})
 
-    def run(self, task: Task, session: Session) -> Rounds[Trajectory]:
+    def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
         """See :meth:`EasyTool.run`; what was done for each task is left in the session."""
         assert isinstance(session, FuncQASession)
         return (yield from _Question(self, task, session, self._tools).run())
@@ -68,7 +68,7 @@ class _Question(easytool.Query):
     method: FuncQAEasyTool
     session: FuncQASession
 
-    def run(self) -> Rounds[Trajectory]:
+    def run(self) -> Dialogue[Trajectory]:
         end = yield from super().run()
         self.session.tasks = self.tasks
         self.session.check = replies.read_check(self.checked) if self.checked is not None else ''
@@ -78,7 +78,7 @@ class _Question(easytool.Query):
     def _is_one_hop(self) -> bool:
         return self.task.subset == 'one_hop'
 
-    def _plan(self) -> Rounds[list[dict[str, Any]]]:
+    def _plan(self) -> Dialogue[list[dict[str, Any]]]:
         if self._is_one_hop:
             return [{'task': self.task.query, 'id': 1, 'dep': [NO_TASK]}]
         order = yield from super()._plan()
@@ -92,7 +92,7 @@ class _Question(easytool.Query):
     def _log(self, row: Mapping[str, Any], answers: Mapping[Any, Any]) -> Log:
         return None if self._is_one_hop else {'Original Question': self.task.query, **answers}
 
-    def _needs_tool(self, task: Any, gold: GoldCall | None) -> Rounds[bool]:
+    def _needs_tool(self, task: Any, gold: GoldCall | None) -> Dialogue[bool]:
         yield from ()
         return True
 
@@ -110,7 +110,7 @@ class _Question(easytool.Query):
             raise MethodStopped(UNKNOWN_NAME)
         return str(chosen)
 
-    def _call_apis(self, task: Any, tool: ShownTool, log: Log, gold: GoldCall | None) -> Rounds[list[str]]:
+    def _call_apis(self, task: Any, tool: ShownTool, log: Log, gold: GoldCall | None) -> Dialogue[list[str]]:
         try:
             passed = yield from self._parameters(task, tool.apis[tool.name], log, gold)
         except Unreadable as error:
@@ -132,6 +132,6 @@ class _Question(easytool.Query):
                 results.append(observation.text)
         return results
 
-    def _is_done(self, task: Any, result: str, answer: str) -> Rounds[bool]:
+    def _is_done(self, task: Any, result: str, answer: str) -> Dialogue[bool]:
         yield from ()
         return result.strip() not in _FAILED

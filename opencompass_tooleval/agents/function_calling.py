@@ -1,6 +1,6 @@
 """The loop ``function_calling``: tools are offered natively, and every call of an answer is carried out in order.
 
-How it ends is ``finish``:
+How it ends is ``stop_on``:
 
 * ``text``: an answer that calls nothing is the final answer (T-Eval, UltraTool).
 * ``tool``: ToolBench's function ``Finish`` is offered beside the tools, and gives the answer or gives up.
@@ -27,8 +27,8 @@ from opencompass_tooleval.agents.trajectory import (
     AnsweredCall,
     Trajectory,
 )
-from opencompass_tooleval.core.answer import Answer, spoken
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.answer import Answer, visible_text
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.function_calling import METHOD, NO_CALL, SEVERAL_CALLS
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
@@ -52,8 +52,9 @@ class FunctionCalling:
         max_steps: Answers of the model per task at most.
         max_calls: Calls per task at most; those of an answer that do not fit are not carried out.
         max_observation: Characters of an observation that the model sees; by default 20,000, and ToolBench's 1,024 with
-            ``finish='tool'``.
-        finish: One of :data:`ENDS`. What an answer calls after ``Finish`` is not carried out.
+            ``stop_on='tool'``.
+        stop_on: ``text``: an answer without a call ends the task; ``tool``: a call of ``Finish`` does. What an answer
+            calls after ``Finish`` is not carried out.
         parallel: Whether several calls in one answer are wanted; None leaves it to the server. With False the first
             call of an answer is carried out and no other, which chat templates that take one call need.
 
@@ -76,19 +77,19 @@ class FunctionCalling:
         max_steps: int = 20,
         max_calls: int = 100,
         max_observation: int | None = None,
-        finish: str = BY_TEXT,
+        stop_on: str = BY_TEXT,
         parallel: bool | None = None,
     ) -> None:
-        if finish not in ENDS:
-            raise ValueError(f'finish is {finish!r}; it is one of {", ".join(ENDS)}')
+        if stop_on not in ENDS:
+            raise ValueError(f'stop_on is {stop_on!r}; it is one of {", ".join(ENDS)}')
         if max_observation is None:
-            max_observation = MAX_OBSERVATION if finish == BY_TOOL else MAX_TEXT
+            max_observation = MAX_OBSERVATION if stop_on == BY_TOOL else MAX_TEXT
         if min(max_steps, max_calls, max_observation) < 1:
             raise ValueError('max_steps, max_calls and max_observation are 1 at least')
         self._max_steps = max_steps
         self._max_calls = max_calls
         self._max_observation = min(max_observation, MAX_TEXT)
-        self._finish = finish
+        self._stop_on = stop_on
         self._parallel = parallel
 
     @property
@@ -98,26 +99,26 @@ class FunctionCalling:
             'max_steps': self._max_steps,
             'max_calls': self._max_calls,
             'max_observation': self._max_observation,
-            'finish': self._finish,
+            'stop_on': self._stop_on,
             'parallel': self._parallel,
-            'prompts': 'own',
+            'prompts': 'tooleval',
         }
 
-    def run(self, task: Task, session: Session) -> Rounds[Trajectory]:
+    def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
         """Carries out a task; a step is one answer of the model.
 
         Args:
             task: The task.
             session: What answers its calls.
         """
-        tools = ToolSet((*task.tools, FINISH) if self._finish == BY_TOOL else task.tools, self._parallel)
+        tools = ToolSet((*task.tools, FINISH) if self._stop_on == BY_TOOL else task.tools, self._parallel)
         conversation, golds = self._beginning(task), self._golds(task)
         chain = Chain(METHOD, self.settings)
         was_reminded = False
         made, room = 0, self._max_calls
         for number in range(self._max_steps):
-            turn = Turn(conversation, golds[min(number, len(golds) - 1)], tools)
-            reply = yield from context.ask(turn, chain.left_out)
+            request = ModelRequest(conversation, golds[min(number, len(golds) - 1)], tools)
+            reply = yield from context.ask(request, chain.left_out)
             answer, chain.left_out = reply
             if reply.has_no_room:
                 return chain.end(stopped=NO_ROOM)
@@ -137,8 +138,8 @@ class FunctionCalling:
                 room -= sum(bool(call.source) for call in carried_out)
                 was_reminded = False
                 continue
-            text = spoken(answer)
-            if self._finish == BY_TEXT and not (text.reason and self.reminds):
+            text = visible_text(answer)
+            if self._stop_on == BY_TEXT and not (text.reason and self.reminds):
                 chain.add(answer, reason=text.reason or '')
                 return chain.end(text)
             chain.add(answer, reason=text.reason or NO_CALL)
@@ -150,11 +151,11 @@ class FunctionCalling:
 
     def _carry_out(
         self, calls: Sequence[ToolCall], session: Session, room: int
-    ) -> Rounds[tuple[list[AnsweredCall], Finish | None]]:
+    ) -> Dialogue[tuple[list[AnsweredCall], Finish | None]]:
         """Carries out calls, ``room`` of tools at most, up to the one that ends the task, returned beside them."""
         carried_out: list[AnsweredCall] = []
         for call in calls:
-            if self._finish == BY_TOOL and call.name.strip() == FINISH.name:
+            if self._stop_on == BY_TOOL and call.name.strip() == FINISH.name:
                 finish = read_finish(call.arguments, written=call.written)
                 carried_out.append(finish.call)
                 if finish.is_end:
@@ -168,22 +169,22 @@ class FunctionCalling:
         return carried_out, None
 
     def _beginning(self, task: Task) -> tuple[Message, ...]:
-        systems = prompts.FUNCTION_CALLING_FINISH if self._finish == BY_TOOL else self.systems
+        systems = prompts.FUNCTION_CALLING_FINISH if self._stop_on == BY_TOOL else self.systems
         return Message('system', systems[task.language]), Message('user', task.query)
 
     def _told(self, answer: Answer, carried_out: list[AnsweredCall], earlier: int) -> tuple[Message, ...]:
         """The answer with the calls that were carried out, and what each was told, as the conversation goes on."""
         pairs = zip(answer.calls, carried_out, strict=False)
         calls = tuple(ToolCall(call.name, repeated_arguments(call.arguments), call.id) for call, _ in pairs)
-        shown = Answer(bounded_text(spoken(answer), MAX_TEXT), calls=calls)
+        shown = Answer(bounded_text(visible_text(answer), MAX_TEXT), calls=calls)
         return tool_messages(shown, [call.observation for call in carried_out], earlier)
 
     def _reminder(self, text: Answer, language: str) -> tuple[Message, ...]:
-        reminders = prompts.GO_ON_FINISH if self._finish == BY_TOOL else prompts.GO_ON
+        reminders = prompts.GO_ON_FINISH if self._stop_on == BY_TOOL else prompts.GO_ON
         return Message('assistant', bounded_text(text, MAX_TEXT)), Message('user', reminders[language])
 
     def _golds(self, task: Task) -> list[str]:
         calls = [write_answer('', [ToolCall(call.name, call.arguments)]) for call in task.oracle_calls]
-        if self._finish == BY_TOOL:
+        if self._stop_on == BY_TOOL:
             return [*calls, write_answer('', [finish_call(task.gold_answer)])]
         return [*calls, write_answer(task.gold_answer)]

@@ -30,7 +30,9 @@ def instruct_task(task: Task, catalogue: Catalogue) -> Task:
         task: As its reader gives it.
         catalogue: The instructions; check it when all tasks are through.
     """
-    guidelines = {tool.name: own for tool in task.tools if (own := _guideline(tool.name, task, catalogue)) is not None}
+    guidelines = {
+        tool.name: entry for tool in task.tools if (entry := _guideline(tool.name, task, catalogue)) is not None
+    }
     tools = tuple(_instructed(tool, guidelines.get(tool.name, {})) for tool in task.tools)
     return replace(task, tools=tools, instructions=guidelines)
 
@@ -50,24 +52,28 @@ def _entry(name: str, found: Found, called: Callable[[str], str]) -> dict[str, A
     tool, function = found
     if function is None:
         return None
-    own = guideline(name, tool, function)
+    entry = guideline(name, tool, function)
     for group in _GROUPS:
-        own[group] = [{**parameter, 'name': called(parameter['name'])} for parameter in own[group]]
-    if 'Example' in own:
-        passed = {called(key): value for key, value in own['Example']['Parameters'].items()}
-        own['Example'] = {**own['Example'], 'Parameters': passed}
-    return {'tool_name': tool.name, 'tool_description': tool.description, **own}
+        entry[group] = [{**parameter, 'name': called(parameter['name'])} for parameter in entry[group]]
+    if 'Example' in entry:
+        passed = {called(key): value for key, value in entry['Example']['Parameters'].items()}
+        entry['Example'] = {**entry['Example'], 'Parameters': passed}
+    return {'tool_name': tool.name, 'tool_description': tool.description, **entry}
 
 
-def _instructed(tool: ToolSchema, own: Mapping[str, Any]) -> ToolSchema:
+def _instructed(tool: ToolSchema, entry: Mapping[str, Any]) -> ToolSchema:
     """A tool as its guideline describes it; of its documentation only names and types are left."""
-    described = {parameter['name']: parameter for group in _GROUPS for parameter in own.get(group, ())}
+    described = {parameter['name']: parameter for group in _GROUPS for parameter in entry.get(group, ())}
     documented = tool.parameters.get('properties', {})
     # What ToolBench does not show of an API a guideline may: then it can be passed.
-    unseen = {name: {'type': json_type(its.get('type'))} for name, its in described.items() if name not in documented}
+    unseen = {
+        name: {'type': json_type(parameter.get('type'))}
+        for name, parameter in described.items()
+        if name not in documented
+    }
     properties = {name: _property(schema, described.get(name, {})) for name, schema in {**documented, **unseen}.items()}
-    description = str(own.get('description', ''))
-    if example := own.get('Example'):
+    description = str(entry.get('description', ''))
+    if example := entry.get('Example'):
         passed = json.dumps(example['Parameters'], ensure_ascii=False)
         description = f'{description}\nExample: {example["Scenario"]} {passed}'.strip()
     return ToolSchema(tool.name, description, {**tool.parameters, 'properties': properties})
@@ -116,9 +122,9 @@ def load_instructed(tasks: Sequence[Task], instructions: str, name: str, data: P
             makes them.
     """
     source = name.partition('_')[0]
-    mend = command_to_generate(source, data, candidate_paths(instructions)[0])
-    file = resolve_data_path(instructions, mend)
-    catalogue = Catalogue(load_instructions(file), file, mend)
+    fix = command_to_generate(source, data, candidate_paths(instructions)[0])
+    file = resolve_data_path(instructions, fix)
+    catalogue = Catalogue(load_instructions(file), file, fix)
     instructed = [instruct_task(task, catalogue) for task in tasks]
     catalogue.check(name)
     return instructed, file

@@ -48,7 +48,7 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         judge_cfg: As :class:`JudgedEvaluator`.
         judgements: As there.
         judged: What is judged: some of ``solved``, ``pass``, ``win`` and ``success``.
-        times: Judgements of each answer, for ``solved`` and ``pass``.
+        judgements_per_answer: Judgements of each answer, for ``solved`` and ``pass``.
         reference: For ``win``, what answers are compared with: another model's folder of predictions, a predictions
             file, or published answers in ToolBench's format.
         rounds: Comparisons of each answer with the reference.
@@ -66,7 +66,7 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         judge_cfg: Mapping[str, Any] | None = None,
         judgements: str | Mapping[str, str] | None = None,
         judged: Sequence[str] = ('solved',),
-        times: int = TIMES,
+        judgements_per_answer: int = TIMES,
         reference: str | None = None,
         rounds: int = ROUNDS,
         orders: str = RANDOM,
@@ -76,7 +76,7 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         super().__init__(name)
         JudgedEvaluator.__init__(self, judge_cfg, judgements)
         self.need_judge("agents' answers")
-        self.settings = JudgeSettings(tuple(judged), times, rounds, orders, seed, function_calls)
+        self.settings = JudgeSettings(tuple(judged), judgements_per_answer, rounds, orders, seed, function_calls)
         self.reference = Path(reference) if reference else None
         if WIN_AREA in judged and not (self.reference or self.judgements):
             raise ValueError('win needs something to compare with: give reference')
@@ -124,7 +124,7 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
             check_compared(judgements, self._compared(tasks), self.judgement_file())
         elif WIN_AREA in self.settings.kinds:
             self._about |= {'reference': None, 'reference_digest': compared_digest(judgements)}
-        judged = judge_answers(runs, judgements, self.settings.kinds, self.mend_unjudged())
+        judged = judge_answers(runs, judgements, self.settings.kinds, self.fix_for_unjudged())
         return [with_judged(score, one) for score, one in zip(scores, judged, strict=True)]
 
     def _asked(self, tasks: Sequence[Task], runs: Sequence[JudgedAnswer]) -> list[Judgement[Opinions]]:

@@ -15,7 +15,6 @@ from opencompass_tooleval.agents.judged_answer import JudgedAnswer
 from opencompass_tooleval.agents.judgements import (
     SOLVABLE_AREA,
     SOLVED_AREA,
-    SUCCESS_AREA,
     WIN_AREA,
     Opinions,
     match_answer,
@@ -23,7 +22,8 @@ from opencompass_tooleval.agents.judgements import (
 from opencompass_tooleval.agents.judgings import PASS
 from opencompass_tooleval.agents.scoring import AgentScore
 from opencompass_tooleval.agents.toolbench_judge_prompts import SOLVABLE, UNSOLVED, UNSURE
-from opencompass_tooleval.benchmarks.toolbench.success import NO, YES
+from opencompass_tooleval.agents.yes_no import NO_ANSWER, YES_NO, share_of_yes
+from opencompass_tooleval.benchmarks.toolbench.success import NO
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.judging.judgement import (
     NO_JUDGEMENT,
@@ -34,18 +34,23 @@ from opencompass_tooleval.judging.judgement import (
     check_unjudged,
 )
 
-METRICS = {SOLVED_AREA: 'solved_rate', PASS: 'pass_rate', WIN_AREA: 'win_rate', SUCCESS_AREA: 'success_rate'}
+METRICS = {
+    SOLVED_AREA: 'solved_rate',
+    PASS: 'pass_rate',
+    WIN_AREA: 'win_rate',
+    **{name: question.metric.name for name, question in YES_NO.items()},
+}
 """Of each kind of judgement the one that says whether an answer is right."""
 
 UNJUDGED = 'judge:unjudged'
 NOT_SOLVED, NOT_PASSED, NOT_BETTER, NOT_SUCCESSFUL = 'judge:unsolved', 'judge:failed', 'judge:not_better', 'judge:no'
-REASONS = {SOLVED_AREA: NOT_SOLVED, PASS: NOT_PASSED, WIN_AREA: NOT_BETTER, SUCCESS_AREA: NOT_SUCCESSFUL}
+REASONS = {SOLVED_AREA: NOT_SOLVED, PASS: NOT_PASSED, WIN_AREA: NOT_BETTER, **dict.fromkeys(YES_NO, NOT_SUCCESSFUL)}
 
 _AREAS = {
     SOLVED_AREA: (SOLVED_AREA,),
     PASS: (SOLVED_AREA, SOLVABLE_AREA),
     WIN_AREA: (WIN_AREA,),
-    SUCCESS_AREA: (SUCCESS_AREA,),
+    **{name: (name,) for name in YES_NO},
 }
 
 
@@ -109,8 +114,7 @@ def judge_answer(answer: JudgedAnswer, judgements: Sequence[Judgement[Opinions]]
         elif kind == WIN_AREA:
             values |= win.points(opinions[WIN_AREA])
         else:
-            given = (float(opinion.value == YES) for opinion in opinions[SUCCESS_AREA] if opinion.value)
-            values[METRICS[kind]] = next(given, None)
+            values[METRICS[kind]] = share_of_yes(opinions[kind])
     return Judged(answer.id, values, opinions, answer.digest)
 
 
@@ -121,13 +125,13 @@ def _unasked(answer: JudgedAnswer, area: str, fault: str) -> tuple[Opinion, ...]
         return (Opinion(UNSOLVED, rule),)
     if rule == solved.NO_FINISH and area == SOLVABLE_AREA:
         return (Opinion(SOLVABLE, rule),)
-    if not answer.told.strip() and area == SUCCESS_AREA:
-        return (Opinion(NO, solved.NO_ANSWER),)
+    if not answer.told.strip() and area in YES_NO:
+        return (Opinion(NO, NO_ANSWER),)
     return (Opinion('', fault=fault or NO_JUDGEMENT),)
 
 
 def judge_answers(
-    answers: Sequence[JudgedAnswer], judgements: Sequence[Judgement[Opinions]], kinds: Sequence[str], mend: str = ''
+    answers: Sequence[JudgedAnswer], judgements: Sequence[Judgement[Opinions]], kinds: Sequence[str], fix: str = ''
 ) -> list[Judged]:
     """What judgements say of answers: one for each, in the same order.
 
@@ -135,7 +139,7 @@ def judge_answers(
         answers: The answers.
         judgements: What was judged.
         kinds: As :func:`judge_answer`.
-        mend: What to do where too much could not be judged.
+        fix: What to do where too much could not be judged.
 
     Raises:
         ValueError: A judgement is of none of them.
@@ -143,9 +147,14 @@ def judge_answers(
     """
     of_query = by_record(judgements, [answer.id for answer in answers])
     judged = [judge_answer(answer, of_query[answer.id], kinds) for answer in answers]
-    everything = [(one.id, area, opinion) for one in judged for area, own in one.opinions.items() for opinion in own]
+    everything = [
+        (one.id, area, opinion)
+        for one in judged
+        for area, area_opinions in one.opinions.items()
+        for opinion in area_opinions
+    ]
     faults = [Unjudged(f'{area} of task {task}', opinion.fault) for task, area, opinion in everything if opinion.fault]
-    check_unjudged(faults, len(everything), mend)
+    check_unjudged(faults, len(everything), fix)
     return judged
 
 
@@ -167,12 +176,12 @@ def with_judged(score: AgentScore, judged: Judged) -> JudgedAgentScore:
         score: Without a judge.
         judged: Of the same task.
     """
-    own = {name: getattr(score, name) for name in AgentScore.__dataclass_fields__}
-    own |= {
+    fields = {name: getattr(score, name) for name in AgentScore.__dataclass_fields__}
+    fields |= {
         'values': {**score.values, **judged.values},
         'reason': judged.reason if score.reason == OK else score.reason,
     }
-    return JudgedAgentScore(**own, judged=judged)
+    return JudgedAgentScore(**fields, judged=judged)
 
 
 def breakdown(judged: Sequence[Judged]) -> dict[str, Any]:
@@ -187,13 +196,13 @@ def breakdown(judged: Sequence[Judged]) -> dict[str, Any]:
         against them. Of ``win``: wins, ties, losses, wins for want of a reference (``no_reference``), ``rounds`` that
         were compared, how many of these a coin decided (``drawn_rounds``), and ``by``.
     """
-    opinions = [opinion for one in judged for own in one.opinions.values() for opinion in own]
+    opinions = [opinion for one in judged for area_opinions in one.opinions.values() for opinion in area_opinions]
     found: dict[str, Any] = {
         'unjudged': sum(None in one.values.values() for one in judged),
         'unjudged_opinions': sum(bool(opinion.fault) for opinion in opinions),
     }
-    of_solved = [own for one in judged if (own := one.opinions.get(SOLVED_AREA))]
-    given = [opinion.value for own in of_solved for opinion in own if not opinion.fault]
+    of_solved = [area_opinions for one in judged if (area_opinions := one.opinions.get(SOLVED_AREA))]
+    given = [opinion.value for area_opinions in of_solved for opinion in area_opinions if not opinion.fault]
     if given:
         of_solved = _repeated(of_solved)
         rates = solved.rates(of_solved)
@@ -203,13 +212,16 @@ def breakdown(judged: Sequence[Judged]) -> dict[str, Any]:
             'rates': [100 * rate for rate in rates],
             'standard_deviation': None if spread is None else 100 * spread,
             'unsure_share': given.count(UNSURE) / len(given),
-            'split_share': sum(len({opinion.value for opinion in own if not opinion.fault}) > 1 for own in of_solved)
+            'split_share': sum(
+                len({opinion.value for opinion in area_opinions if not opinion.fault}) > 1
+                for area_opinions in of_solved
+            )
             / len(of_solved),
             'by': _by(of_solved),
         }
     if any(METRICS[PASS] in one.values for one in judged):
         found['pass'] = _of_pass(judged)
-    of_win = [own for one in judged if (own := one.opinions.get(WIN_AREA))]
+    of_win = [area_opinions for one in judged if (area_opinions := one.opinions.get(WIN_AREA))]
     if of_win:
         found['win'] = _of_win(of_win)
     return found
@@ -232,7 +244,7 @@ def _of_win(answers: Sequence[tuple[Opinion, ...]]) -> dict[str, Any]:
     by.pop(win.NO_REFERENCE, None)
     return {
         **{name: outcomes[name] for name in (win.WIN, win.TIE, win.LOSS)},
-        'no_reference': sum(any(opinion.by == win.NO_REFERENCE for opinion in own) for own in answers),
+        'no_reference': sum(any(opinion.by == win.NO_REFERENCE for opinion in opinions) for opinions in answers),
         'rounds': sum(by.values()),
         'drawn_rounds': by.get(win.IDENTICAL, 0),
         'by': by,
@@ -242,8 +254,11 @@ def _of_win(answers: Sequence[tuple[Opinion, ...]]) -> dict[str, Any]:
 def _repeated(answers: Sequence[tuple[Opinion, ...]]) -> list[tuple[Opinion, ...]]:
     """What is unsolved by a rule is so in every judgement, though a file may have it once."""
     most = max(map(len, answers))
-    return [own * most if len(own) == 1 and not own[0].fault and own[0].value == UNSOLVED else own for own in answers]
+    return [
+        opinions * most if len(opinions) == 1 and not opinions[0].fault and opinions[0].value == UNSOLVED else opinions
+        for opinions in answers
+    ]
 
 
 def _by(answers: Sequence[tuple[Opinion, ...]]) -> dict[str, int]:
-    return dict(Counter(opinion.by for own in answers for opinion in own if not opinion.fault).most_common())
+    return dict(Counter(opinion.by for opinions in answers for opinion in opinions if not opinion.fault).most_common())

@@ -17,6 +17,7 @@ from opencompass_tooleval.agents import win
 from opencompass_tooleval.agents.judged_answer import JudgedAnswer, digest_of, steps_text
 from opencompass_tooleval.agents.toolbench_judge_prompts import SOLVABLE, SOLVED, UNSOLVABLE, UNSOLVED, UNSURE
 from opencompass_tooleval.agents.trajectory import parse_trajectory
+from opencompass_tooleval.agents.yes_no import YES_NO
 from opencompass_tooleval.benchmarks.toolbench.success import NO, YES
 from opencompass_tooleval.core.errors import Fault
 from opencompass_tooleval.core.jsonable import answer_digest, bounded_text
@@ -24,12 +25,12 @@ from opencompass_tooleval.judging.judgement import FAILED, Judgement, Opinion, U
 from opencompass_tooleval.judging.judgement_files import read_judgements
 from opencompass_tooleval.work_dir.data_files import read_json
 
-SOLVED_AREA, SOLVABLE_AREA, WIN_AREA, SUCCESS_AREA = 'solved', 'solvable', 'win', 'success'
+SOLVED_AREA, SOLVABLE_AREA, WIN_AREA = 'solved', 'solvable', 'win'
 VALUES = {
     SOLVED_AREA: (SOLVED, UNSURE, UNSOLVED),
     SOLVABLE_AREA: (SOLVABLE, UNSURE, UNSOLVABLE),
-    WIN_AREA: (win.OWN, win.REFERENCE),
-    SUCCESS_AREA: (YES, NO),
+    WIN_AREA: (win.CANDIDATE, win.REFERENCE),
+    **dict.fromkeys(YES_NO, (YES, NO)),
 }
 """What opinions are about -> the words that they may have."""
 
@@ -83,43 +84,43 @@ def _number(key: str) -> int:
         raise Fault("'is_solved' has a key that is no number") from None
 
 
-def _preference_row(query_id: str, row: Mapping[str, Any], own: str | None) -> Judgement[Opinions]:
+def _preference_row(query_id: str, row: Mapping[str, Any], candidate: str | None) -> Judgement[Opinions]:
     """Of ToolBench's ``preference_results``: rounds that two models won; the reference stands first."""
     counts = {name: count for name, count in row.items() if isinstance(count, int) and not isinstance(count, bool)}
     if len(counts) != 2 or not all(0 <= count <= MAX_OPINIONS for count in counts.values()):
         raise Fault('it has no counts of two models')
-    if own is not None and own not in counts:
-        raise Fault(f'it is of {" and ".join(counts)}, not of {own}')
-    own = own or list(counts)[1]
+    if candidate is not None and candidate not in counts:
+        raise Fault(f'it is of {" and ".join(counts)}, not of {candidate}')
+    candidate = candidate or list(counts)[1]
     rounds = [
-        Opinion(win.OWN if name == own else win.REFERENCE, 'published')
+        Opinion(win.CANDIDATE if name == candidate else win.REFERENCE, 'published')
         for name, count in counts.items()
         for _ in range(count)
     ]
     return Judgement(query_id, found={WIN_AREA: tuple(rounds)})
 
 
-def load_judgements(file: Path, own: str | None = None) -> list[Judgement[Opinions]]:
+def load_judgements(file: Path, candidate: str | None = None) -> list[Judgement[Opinions]]:
     """Reads judgements: a file of ours, or ToolBench's ``pass_rate_results`` or ``preference_results`` (JSON).
 
     Args:
         file: The file.
-        own: For ``preference_results``, the model whose answers are scored; by default the second.
+        candidate: For ``preference_results``, the model whose answers are scored; by default the second.
 
     Raises:
         DataError: It is missing or damaged, or judges one answer twice.
     """
     rows = read_json(file)
     if isinstance(rows, dict) and rows and all(isinstance(row, dict) for row in rows.values()):
-        return read_judgements(file, rows.items(), partial(_read_published, own=own))
+        return read_judgements(file, rows.items(), partial(_read_published, candidate=candidate))
     named = ((str(number), row) for number, row in enumerate(rows if isinstance(rows, list) else [rows]))
     return read_judgements(file, named, partial(read_judgement, read=_read_opinions))
 
 
-def _read_published(query_id: str, row: Mapping[str, Any], own: str | None) -> Judgement[Opinions]:
+def _read_published(query_id: str, row: Mapping[str, Any], candidate: str | None) -> Judgement[Opinions]:
     if isinstance(row.get('is_solved'), (str, dict)):
         return _published_row(query_id, row)
-    return _preference_row(query_id, row, own)
+    return _preference_row(query_id, row, candidate)
 
 
 def digests_of(query_id: str, prediction: str) -> dict[str, str] | None:

@@ -12,20 +12,16 @@ from opencompass_tooleval.agents.judgements import (
     MAX_OPINIONS,
     SOLVABLE_AREA,
     SOLVED_AREA,
-    SUCCESS_AREA,
     WIN_AREA,
     Opinions,
 )
-from opencompass_tooleval.agents.opinion import no_opinion
 from opencompass_tooleval.agents.toolbench_judge_prompts import by_function
-from opencompass_tooleval.benchmarks.toolbench import success
-from opencompass_tooleval.benchmarks.toolbench.success import NO
-from opencompass_tooleval.core.answer import why_unread
+from opencompass_tooleval.agents.yes_no import YES_NO, judge_yes_no
 from opencompass_tooleval.judging.judge_item import Judging, carry_out, single
-from opencompass_tooleval.judging.judgement import Judgement, Opinion, Unread
+from opencompass_tooleval.judging.judgement import Judgement, Opinion
 
 PASS = 'pass'
-KINDS = (SOLVED_AREA, PASS, WIN_AREA, SUCCESS_AREA)
+KINDS = (SOLVED_AREA, PASS, WIN_AREA, *YES_NO)
 """What can be judged, in the order of the metrics; ``pass`` asks for ``solved`` and ``solvable``."""
 
 
@@ -35,7 +31,7 @@ class JudgeSettings:
 
     Attributes:
         kinds: Of :data:`KINDS`.
-        times: Judgements of each answer, for ``solved`` and ``pass``.
+        judgements_per_answer: Judgements of each answer, for ``solved`` and ``pass``.
         rounds: Comparisons of each answer with the reference.
         orders: One of :data:`~opencompass_tooleval.agents.win.ORDERS`.
         seed: Of what is drawn.
@@ -43,7 +39,7 @@ class JudgeSettings:
     """
 
     kinds: tuple[str, ...] = (SOLVED_AREA,)
-    times: int = solved.TIMES
+    judgements_per_answer: int = solved.TIMES
     rounds: int = win.ROUNDS
     orders: str = win.RANDOM
     seed: int = 0
@@ -58,7 +54,7 @@ class JudgeSettings:
         """What a result says of it: what bears on its numbers."""
         about: dict[str, Any] = {'judged': list(self.kinds)}
         if {SOLVED_AREA, PASS, WIN_AREA} & set(self.kinds):
-            about['judgements_per_answer'] = self.times
+            about['judgements_per_answer'] = self.judgements_per_answer
         if WIN_AREA in self.kinds:
             about |= {'rounds': self.rounds, 'orders': self.orders, 'judge_seed': self.seed}
         return {**about, 'judge_calls_functions': True} if self.function_calls else about
@@ -67,8 +63,11 @@ class JudgeSettings:
         unknown = [kind for kind in self.kinds if kind not in KINDS]
         if unknown or not self.kinds:
             raise ValueError(f'judged={list(self.kinds)}: it is some of {", ".join(KINDS)}')
-        if min(self.times, self.rounds) < 1 or max(self.times, self.rounds) > MAX_OPINIONS:
-            raise ValueError(f'times and rounds are between 1 and {MAX_OPINIONS}')
+        if (
+            min(self.judgements_per_answer, self.rounds) < 1
+            or max(self.judgements_per_answer, self.rounds) > MAX_OPINIONS
+        ):
+            raise ValueError(f'judgements_per_answer and rounds are between 1 and {MAX_OPINIONS}')
         if self.orders not in win.ORDERS:
             raise ValueError(f'orders={self.orders!r}: it is one of {", ".join(win.ORDERS)}')
 
@@ -91,27 +90,21 @@ def judgings(
     for answer in (answer for answer in answers if not answer.infra):
         if PASS in settings.kinds or SOLVED_AREA in settings.kinds:
             judge = solved.judge_passed if PASS in settings.kinds else solved.judge_solved
-            asked |= {(answer.id, SOLVED_AREA, repeat): judge(answer, repeat) for repeat in range(settings.times)}
+            asked |= {
+                (answer.id, SOLVED_AREA, repeat): judge(answer, repeat)
+                for repeat in range(settings.judgements_per_answer)
+            }
         if WIN_AREA in settings.kinds:
             reference = references.get(answer.id)
-            how = (settings.orders, settings.seed, settings.times)
+            how = (settings.orders, settings.seed, settings.judgements_per_answer)
             asked |= {
                 (answer.id, WIN_AREA, number): win.judge_round(answer, reference, number, *how)
                 for number in range(settings.rounds)
             }
-        if SUCCESS_AREA in settings.kinds:
-            asked[answer.id, SUCCESS_AREA, 0] = judge_success(answer)
+        asked |= {(answer.id, name, 0): judge_yes_no(name, answer) for name in YES_NO if name in settings.kinds}
     if settings.function_calls:
         return {place: carry_out(judging, lambda item: single(by_function(item))) for place, judging in asked.items()}
     return asked
-
-
-def judge_success(answer: JudgedAnswer) -> Judging[Opinion]:
-    """EasyTool's judgement of what the user is told: ``yes`` or ``no``; nothing to read is ``no`` unasked."""
-    if why_unread(answer.told):
-        return Opinion(NO, solved.NO_ANSWER)
-    opinion = yield success.question_of(f'{answer.id}/{SUCCESS_AREA}', answer.query, answer.told)
-    return no_opinion(opinion, SUCCESS_AREA) if isinstance(opinion, Unread) else opinion
 
 
 def collected(
@@ -132,7 +125,7 @@ def collected(
     return [
         Judgement(
             answer.id,
-            found={area: tuple(own) for area, own in opinions[answer.id].items()},
+            found={area: tuple(area_opinions) for area, area_opinions in opinions[answer.id].items()},
             answer_digest=answer.digest,
             reference=references[answer.id].digest
             if WIN_AREA in opinions[answer.id] and answer.id in references

@@ -1,9 +1,9 @@
 """lagent's ReAct: its prompts, its format and what it does with an answer, one round at a time.
 
-lagent's agent asks its model and its tools synchronously. :class:`ReActRounds` does what one round of it does between
-the two, so that an agent is a dialogue like any other. lagent builds the prompt, and says what a tool's response and
-an answer without an action look like; ``tests/agents/test_lagent_bridge.py`` runs lagent's own agent beside it. What is
-put in place of lagent's code, because lagent 0.2 fails there:
+lagent's agent asks its model and its tools synchronously. :class:`ReActConversation` does what one round of it does
+between the two, so that an agent is a dialogue like any other. lagent builds the prompt, and says what a tool's
+response and an answer without an action look like; ``tests/agents/test_lagent_bridge.py`` runs lagent's own agent
+beside it. What is put in place of lagent's code, because lagent 0.2 fails there:
 
 * its LLM base class stops at no stop word, so that a model may invent what a tool returns;
 * its JSON parser lets an answer end the run (nesting, a bare number, 5,000 digits), and so does a name with two dots;
@@ -161,7 +161,7 @@ class Action:
         return parsed.value if parsed.ok else self.text
 
 
-class ReActRounds:
+class ReActConversation:
     """One task's conversation in lagent's format, round by round.
 
     Args:

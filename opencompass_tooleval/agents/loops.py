@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import Trajectory
-from opencompass_tooleval.core.dialogue import Rounds
+from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.environments.environment import Session
 
 _ROOM = __name__.rpartition('.')[0]
@@ -25,7 +25,7 @@ LOOPS = {
 class Loop(Protocol):
     """A way of calling tools."""
 
-    def run(self, task: Task, session: Session) -> Rounds[Trajectory]:
+    def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
         """Carries out a task as a dialogue.
 
         Args:

@@ -82,7 +82,7 @@ def match_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaire
         matched=(Counter(call.name for call in calls) & Counter(names)).total(),
         same=len(partner),
         in_order=_longest_run(allowed, len(gold)),
-        is_equal=len(calls) == len(gold) and all(place in own for place, own in enumerate(same)),
+        is_equal=len(calls) == len(gold) and all(place in matches for place, matches in enumerate(same)),
     )
 
 

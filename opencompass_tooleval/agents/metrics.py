@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.core.metrics import SUCCESS_RATE, Metric
+from opencompass_tooleval.agents.yes_no import YES_NO
+from opencompass_tooleval.core.metrics import Metric
 
 METRICS = (
     Metric('solved_rate', 'Solved', 'share of answers that the judge calls solved, unsure ones by half', rank=2),
@@ -12,7 +13,7 @@ METRICS = (
         'share of answers that are solved, or whose task cannot be, as most judgements say',
         rank=3,
     ),
-    SUCCESS_RATE,
+    *(question.metric for question in YES_NO.values()),
     Metric(
         'win_rate',
         'Wins, as published',
@@ -42,12 +43,24 @@ METRICS = (
         binary=True,
         rank=6,
     ),
-    Metric('repeated', 'Repeated', 'share of calls made before with nothing changed since', higher_is_better=False),
-    Metric('unknown', 'Unknown tools', 'share of calls of tools that are not offered', higher_is_better=False),
-    Metric('invalid', 'Invalid', 'share of calls with arguments that the tool refuses', higher_is_better=False),
     Metric(
-        'repeated_after_error',
-        'After an error again',
+        'repeated_call_rate',
+        'Repeated calls',
+        'share of calls made before with nothing changed since',
+        higher_is_better=False,
+    ),
+    Metric(
+        'unknown_tool_rate', 'Unknown tools', 'share of calls of tools that are not offered', higher_is_better=False
+    ),
+    Metric(
+        'invalid_call_rate',
+        'Invalid calls',
+        'share of calls with arguments that the tool refuses',
+        higher_is_better=False,
+    ),
+    Metric(
+        'repeated_after_error_rate',
+        'Repeated after an error',
         'share of calls that ended in an error before',
         higher_is_better=False,
     ),

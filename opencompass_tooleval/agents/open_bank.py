@@ -32,7 +32,7 @@ class TemporaryBank(Bank):
         size = sum(file.stat().st_size for file in files if file.is_file())
         if size > MAX_SOURCE_BYTES:
             what = f'{size / 1e6:,.0f} MB of recordings are too many to be read at each start'
-            raise DataError(source, what, mend=f'tooleval agents bank build --from {source} --out FILE')
+            raise DataError(source, what, fix=f'tooleval agents bank build --from {source} --out FILE')
         self._folder = TemporaryDirectory(prefix='tooleval-bank-')
         file = Path(self._folder.name) / 'bank'
         write_bank(read_sources(find_sources([source])), file)

@@ -21,8 +21,8 @@ from opencompass_tooleval.agents.steps import MAX_TEXT, Chain, answered_call, bo
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.toolbench_prompts import MAX_OBSERVATION, REACT_TEXT
 from opencompass_tooleval.agents.trajectory import NO_ROOM, NOT_FINISHED, TOO_MANY_STEPS, AnsweredCall, Trajectory
-from opencompass_tooleval.core.answer import EMPTY, spoken
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.answer import EMPTY, visible_text
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.environments.environment import Session
 
@@ -80,19 +80,19 @@ class ReAct:
         """What a trajectory says of the options."""
         return {'max_steps': self._max_steps, 'max_observation': self._max_observation, 'prompts': self._prompts}
 
-    def run(self, task: Task, session: Session) -> Rounds[Trajectory]:
+    def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
         """Carries out a task; a step is one answer of the model.
 
         Args:
             task: The task.
             session: What answers its calls.
         """
-        from opencompass_tooleval.agents.lagent_bridge import ReActRounds, ShownTools
+        from opencompass_tooleval.agents.lagent_bridge import ReActConversation, ShownTools
 
         chain = Chain('react', self.settings)
         protocol, beginning = self._protocol(task), self._beginning(task)
         tools = ShownTools(str(shown_tools(task)), [tool.name for tool in task.tools])
-        rounds = ReActRounds(protocol, tools, beginning)
+        rounds = ReActConversation(protocol, tools, beginning)
         golds = self._golds(task)
         responses = protocol.response['begin']
 
@@ -100,14 +100,14 @@ class ReAct:
             return message.role == 'user' and message.content.startswith(responses) and message not in beginning
 
         for step in range(self._max_steps):
-            turn = Turn(rounds.prompt(step == self._max_steps - 1), golds[min(step, len(golds) - 1)])
-            reply = yield from context.ask(turn, chain.left_out, is_observation, f'{responses}{context.LEFT_OUT}\n')
+            request = ModelRequest(rounds.prompt(step == self._max_steps - 1), golds[min(step, len(golds) - 1)])
+            reply = yield from context.ask(request, chain.left_out, is_observation, f'{responses}{context.LEFT_OUT}\n')
             answer, chain.left_out = reply
             if reply.has_no_room:
                 return chain.end(stopped=NO_ROOM)
             action = rounds.read(answer)
             if action.name is None:
-                chain.add(answer, reason=spoken(answer).reason or NO_ACTION)
+                chain.add(answer, reason=visible_text(answer).reason or NO_ACTION)
             elif action.is_final:
                 is_empty = action.text in ('', NO_ARGUMENTS)
                 final = AnsweredCall(action.name, bounded_value(action.text), '')
@@ -121,7 +121,7 @@ class ReAct:
                 rounds.add_response(call.observation)
         return chain.end(stopped=TOO_MANY_STEPS if chain.steps[-1].calls else NOT_FINISHED)
 
-    def _carry_out(self, name: str, arguments: Any, session: Session) -> Rounds[tuple[AnsweredCall, Finish | None]]:
+    def _carry_out(self, name: str, arguments: Any, session: Session) -> Dialogue[tuple[AnsweredCall, Finish | None]]:
         """Carries out a call; beside it the finish, if the call is one that ends the task."""
         if self._prompts == TOOLBENCH and name == FINISH.name:
             finish = read_finish(arguments)

@@ -14,7 +14,7 @@ from opencompass_tooleval.agents.judged_answer import of_run, of_score
 from opencompass_tooleval.agents.judged_scores import breakdown as judged_breakdown
 from opencompass_tooleval.agents.judged_scores import metrics_of, with_judged
 from opencompass_tooleval.agents.recorded_judgements import judged_by_files, judged_lines
-from opencompass_tooleval.agents.records import MEND_DATA, find_subset, load_data
+from opencompass_tooleval.agents.records import FIX_DATA, find_subset, load_data
 from opencompass_tooleval.agents.scoring import OF_REPAIRED, AgentScore, score_predictions, score_trajectory
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.toolbench_answers import StoredAnswer, stored_answer
@@ -108,7 +108,7 @@ def score(
         Path | None,
         "What a judge said: a file of ours, or ToolBench's pass_rate_results.",
     ] = None,
-    preferences: Annotated[Path | None, "Beside it, the preference of ToolBench's evaluator_results."] = None,
+    preferences: Annotated[Path | None, "Beside it, ToolBench's preference_results."] = None,
 ) -> ScoredAnswers:
     """Scores trajectories: a predictions file, or runs in ToolBench's format (``.json``, ``.json.gz``).
 
@@ -120,7 +120,7 @@ def score(
     if preferences and not judgements:
         raise ValueError('--preferences stand beside --judgements; alone they are judgements themselves')
     row = find_subset(subset)
-    tasks = load_data(data or resolve_data_path(f'{row.folder}/{row.file}', MEND_DATA), subset).tasks
+    tasks = load_data(data or resolve_data_path(f'{row.folder}/{row.file}', FIX_DATA), subset).tasks
     runs = load_runs(predictions) if holds_runs(predictions) else []
     stored = list(map(stored_answer, runs))
     scores = (
@@ -131,8 +131,8 @@ def score(
     counted, settings = breakdown(scores), settings_of(scores)
     lines, metrics = list(_lines(counted, stored)), row.metrics
     if judgements:
-        own = () if runs else zip(tasks, scores, strict=True)
-        answers = [*map(of_run, runs), *(of_score(task, score) for task, score in own)]
+        scored_tasks = () if runs else zip(tasks, scores, strict=True)
+        answers = [*map(of_run, runs), *(of_score(task, score) for task, score in scored_tasks)]
         judged, kinds = judged_by_files(answers, judgements, preferences)
         scores = [with_judged(score, one) for score, one in zip(scores, judged, strict=True)]
         counted |= {'judge': judgements.name, 'judged': judged_breakdown(judged)}

@@ -11,7 +11,6 @@ from opencompass_tooleval.agents.judged_scores import Judged, breakdown, judge_a
 from opencompass_tooleval.agents.judgements import (
     SOLVABLE_AREA,
     SOLVED_AREA,
-    SUCCESS_AREA,
     WIN_AREA,
     Opinions,
     digests_of,
@@ -19,10 +18,11 @@ from opencompass_tooleval.agents.judgements import (
     load_judgements,
 )
 from opencompass_tooleval.agents.judgings import PASS, JudgeSettings, collected, judgings
-from opencompass_tooleval.agents.records import MEND_DATA, find_subset, load_data
+from opencompass_tooleval.agents.records import FIX_DATA, find_subset, load_data
 from opencompass_tooleval.agents.references import load_references
 from opencompass_tooleval.agents.scoring import score_predictions
 from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.yes_no import YES_NO
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.environments.recordings_toolbench import is_trajectories
@@ -31,7 +31,7 @@ from opencompass_tooleval.judging.judgement_files import completed
 from opencompass_tooleval.work_dir.recorded import load_recorded
 from opencompass_tooleval.work_dir.right_subset import load_answers, named_subsets
 
-_KINDS = {SOLVED_AREA: SOLVED_AREA, SOLVABLE_AREA: PASS, WIN_AREA: WIN_AREA, SUCCESS_AREA: SUCCESS_AREA}
+_KINDS = {SOLVED_AREA: SOLVED_AREA, SOLVABLE_AREA: PASS, WIN_AREA: WIN_AREA, **{name: name for name in YES_NO}}
 
 
 def kinds_of(judgements: Sequence[Judgement[Opinions]]) -> tuple[str, ...]:
@@ -60,8 +60,8 @@ def judged_by_files(
     if preferences:
         found = joined(found, load_judgements(preferences))
     kinds = kinds_of(found)
-    mend = f'{judgements} has to judge these very answers'
-    return judge_answers(answers, found, kinds, mend), kinds
+    fix = f'{judgements} has to judge these very answers'
+    return judge_answers(answers, found, kinds, fix), kinds
 
 
 def judged_lines(judged: Sequence[Judged], judge: str) -> Iterator[str]:
@@ -119,7 +119,7 @@ def load_to_judge(file: Path, subset: str | None, data: Path | None) -> tuple[li
         return [Task(answer.id, '', answer.query, ()) for answer in answers], answers
     subset = subset or _subset_of(file, BENCHMARK.subsets)
     row = find_subset(subset)
-    tasks = list(load_data(data or resolve_data_path(f'{row.folder}/{row.file}', MEND_DATA), subset).tasks)
+    tasks = list(load_data(data or resolve_data_path(f'{row.folder}/{row.file}', FIX_DATA), subset).tasks)
     predictions = load_answers(file, subset, BENCHMARK.subsets, [task.id for task in tasks])
     try:
         scores = score_predictions(tasks, predictions)

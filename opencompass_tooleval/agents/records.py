@@ -17,8 +17,8 @@ from opencompass_tooleval.work_dir.data_files import check_counts
 
 logger = logging.getLogger(__name__)
 
-MEND = 'tooleval prepare agents --from DIR'
-MEND_DATA = f'{MEND}, or name the file with --data FILE'
+FIX = 'tooleval prepare agents --from DIR'
+FIX_DATA = f'{FIX}, or name the file with --data FILE'
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Subset(SubsetRow):
     file: str
     bank: str | None
     instructions: str
-    functions: str | None
+    stateful_tools: str | None
     tasks: int
     calls: int
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from opencompass_tooleval.agents.errata import Erratum, check_gold
 from opencompass_tooleval.agents.task import GoldCall, Task
 from opencompass_tooleval.benchmarks.teval.function_calling import tool_schema
-from opencompass_tooleval.benchmarks.teval.records import MEND, Sample, load_samples, split_stem
+from opencompass_tooleval.benchmarks.teval.records import FIX, Sample, load_samples, split_stem
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.coverage import plan_calls
 from opencompass_tooleval.tool_docs.api_list import find_api_list
@@ -29,9 +29,9 @@ def read_teval_tasks(file: Path, subset: str, errata: list[Erratum]) -> list[Tas
     try:
         plan, _, _ = split_stem(file.stem)
     except ValueError as error:
-        raise DataError(file, str(error), mend=MEND) from error
+        raise DataError(file, str(error), fix=FIX) from error
     if plan != _PLAN:
-        raise DataError(file, f"the queries are those of {_PLAN}, such as '{_PLAN}_v1.json'", mend=MEND)
+        raise DataError(file, f"the queries are those of {_PLAN}, such as '{_PLAN}_v1.json'", fix=FIX)
     return [_task(sample, file, subset, errata) for sample in load_samples(file, plan)]
 
 
@@ -42,7 +42,7 @@ def _task(sample: Sample, file: Path, subset: str, errata: list[Erratum]) -> Tas
     queries = [message.content for message in sample.messages if message.role == 'user']
     documents = {str(api['name']): api for api in apis}
     if not documents or not queries:
-        raise DataError(file, 'there is no system message that describes APIs, or no query', record_id, MEND)
+        raise DataError(file, 'there is no system message that describes APIs, or no query', record_id, FIX)
     tools = {name: tool_schema(api) for name, api in documents.items()}
     gold = []
     for call in plan_calls(sample):

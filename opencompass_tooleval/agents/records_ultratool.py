@@ -51,9 +51,9 @@ def _task(sample: PlanSample, subset: str, errata: list[Erratum]) -> Task:
 def _schema(tool: Tool) -> ToolSchema:
     arguments = tool.get('arguments')
     required = arguments.get('required') if isinstance(arguments, Mapping) else None
-    own = {name: schema if isinstance(schema, dict) else {} for name, schema in properties(tool).items()}
-    needed = [name for name in required if name in own] if isinstance(required, list) else []
-    schema = {'type': 'object', 'properties': own, 'required': needed}
+    parameters = {name: schema if isinstance(schema, dict) else {} for name, schema in properties(tool).items()}
+    needed = [name for name in required if name in parameters] if isinstance(required, list) else []
+    schema = {'type': 'object', 'properties': parameters, 'required': needed}
     name = str(tool['name'])
     return ToolSchema(name, describe_tool(name, str(tool.get('description') or ''), tool.get('results')), schema)
 

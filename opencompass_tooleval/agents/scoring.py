@@ -1,7 +1,7 @@
 """Scores trajectories without a judge: one task and one trajectory in, one :class:`AgentScore` out.
 
 Recall, precision, order and arguments are of the calls on the way to the end; waste is of all calls, those of abandoned
-branches too. What each metric says is in README.md.
+branches too. docs/explanation/agents.md defines each metric.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ F1 = 'call_f1'
 ORDER = 'call_order'
 ARGUMENTS = 'arguments'
 ALL_RIGHT = 'all_calls_right'
-REPEATED = 'repeated'
-UNKNOWN = 'unknown'
-INVALID = 'invalid'
-REPEATED_AFTER_ERROR = 'repeated_after_error'
+REPEATED = 'repeated_call_rate'
+UNKNOWN = 'unknown_tool_rate'
+INVALID = 'invalid_call_rate'
+REPEATED_AFTER_ERROR = 'repeated_after_error_rate'
 
 OF_CALLS = (RECALL, PRECISION, F1, ORDER, ARGUMENTS, ALL_RIGHT)
 """Against gold calls."""
@@ -122,9 +122,9 @@ def score_trajectory(task: Task, trajectory: Trajectory) -> AgentScore:
     return AgentScore(
         id=task.id,
         values={FINISH_RATE: float(is_finished), **against_gold, **_rates(waste)},
-        reason=_reason(task, trajectory, is_finished, {**against_gold, INVALID: waste.invalid}),
+        reason=_reason(task, trajectory, is_finished, {**against_gold, INVALID: waste.invalid_call}),
         parsed=calls,
-        rung='value',
+        parse_method='value',
         gold=_gold_of(task),
         trajectory=trajectory,
         waste=waste,
@@ -175,7 +175,7 @@ def _gold_of(task: Task) -> list[dict[str, Any]] | None:
 
 def _rates(waste: Waste) -> Values:
     counts = asdict(waste)
-    return {metric: counts[metric] / waste.calls if waste.calls else 0.0 for metric in WASTE}
+    return {metric: counts[metric.removesuffix('_rate')] / waste.calls if waste.calls else 0.0 for metric in WASTE}
 
 
 def _against_gold(task: Task, calls: Sequence[AnsweredCall], repaired: bool = False) -> Values:

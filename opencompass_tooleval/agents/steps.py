@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
-from opencompass_tooleval.core.answer import Answer, spoken
+from opencompass_tooleval.core.answer import Answer, visible_text
 from opencompass_tooleval.core.jsonable import bounded_text, clean_text, to_jsonable
 from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.core.tool_messages import object_arguments
@@ -67,7 +67,7 @@ def answered_call(name: str, arguments: Any, observation: Observation, most: int
 
 def thought_of(answer: Answer) -> str:
     """What a step keeps of an answer's text: without a reasoning model's thoughts, unless there is nothing else."""
-    return bounded_text(str(spoken(answer)) or str(answer), MAX_TEXT)
+    return bounded_text(str(visible_text(answer)) or str(answer), MAX_TEXT)
 
 
 @dataclass

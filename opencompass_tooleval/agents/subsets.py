@@ -2,14 +2,14 @@
 
 ``SUBSETS``: ``format`` names the reader, ``language`` is that of the requests, ``folder`` is below the data cache,
 ``file`` below the folder, ``bank`` is where our configs look for the recorded responses, ``instructions`` where they
-look for EasyTool's, ``functions`` names the tools that are worked out, ``tasks`` is their number, ``calls`` that of
-gold calls (0 where nobody knows them), ``metrics`` are in fixed order.
+look for EasyTool's, ``stateful_tools`` names the tools that are worked out, ``tasks`` is their number, ``calls`` that
+of gold calls (0 where nobody knows them), ``metrics`` are in fixed order.
 
 ``LOOPS``: how our configs go about tasks of a format; ``name`` is what config and data set are called after,
 ``instructed`` whether it has EasyTool instructions in any case, ``options`` are those of the dialogues.
 """
 
-_WASTE = ('repeated', 'unknown', 'invalid', 'repeated_after_error')
+_WASTE = ('repeated_call_rate', 'unknown_tool_rate', 'invalid_call_rate', 'repeated_after_error_rate')
 _AGAINST_TOOLS = ('finish_rate', 'call_recall', 'call_precision', 'call_f1', *_WASTE)
 _AGAINST_CALLS = (
     'finish_rate',
@@ -30,7 +30,7 @@ _TEVAL: dict[str, object] = {
     'file': 'EN/plan_json_v1.json',
     'bank': 'data/agents/teval.bank',
     'instructions': 'data/easytool/teval_en_v1.json',
-    'functions': 'teval',
+    'stateful_tools': 'teval',
     'tasks': 553,
     'calls': 2660,
     'metrics': _AGAINST_CALLS,
@@ -40,7 +40,7 @@ _TOOLBENCH: dict[str, object] = {
     'language': 'EN',
     'folder': 'data/toolbench',
     'bank': 'data/agents/toolbench.bank',
-    'functions': None,
+    'stateful_tools': None,
     'calls': 0,
     'metrics': _AGAINST_TOOLS,
 }
@@ -52,7 +52,7 @@ _ULTRATOOL: dict[str, object] = {
     'file': 'Chinese-dataset/test.json',
     'bank': None,
     'instructions': 'data/easytool/ultratool_zh.json',
-    'functions': None,
+    'stateful_tools': None,
     'tasks': 1000,
     'calls': 2381,
     'metrics': _AGAINST_CALLS,
@@ -100,7 +100,7 @@ LOOPS = (
         'format': 'teval',
         'name': 'fc',
         'instructed': False,
-        'options': {'loop': 'function_calling', 'finish': 'text'},
+        'options': {'loop': 'function_calling', 'stop_on': 'text'},
     },
     {'format': 'toolbench', 'name': 'react', 'instructed': False, 'options': {'loop': 'toolbench_react'}},
     {'format': 'toolbench', 'name': 'dfsdt', 'instructed': False, 'options': {'loop': 'dfsdt'}},
@@ -108,7 +108,7 @@ LOOPS = (
         'format': 'toolbench',
         'name': 'fc',
         'instructed': False,
-        'options': {'loop': 'function_calling', 'finish': 'tool'},
+        'options': {'loop': 'function_calling', 'stop_on': 'tool'},
     },
     {'format': 'toolbench', 'name': 'easytool', 'instructed': True, 'options': {'loop': 'easytool'}},
     {
@@ -121,6 +121,6 @@ LOOPS = (
         'format': 'ultratool',
         'name': 'fc',
         'instructed': False,
-        'options': {'loop': 'function_calling', 'finish': 'text'},
+        'options': {'loop': 'function_calling', 'stop_on': 'text'},
     },
 )

@@ -123,5 +123,6 @@ def example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
     properties = schema.get('properties', {})
     required = {name: properties.get(name, {}) for name in schema.get('required', ())}
     return {
-        name: its.get('example_value', _EXAMPLES.get(its.get('type', ''), 'text')) for name, its in required.items()
+        name: parameter.get('example_value', _EXAMPLES.get(parameter.get('type', ''), 'text'))
+        for name, parameter in required.items()
     }

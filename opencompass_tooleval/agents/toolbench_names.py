@@ -43,18 +43,18 @@ def function_of(api: Mapping[str, Any]) -> ToolSchema:
     tool = standard_name(RENAMED_TOOLS.get(tool_name, tool_name))
     name = function_name(_not_reserved(standard_name(api_name)), tool)
     description = f'This is the subfunction for tool "{tool}", you can use this tool.'
-    own = str(api.get('api_description') or '').strip()
-    if own:
-        own = own.replace(api_name, name) if api_name else own
-        description += f'The description of this function is: "{own[:MAX_TEXT]}"'
+    api_description = str(api.get('api_description') or '').strip()
+    if api_description:
+        api_description = api_description.replace(api_name, name) if api_name else api_description
+        description += f'The description of this function is: "{api_description[:MAX_TEXT]}"'
     properties: dict[str, Any] = {}
     names: dict[str, list[str]] = {'required': [], 'optional': []}
-    for group, its in names.items():
+    for group, group_names in names.items():
         shown = api.get(f'{group}_parameters') if api.get('required_parameters') else ()
         for parameter in shown or ():
             parameter_name = standard_parameter(str(parameter['name']))
             if parameter_name not in properties:
-                its.append(parameter_name)
+                group_names.append(parameter_name)
             properties[parameter_name] = _property(parameter)
     return ToolSchema(name, description, {'type': 'object', 'properties': properties, **names})
 

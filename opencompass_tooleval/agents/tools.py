@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opencompass_tooleval.environments.error_texts import TEVAL_ERRORS, TOOLBENCH_ERRORS, ErrorTexts
-from opencompass_tooleval.environments.functions import Functions, no_functions
+from opencompass_tooleval.environments.functions import StatefulTools, no_stateful_tools
 from opencompass_tooleval.environments.teval_tools import teval_functions
 
 
@@ -14,19 +14,19 @@ class BenchmarkTools:
     """What an environment needs to know of a benchmark.
 
     Attributes:
-        functions: Makes the tools of a task that are worked out.
+        stateful_tools: Makes the tools of a task that are worked out.
         errors: How all of its tools speak of errors.
     """
 
-    functions: Functions
+    stateful_tools: StatefulTools
     errors: ErrorTexts
 
 
 TOOLS = {
-    None: BenchmarkTools(no_functions, TOOLBENCH_ERRORS),
+    None: BenchmarkTools(no_stateful_tools, TOOLBENCH_ERRORS),
     'teval': BenchmarkTools(teval_functions, TEVAL_ERRORS),
 }
-"""``functions`` of :class:`~opencompass_tooleval.agents.adapter.AgentDialogues` -> the tools."""
+"""``stateful_tools`` of :class:`~opencompass_tooleval.agents.adapter.AgentDialogues` -> the tools."""
 
 
 def find_tools(name: str | None) -> BenchmarkTools:
@@ -36,5 +36,5 @@ def find_tools(name: str | None) -> BenchmarkTools:
         ValueError: It has none.
     """
     if name not in TOOLS:
-        raise ValueError(f'functions are those of {", ".join(filter(None, TOOLS))}, or None, not {name!r}')
+        raise ValueError(f'stateful_tools are those of {", ".join(filter(None, TOOLS))}, or None, not {name!r}')
     return TOOLS[name]

@@ -24,17 +24,17 @@ class Waste:
 
     Attributes:
         calls: All of them.
-        repeated: Same name and arguments as an earlier call on the way to it, and the same observation as that: nothing
-            has changed in between.
-        unknown: Of a tool that the task does not offer.
-        invalid: With arguments that the tool refuses, or that are no JSON object.
+        repeated_call: Same name and arguments as an earlier call on the way to it, and the same observation as that:
+            nothing has changed in between.
+        unknown_tool: Of a tool that the task does not offer.
+        invalid_call: With arguments that the tool refuses, or that are no JSON object.
         repeated_after_error: Same name and arguments as an earlier call on the way to it that ended in an error.
     """
 
     calls: int = 0
-    repeated: int = 0
-    unknown: int = 0
-    invalid: int = 0
+    repeated_call: int = 0
+    unknown_tool: int = 0
+    invalid_call: int = 0
     repeated_after_error: int = 0
 
 
@@ -55,9 +55,9 @@ def count_waste(trajectory: Trajectory) -> Waste:
     repeats = list(_repeats(trajectory))
     return Waste(
         calls=len(calls),
-        repeated=sum(again for again, _ in repeats),
-        unknown=sum(error_of(call) in UNKNOWN_TOOLS for call in calls),
-        invalid=sum(error_of(call) == WRONG_ARGUMENTS for call in calls),
+        repeated_call=sum(again for again, _ in repeats),
+        unknown_tool=sum(error_of(call) in UNKNOWN_TOOLS for call in calls),
+        invalid_call=sum(error_of(call) == WRONG_ARGUMENTS for call in calls),
         repeated_after_error=sum(after_error for _, after_error in repeats),
     )
 

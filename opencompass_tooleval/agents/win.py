@@ -19,7 +19,7 @@ from opencompass_tooleval.agents.toolbench_judge_prompts import SELECT, SOLVED, 
 from opencompass_tooleval.judging.judge_item import Judging
 from opencompass_tooleval.judging.judgement import Opinion
 
-OWN, REFERENCE = 'own', 'reference'
+CANDIDATE, REFERENCE = 'candidate', 'reference'
 
 RANDOM, BOTH = 'random', 'both'
 ORDERS = (RANDOM, BOTH)
@@ -48,17 +48,17 @@ def reference_first(query_id: str, number: int, orders: str, seed: int) -> bool:
 
 
 def judge_round(
-    own: JudgedAnswer,
+    candidate: JudgedAnswer,
     reference: JudgedAnswer | None,
     number: int = 0,
     orders: str = RANDOM,
     seed: int = 0,
     times: int = TIMES,
 ) -> Judging[Opinion]:
-    """One round: ``own`` or ``reference``.
+    """One round: ``candidate`` or ``reference``.
 
     Args:
-        own: The answer that is compared.
+        candidate: The answer that is compared.
         reference: What it is compared with; None where there is no answer to the query, which loses.
         number: The round, from 0.
         orders: One of :data:`ORDERS`.
@@ -66,12 +66,12 @@ def judge_round(
         times: Judgements that there are of whether an answer is solved: round 5 looks at number 1 of 4.
     """
     if reference is None:
-        return Opinion(OWN, NO_REFERENCE)
-    own, reference = own.compared, reference.compared
-    answers = {REFERENCE: reference, OWN: own}
+        return Opinion(CANDIDATE, NO_REFERENCE)
+    candidate, reference = candidate.compared, reference.compared
+    answers = {REFERENCE: reference, CANDIDATE: candidate}
     status = {}
     for name, answer in answers.items():
-        named = answer if name == OWN else replace(answer, id=f'{answer.id}/{REFERENCE}')
+        named = answer if name == CANDIDATE else replace(answer, id=f'{answer.id}/{REFERENCE}')
         opinion = yield from judge_solved(named, number % times)
         if opinion.fault:
             return opinion
@@ -82,22 +82,22 @@ def judge_round(
             return Opinion(having[0], rule)
         if having:
             break
-    if own.is_same(reference):
-        return Opinion(OWN if coin('same', seed, own.id, number) else REFERENCE, IDENTICAL)
-    shown = [REFERENCE, OWN] if reference_first(own.id, number, orders, seed) else [OWN, REFERENCE]
+    if candidate.is_same(reference):
+        return Opinion(CANDIDATE if coin('same', seed, candidate.id, number) else REFERENCE, IDENTICAL)
+    shown = [REFERENCE, CANDIDATE] if reference_first(candidate.id, number, orders, seed) else [CANDIDATE, REFERENCE]
     first, second = (answers[name] for name in shown)
-    whole = {'query': own.query, 'answer_0': first.content, 'answer_1': second.content}
+    whole = {'query': candidate.query, 'answer_0': first.content, 'answer_1': second.content}
     short = {**whole, 'answer_0': first.shortened.content, 'answer_1': second.shortened.content}
-    opinion = yield from ask_whole(own, SELECT, number, whole, short)
+    opinion = yield from ask_whole(candidate, SELECT, number, whole, short)
     return opinion if opinion.fault else Opinion(shown[int(opinion.value)], SELECT.name, opinion.why)
 
 
 def outcome(rounds: Sequence[Opinion]) -> str:
-    """What rounds come to: ``win`` if more of them prefer the own answer; ``''`` if there is none."""
+    """What rounds come to: ``win`` if more of them prefer the candidate; ``''`` if there is none."""
     given = Counter(opinion.value for opinion in rounds if not opinion.fault)
     if not given:
         return ''
-    balance = given[OWN] - given[REFERENCE]
+    balance = given[CANDIDATE] - given[REFERENCE]
     return WIN if balance > 0 else LOSS if balance < 0 else TIE
 
 

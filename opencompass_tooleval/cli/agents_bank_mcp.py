@@ -17,7 +17,7 @@ from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.call_log import CallLog, read_call_log
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import MCP_ERRORS
-from opencompass_tooleval.environments.observation import ELSEWHERE, EXACT
+from opencompass_tooleval.environments.observation import EXACT, OTHER_TASK
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
 from opencompass_tooleval.mcp_servers.server import TOOL_ERROR, ServerError, check_sdk, parse_server
 from opencompass_tooleval.work_dir.data_files import read_json
@@ -98,7 +98,7 @@ def serve_bank(
 
         def answer(name: str, arguments: dict[str, Any]) -> ToolAnswer:
             observed = session.call(name, arguments)
-            if observed.source in (EXACT, ELSEWHERE):
+            if observed.source in (EXACT, OTHER_TASK):
                 return ToolAnswer(observed.text, observed.error or '')
             template = MCP_ERRORS.unanswered if name in known or bank.knows(name) else MCP_ERRORS.unknown
             return ToolAnswer(MCP_ERRORS.text(template, name), TOOL_ERROR)

@@ -34,7 +34,7 @@ def judge_agents(
     ] = None,
     data: Annotated[Path | None, typer.Option(help='Its data file; by default where prepare puts it.')] = None,
     judged: Annotated[str, typer.Option(help='Some of solved,pass,win,success.')] = 'solved',
-    times: Annotated[int, typer.Option(help='Judgements of each answer.')] = TIMES,
+    judgements_per_answer: Annotated[int, typer.Option(help='Judgements of each answer.')] = TIMES,
     reference: Annotated[
         Path | None,
         typer.Option(metavar='FILE', help="For win: another run's predictions, or ToolBench's answers."),
@@ -58,7 +58,9 @@ def judge_agents(
         OSError: A file cannot be written.
     """
     check_outputs(json_out, out)
-    settings = JudgeSettings(tuple(filter(None, judged.split(','))), times, rounds, orders, seed, function_calls)
+    settings = JudgeSettings(
+        tuple(filter(None, judged.split(','))), judgements_per_answer, rounds, orders, seed, function_calls
+    )
     if (WIN_AREA in settings.kinds) != (reference is not None):
         raise ValueError('win needs something to compare with, and nothing else does: --judged win --reference FILE')
     tasks, answers = load_to_judge(file, subset, data)

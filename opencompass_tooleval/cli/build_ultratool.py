@@ -51,7 +51,7 @@ def _official_files(folder: Path) -> dict[str, list[Row]]:
     read = {task: [row for _, row in read_rows(file)] for task, file in files.items() if file.is_file()}
     official = {task: rows for task, rows in read.items() if not any(row.get('rebuilt') for row in rows)}
     if not official:
-        raise DataError(folder, 'there is no official file, such as tool_usage.json', mend='tooleval prepare ultratool')
+        raise DataError(folder, 'there is no official file, such as tool_usage.json', fix='tooleval prepare ultratool')
     return official
 
 
@@ -59,7 +59,7 @@ def _spare(targets: Iterable[Path]) -> None:
     """Refuses to write over a file that was not built here."""
     for target in targets:
         if target.is_file() and not next(read_rows(target))[1].get('rebuilt'):
-            raise DataError(target, 'this is an official file', mend='another --out, or --tasks without it')
+            raise DataError(target, 'this is an official file', fix='another --out, or --tasks without it')
 
 
 def _write(target: Path, text: str) -> None:
@@ -138,12 +138,12 @@ def build_ultratool(
     samples = read_samples(source, skipped=skipped)
     for damage in skipped or ():
         console.print(f'LEFT OUT {damage}', markup=False, soft_wrap=True)
-    theirs = _official_files(official) if official else {}
-    if theirs and skipped:
+    official_files = _official_files(official) if official else {}
+    if official_files and skipped:
         raise DataError(
-            source, 'rows were left out, so that it cannot be compared row by row', mend='leave --official out'
+            source, 'rows were left out, so that it cannot be compared row by row', fix='leave --official out'
         )
-    withheld = published_withheld(theirs['tool_creation']) if 'tool_creation' in theirs else None
+    withheld = published_withheld(official_files['tool_creation']) if 'tool_creation' in official_files else None
     made = {
         'from': source.name,
         'sha256': hashlib.sha256(source.read_bytes()).hexdigest(),
@@ -155,8 +155,12 @@ def build_ultratool(
         rows = build_rows(task, samples, toolset_size=toolset_size, seed=seed, withheld=withheld)
         _write(target, _lines(rows))
         _log(out, {target.name: {**made, 'toolset_size': toolset_size, 'rows': len(rows)}})
-        note = f'; equal to the official file: {_compare(task, rows, theirs[task])}' if task in theirs else ''
+        note = (
+            f'; equal to the official file: {_compare(task, rows, official_files[task])}'
+            if task in official_files
+            else ''
+        )
         console.print(f'wrote {target}: {len(rows)} rows{note}', markup=False, soft_wrap=True)
         if task == 'tool_usage':
-            _write_errata(console, out, samples, theirs.get(task))
+            _write_errata(console, out, samples, official_files.get(task))
     return 0

@@ -1,4 +1,4 @@
-"""``tooleval doctor``: is this machine, or a model's server, ready, and if not, what mends it."""
+"""``tooleval doctor``: is this machine, or a model's server, ready, and if not, what fixes it."""
 
 from __future__ import annotations
 
@@ -107,11 +107,11 @@ def check_versions(version_of: Callable[[str], str] = metadata.version) -> Itera
         try:
             version = version_of(pin.package)
         except metadata.PackageNotFoundError:
-            yield Finding(Level.FAULT, pin.package, f'not installed; mend it with: {INSTALL}')
+            yield Finding(Level.FAULT, pin.package, f'not installed; fix it with: {INSTALL}')
             continue
         if fault := pin.fault(version):
-            mend = f"pip install '{pin.package}{pin.works}'"
-            yield Finding(Level.FAULT, pin.package, f'{version}: {fault}; mend it with: {mend}')
+            fix = f"pip install '{pin.package}{pin.works}'"
+            yield Finding(Level.FAULT, pin.package, f'{version}: {fault}; fix it with: {fix}')
         else:
             yield Finding(Level.OK, pin.package, version)
 
@@ -222,8 +222,8 @@ def check_optional() -> Iterator[Finding]:
         importlib.import_module('lagent')
         yield Finding(Level.OK, 'lagent', metadata.version('lagent'))
     except Exception as error:  # lagent forgets to ask for what it imports
-        mend = "FuncQA by ReAct needs it; install it with: pip install 'opencompass-tooleval[agent]'"
-        yield Finding(Level.NOTE, 'lagent', f'not usable ({type(error).__name__}: {error}); {mend}')
+        fix = "FuncQA by ReAct needs it; install it with: pip install 'opencompass-tooleval[agent]'"
+        yield Finding(Level.NOTE, 'lagent', f'not usable ({type(error).__name__}: {error}); {fix}')
     yield _check_slurm()
 
 

@@ -76,7 +76,14 @@ def easytool_generate(
     if model == TEMPLATE:
         _spare(out)
         _write(out, ruled, shape)
-        report = {**_report(docs, ruled, model, ''), 'calls': 0, 'kept': 0, 'tokens': 0, 'listed': [], 'failed': {}}
+        report = {
+            **_report(docs, ruled, model, ''),
+            'calls': 0,
+            'from_earlier_run': 0,
+            'tokens': 0,
+            'listed': [],
+            'failed': {},
+        }
         return _finish(console, out, report, json_out)
     return _by_model(console, docs, Path(model), out, prompt, batch_size, max_out_len, shape, json_out)
 
@@ -105,8 +112,8 @@ def _by_model(
     except (DataError, ValueError):
         raise
     except Exception as error:  # whatever the model's library raises, such as for a wrong key
-        mend = f'mend it and run again: what was answered is kept in {journal.path}'
-        raise DataError(config, f'the model failed ({type(error).__name__}: {str(error)[:500]})', mend=mend) from error
+        fix = f'fix it and run again: what was answered is kept in {journal.path}'
+        raise DataError(config, f'the model failed ({type(error).__name__}: {str(error)[:500]})', fix=fix) from error
     made = [tool.instruction for tool in generation.generated]
     report = {**_report(docs, made, model_name(cfg), prompt), **_counts(generation)}
     usable = report['described'] + report['examples']
@@ -119,7 +126,7 @@ def _by_model(
 
 def _spare(out: Path) -> None:
     if out.exists():
-        raise DataError(out, 'there is a finished file already', mend='another --out, or remove the file')
+        raise DataError(out, 'there is a finished file already', fix='another --out, or remove the file')
 
 
 def _write(out: Path, instructions: Sequence[ToolInstruction], shape: str) -> None:
@@ -149,7 +156,7 @@ def _counts(generation: Generation) -> dict[str, Any]:
     ]
     return {
         'calls': generation.calls,
-        'kept': generation.kept,
+        'from_earlier_run': generation.from_earlier_run,
         'tokens': generation.tokens,
         'split': generation.split,
         'described': len(generation.generated) - sum(not row['function'] for row in listed),
@@ -173,7 +180,9 @@ def _finish(
     for tool, reason in report['failed'].items():
         say(f'FAILED {tool}: {reason}')
     asked = f'{report["calls"]} calls, {report["tokens"]} tokens'
-    kept = f', {report["kept"]} answers kept from earlier' if report['kept'] else ''
+    reused = (
+        f', {report["from_earlier_run"]} answers of an earlier run used again' if report['from_earlier_run'] else ''
+    )
     if nothing_usable:
         say(f'FAILED not one reply of {report["model"]} could be used, so that nothing is written: try another model')
     elif report['tools']:
@@ -181,7 +190,7 @@ def _finish(
         if report['model'] != TEMPLATE:
             documented = report['tools'] - report['described']
             say(f'{report["described"]} descriptions by the model, {documented} as documented')
-    say(f'{report["functions"]} functions, {report["examples"]} with an example; {asked}{kept}')
+    say(f'{report["functions"]} functions, {report["examples"]} with an example; {asked}{reused}')
     write_outputs(report, (), json_out, None)
     if report['failed']:
         say(f'{len(report["failed"])} tools got no answer and are not in the file; the same command asks only for them')

@@ -75,8 +75,8 @@ def check_outputs(json_out: str | None, details: Path | None) -> None:
         if path is None:
             continue
         if not path.parent.is_dir():
-            mend = f'mkdir -p {shlex.quote(str(path.parent))}'
-            raise OSError(f'cannot write {path}: {path.parent} is no folder. Mend it with: {mend}')
+            fix = f'mkdir -p {shlex.quote(str(path.parent))}'
+            raise OSError(f'cannot write {path}: {path.parent} is no folder. Fix it with: {fix}')
         if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
             raise OSError(f'cannot write {path}')
 

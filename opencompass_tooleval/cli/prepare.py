@@ -43,11 +43,11 @@ def _in_source(source: Path | None) -> Callable[[DataFiles], dict[str, Path]]:
     return find
 
 
-def _verify(files: DataFiles, by_place: Mapping[str, Path], mend: str) -> Content:
+def _verify(files: DataFiles, by_place: Mapping[str, Path], fix: str) -> Content:
     content = files.read([by_place.get(place) for place in (*files.places, *files.optional)])
     difference = content.differences(files.published)
     if files.exact and difference:
-        raise DataError(by_place[files.places[0]], difference, mend=mend)
+        raise DataError(by_place[files.places[0]], difference, fix=fix)
     return content
 
 
@@ -62,16 +62,16 @@ def _copy(path: Path, place: str) -> str:
     return f'copied {target}'
 
 
-def _bring(files: DataFiles, by_place: Mapping[str, Path], source: Path, mend: str) -> Iterator[str]:
+def _bring(files: DataFiles, by_place: Mapping[str, Path], source: Path, fix: str) -> Iterator[str]:
     """Verifies and copies files that belong together; says of each what was done."""
     whose = f'{files.name}: ' if len(files.places) > 1 else ''
     missing = [source / PurePath(place).name for place in files.places if place not in by_place]
     for path in missing:
-        yield f'DAMAGED {whose}{DataError(path, "the file is missing", mend=mend)}'
+        yield f'DAMAGED {whose}{DataError(path, "the file is missing", fix=fix)}'
     if missing:
         return
     try:
-        content = _verify(files, by_place, mend)
+        content = _verify(files, by_place, fix)
     except DataError as error:
         yield f'DAMAGED {whose}{error}'
         return

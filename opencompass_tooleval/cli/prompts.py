@@ -107,7 +107,7 @@ def show_prompts(
         str | None,
         typer.Option(
             help="FuncQA's; easytool: RestBench, ToolBench's selection; function_calling: all but UltraTool; "
-            "UltraTool's preset; of agents the loop."
+            "UltraTool's prompt style; of agents the loop."
         ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help='So many records from the first.')] = None,

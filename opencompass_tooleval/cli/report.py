@@ -40,8 +40,8 @@ def show_report(
     needed = (*NEEDED, *NEEDED_FOR_FIGURES) if formats else NEEDED
     lacking = [name for name in needed if importlib.util.find_spec(name) is None]
     if lacking:
-        mend = "pip install 'opencompass-tooleval[report]'"
-        raise DataError(out, f'a report needs {", ".join(lacking)}', mend=mend)
+        fix = "pip install 'opencompass-tooleval[report]'"
+        raise DataError(out, f'a report needs {", ".join(lacking)}', fix=fix)
     from opencompass_tooleval.report.build import write_report
 
     page = write_report(work_dirs, out, formats)

@@ -18,7 +18,7 @@ from opencompass_tooleval.cli.status import failure_lines
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.interrupts import Interrupts
 from opencompass_tooleval.work_dir.progress import State, abbrs_of, look
-from opencompass_tooleval.work_dir.unanswered import accepting, find_unanswered, in_config, reopen
+from opencompass_tooleval.work_dir.unanswered import find_unanswered, in_config, reopen, retry_config
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
@@ -45,7 +45,7 @@ def retry_sweep(
         for line in lines or ['every sample has an answer']:
             console.print(line, markup=False)
         return int(bool(lines))
-    config = accepting(work.config())
+    config = retry_config(work.config())
     unanswered = in_config(unanswered, config.pairs)
     for entry in unanswered:
         what = 'not finished' if entry.samples is None else f'{entry.samples} samples in {entry.file.name}'

@@ -88,7 +88,7 @@ def score_recorded(
         notes.print(f'NOTE {note}', markup=False, soft_wrap=True)
 
 
-def _own_options(function: Callable[..., ScoredAnswers]) -> Iterator[Parameter]:
+def _benchmark_options(function: Callable[..., ScoredAnswers]) -> Iterator[Parameter]:
     """The keyword parameters of a room's function as options: ``Annotated[type, 'help'] = default``."""
     for parameter in signature(function, eval_str=True).parameters.values():
         if parameter.kind is Parameter.KEYWORD_ONLY:
@@ -120,7 +120,7 @@ def _command(benchmark: Benchmark) -> Command:
     first, *shared = signature(_shared, eval_str=True).parameters.values()
     names = ', '.join([*benchmark.subsets, *benchmark.also_scored])
     named = first.replace(annotation=Annotated[str, typer.Argument(help=f'{names}.')])
-    parameters = [named, *shared[:2], *_own_options(function), *shared[2:]]
+    parameters = [named, *shared[:2], *_benchmark_options(function), *shared[2:]]
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run

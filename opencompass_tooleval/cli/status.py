@@ -32,10 +32,10 @@ def _summary(models: Sequence[str], cells: Sequence[Cell]) -> Table:
     states = (state.value for state in State)
     table = numbers_table('model x data sets', 'model', *states, 'samples/s', 'time left', plain=True)
     for model in models:
-        own_cells = [cell for cell in cells if cell.model == model]
-        counts = Counter(cell.state for cell in own_cells)
-        rate = sum(cell.rate or 0 for cell in own_cells)
-        left = [cell.seconds_left for cell in own_cells if cell.state is State.RUNNING]
+        model_cells = [cell for cell in cells if cell.model == model]
+        counts = Counter(cell.state for cell in model_cells)
+        rate = sum(cell.rate or 0 for cell in model_cells)
+        left = [cell.seconds_left for cell in model_cells if cell.state is State.RUNNING]
         longest = max((seconds for seconds in left if seconds is not None), default=None)
         shown = [str(counts[state] or '') for state in State]
         table.add_row(escape(model), *shown, f'{rate:.1f}' if rate else '-', _duration(longest))
@@ -45,12 +45,12 @@ def _summary(models: Sequence[str], cells: Sequence[Cell]) -> Table:
 def _spent(models: Sequence[str], cells: Sequence[Cell]) -> Iterator[str]:
     """A line per model whose answers say what they cost, and one per judge and simulator."""
     for model in models:
-        own_cells = [cell for cell in cells if cell.model == model]
-        parts = [cell.spent for cell in own_cells if cell.spent]
+        model_cells = [cell for cell in cells if cell.model == model]
+        parts = [cell.spent for cell in model_cells if cell.spent]
         if parts:
-            unknown = sum(cell.answered for cell in own_cells if cell.spent is None)
+            unknown = sum(cell.answered for cell in model_cells if cell.spent is None)
             yield f'tokens   {model}: {reduce(Spending.__add__, parts, replace(NOTHING, unknown=unknown))}'
-        for name, spent in add_spendings(*(cell.others for cell in own_cells)).items():
+        for name, spent in add_spendings(*(cell.others for cell in model_cells)).items():
             yield f'tokens   {model}, {name}: {spent}'
 
 
@@ -74,7 +74,7 @@ def failure_lines(failed: Sequence[Cell], run: Path) -> Iterator[str]:
             said = why
         if len(cause.results) > MOST_NAMED:
             yield f'         and {len(cause.results) - MOST_NAMED} more for the same reason'
-        yield from (f'         {word} {step}' for word, step in zip(('mend:', 'then:'), cause.fix, strict=False))
+        yield from (f'         {word} {step}' for word, step in zip(('fix:', 'then:'), cause.fix, strict=False))
 
 
 def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:

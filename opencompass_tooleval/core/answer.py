@@ -29,7 +29,7 @@ class Answer(str):
 
     Attributes:
         reason: Why there is no answer; None if there is.
-        finish: ``stop``, :data:`CUT`, or another word of the server's; None where nobody says.
+        finish_reason: ``stop``, :data:`CUT`, or another word of the server's; None where nobody says.
         recorded_shape: Of a recorded answer: the published shape of its row (``gpt``, ``open``), or None.
         calls: Calls of the tools that were offered natively.
         usage: What it cost; None where nobody says.
@@ -38,7 +38,7 @@ class Answer(str):
     """
 
     reason: str | None = None
-    finish: str | None = None
+    finish_reason: str | None = None
     recorded_shape: str | None = None
     calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
@@ -48,7 +48,7 @@ class Answer(str):
         cls,
         text: str,
         reason: str | None = None,
-        finish: str | None = None,
+        finish_reason: str | None = None,
         recorded_shape: str | None = None,
         calls: tuple[ToolCall, ...] = (),
         usage: Usage | None = None,
@@ -56,7 +56,7 @@ class Answer(str):
     ) -> Answer:
         answer = super().__new__(cls, text)
         answer.reason = reason
-        answer.finish = finish
+        answer.finish_reason = finish_reason
         answer.recorded_shape = recorded_shape
         answer.calls = calls
         answer.usage = usage
@@ -65,7 +65,7 @@ class Answer(str):
 
     def changed(self, **changes: Any) -> Answer:
         """The same with other attributes, or another ``text``."""
-        names = ('reason', 'finish', 'recorded_shape', 'calls', 'usage', 'has_content')
+        names = ('reason', 'finish_reason', 'recorded_shape', 'calls', 'usage', 'has_content')
         kept = {name: getattr(self, name) for name in names}
         return Answer(**{'text': str(self), **kept, **changes})
 
@@ -81,7 +81,7 @@ CALLS, USAGE, HAS_CONTENT = 'calls', 'usage', 'has_content'
 def extras(answer: Answer) -> dict[str, Any]:
     """What a row on disk says of an answer beside its text: calls and usage, where there are some."""
     rows: dict[str, Any] = {CALLS: written_payload(answer.calls)} if answer.calls else {}
-    if answer.calls and answer.has_content and not spoken(answer):  # else the text says it
+    if answer.calls and answer.has_content and not visible_text(answer):  # else the text says it
         rows[HAS_CONTENT] = True
     return {**rows, USAGE: answer.usage.to_payload()} if answer.usage else rows
 
@@ -110,8 +110,8 @@ def strip_reasoning(text: str) -> Answer:
     """
     unfinished = False
     if is_harmony(text):
-        spoken = read_harmony(text)
-        text, unfinished = spoken.answer, spoken.unfinished
+        harmony = read_harmony(text)
+        text, unfinished = harmony.answer, harmony.unfinished
     marks = list(_THOUGHT.finditer(text))
     # By hand: of '<think>a<think>b</think>c</think>d' the pattern '<think>.*?</think>' leaves 'c</think>d'.
     closes = [number for number, mark in enumerate(marks) if mark['close']]
@@ -139,7 +139,7 @@ def why_unread(answer: Any) -> str:
     return TOO_LONG if len(answer) > MAX_CHARS else '' if answer.strip() else EMPTY
 
 
-def spoken(answer: str) -> Answer:
+def visible_text(answer: str) -> Answer:
     """What of an answer is read: all but thoughts. Where that is nothing, its ``reason`` says why."""
     text = answer if len(answer) > MAX_CHARS else clean(answer)
     reason = TOO_LONG if len(answer) > MAX_CHARS else why_unread(text)

@@ -161,8 +161,8 @@ def holds_dialogues(provenance: Any) -> bool:
     if not isinstance(provenance, Mapping):
         return False
     name = provenance.get('benchmark')
-    is_ours = isinstance(name, str) and name in BENCHMARKS
-    return bool(provenance.get('loop')) or (is_ours and find_benchmark(str(name)).are_dialogues)
+    is_known_benchmark = isinstance(name, str) and name in BENCHMARKS
+    return bool(provenance.get('loop')) or (is_known_benchmark and find_benchmark(str(name)).are_dialogues)
 
 
 def all_benchmarks() -> Iterator[Benchmark]:

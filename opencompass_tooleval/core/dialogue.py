@@ -2,9 +2,9 @@
 
 A method for one question is a generator function::
 
-    def two_steps(question: str) -> Rounds[str]:
-        plan = yield Turn((Message('user', f'Plan: {question}'),))
-        return (yield Turn((Message('user', f'Carry out: {plan}'),)))
+    def two_steps(question: str) -> Dialogue[str]:
+        plan = yield ModelRequest((Message('user', f'Plan: {question}'),))
+        return (yield ModelRequest((Message('user', f'Carry out: {plan}'),)))
 
 It does no input or output of its own, so that any number of dialogues can advance together, and one that was
 interrupted is brought back by giving it the answers it had already.
@@ -23,7 +23,7 @@ T = TypeVar('T')
 
 
 @dataclass(frozen=True)
-class Turn:
+class ModelRequest:
     """What a model is asked in one round.
 
     Attributes:
@@ -50,5 +50,5 @@ class Turn:
     key: str = ''
 
 
-Rounds = Generator[Turn, str, T]
+Dialogue = Generator[ModelRequest, str, T]
 """A dialogue that ends in a ``T``. An answer may be an :class:`~opencompass_tooleval.core.answer.Answer`."""

@@ -1,4 +1,4 @@
-"""Errors that say what is wrong, where, and what mends it."""
+"""Errors that say what is wrong, where, and what fixes it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 MAX_MESSAGE = 900
-"""No message is longer: file and record stand at its beginning, the command that mends it at its end."""
+"""No message is longer: file and record stand at its beginning, the command that fixes it at its end."""
 
 
 def shorten(message: str, most: int = MAX_MESSAGE) -> str:
@@ -27,7 +27,7 @@ def first_of(names: Sequence[str], most: int = MAX_NAMED) -> str:
     return ', '.join(names[:most]) + more
 
 
-_MOST, _MOST_OF_RECORD, _MOST_OF_FAULT, _LEAST_OF_FAULT, _MOST_OF_MEND = 450, 80, 300, 240, 640
+_MOST, _MOST_OF_RECORD, _MOST_OF_FAULT, _LEAST_OF_FAULT, _MOST_OF_FIX = 450, 80, 300, 240, 640
 
 
 class DataError(ValueError):
@@ -37,14 +37,14 @@ class DataError(ValueError):
         file: Its path.
         what: What is wrong.
         record: Id of the record, if one is to blame.
-        mend: The command that mends it.
+        fix: The command that fixes it.
     """
 
-    def __init__(self, file: object, what: str, record: str | None = None, mend: str = '') -> None:
+    def __init__(self, file: object, what: str, record: str | None = None, fix: str = '') -> None:
         where = str(file) if record is None else f'{file}: record {shorten(repr(record), _MOST_OF_RECORD)}'
         fault = f'{where}: {shorten(what, _MOST_OF_FAULT)}'
-        ending = f'. Mend it with: {shorten(mend, _MOST_OF_MEND)}' if mend else ''
-        room = max(_MOST - len(ending), _LEAST_OF_FAULT)  # half a command mends nothing
+        ending = f'. Fix it with: {shorten(fix, _MOST_OF_FIX)}' if fix else ''
+        room = max(_MOST - len(ending), _LEAST_OF_FAULT)  # half a command fixes nothing
         super().__init__(shorten(fault, room) + ending)
 
 
@@ -53,9 +53,9 @@ class Fault(ValueError):
 
 
 @contextmanager
-def naming_record(file: object, record: str, mend: str = '') -> Iterator[None]:
+def naming_record(file: object, record: str, fix: str = '') -> Iterator[None]:
     """Turns a :class:`Fault` into a :class:`DataError` of this record."""
     try:
         yield
     except Fault as fault:
-        raise DataError(file, str(fault), record, mend) from fault
+        raise DataError(file, str(fault), record, fix) from fault

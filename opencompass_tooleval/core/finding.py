@@ -22,7 +22,7 @@ class Finding:
     Attributes:
         level: How bad it is.
         what: What was looked at, in a word or two.
-        says: What was seen, and for a fault what mends it: a command behind ``with:``.
+        says: What was seen, and for a fault what fixes it: a command behind ``with:``.
         concerns: The data sets for which it matters; '' where that goes without saying.
     """
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from opencompass_tooleval.core.reading import Parsed
 
-RUNG = 'fullwidth'
+PARSE_METHOD = 'fullwidth'
 """Way of reading: full-width punctuation is taken for ASCII."""
 
 # str.strip() alone leaves a byte order mark and blanks of no width.
@@ -51,9 +51,11 @@ def has_full_width(text: str) -> bool:
 
 
 def read_either(text: str, read: Callable[[str], Parsed]) -> Parsed:
-    """What ``read`` makes of a text, or else, under the rung ``fullwidth``, of its :func:`ascii_punctuation`."""
+    """What ``read`` makes of a text, or else, under the parse method ``fullwidth``, of its
+    :func:`ascii_punctuation`.
+    """
     parsed = read(text)
     if parsed.ok or not has_full_width(text):
         return parsed
     ascii_parsed = read(ascii_punctuation(text))
-    return Parsed(ascii_parsed.value, RUNG) if ascii_parsed.ok else parsed
+    return Parsed(ascii_parsed.value, PARSE_METHOD) if ascii_parsed.ok else parsed

@@ -127,18 +127,27 @@ def resample(pairs: Mapping[Score, Pairs], samples: int = RESAMPLES, seed: int =
         raise ValueError(f'samples={samples} must be at least 1')
     means: dict[Score, Means] = {}
     for dataset in dict.fromkeys(dataset for dataset, _ in pairs):
-        own = {score: its for score, its in pairs.items() if score[0] == dataset}
-        position = {record: i for i, record in enumerate(dict.fromkeys(id for its in own.values() for id in its.ids))}
-        columns = np.zeros((len(position), len(own), 4))
-        for number, its in enumerate(own.values()):
-            a, b, in_a, in_b = map(np.array, (its.a, its.b, its.weights_a, its.weights_b))
-            columns[[position[record] for record in its.ids], number] = np.array([a * in_a, b * in_b, in_a, in_b]).T
-        totals = np.empty((samples, len(own) * 4))
+        dataset_pairs = {score: score_pairs for score, score_pairs in pairs.items() if score[0] == dataset}
+        position = {
+            record: i
+            for i, record in enumerate(
+                dict.fromkeys(id for score_pairs in dataset_pairs.values() for id in score_pairs.ids)
+            )
+        }
+        columns = np.zeros((len(position), len(dataset_pairs), 4))
+        for number, score_pairs in enumerate(dataset_pairs.values()):
+            a, b, in_a, in_b = map(
+                np.array, (score_pairs.a, score_pairs.b, score_pairs.weights_a, score_pairs.weights_b)
+            )
+            columns[[position[record] for record in score_pairs.ids], number] = np.array(
+                [a * in_a, b * in_b, in_a, in_b]
+            ).T
+        totals = np.empty((samples, len(dataset_pairs) * 4))
         for part, counts in _counts(dataset, len(position), samples, seed):
             totals[part] = counts @ columns.reshape(len(position), -1)
-        by_metric = totals.reshape(samples, len(own), 4)
+        by_metric = totals.reshape(samples, len(dataset_pairs), 4)
         with np.errstate(invalid='ignore'):
-            means |= {score: (by_metric[:, i, :2] / by_metric[:, i, 2:]).T for i, score in enumerate(own)}
+            means |= {score: (by_metric[:, i, :2] / by_metric[:, i, 2:]).T for i, score in enumerate(dataset_pairs)}
     return means
 
 

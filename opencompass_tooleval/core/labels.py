@@ -133,7 +133,7 @@ REASONS: dict[str, Words] = {
     'judge:below_full': Words('not full marks', 'the judge gave less than the full score'),
     'judge:unjudged': Words('not judged', 'the judge gave no judgement that can be read'),
     'judge:not_asked': Words('not judged', 'the judge was not asked'),
-    'gold:erratum': Words('gold answer faulty', 'it would be right, were a known fault of the gold answer mended'),
+    'gold:erratum': Words('gold answer faulty', 'it would be right, were a known fault of the gold answer fixed'),
     'infra:bad_request': Words('refused request', 'no answer: the server refused the request'),
     'infra:bad_response': Words('unreadable reply', 'no answer: the reply of the server cannot be read'),
     'infra:connection': Words('no connection', 'no answer: the server could not be reached'),
@@ -150,7 +150,7 @@ REASONS: dict[str, Words] = {
 SOURCES: dict[str, Words] = {
     'exact': Words('recorded', 'recorded for this task, this API and these arguments'),
     'function': Words('worked out', 'worked out by a function in Python'),
-    'elsewhere': Words('recorded elsewhere', 'recorded for another task, with the same arguments'),
+    'other_task': Words('recorded for another task', 'recorded for another task, with the same arguments'),
     'nearest': Words('nearest recorded', "the task's only recorded call of this API, with other arguments"),
     'simulated': Words('simulated', 'a model answered in place of the API'),
     'live': Words('live', 'a server that ran for this task'),

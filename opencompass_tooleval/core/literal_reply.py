@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.answer import spoken
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.answer import visible_text
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import read_messages
 from opencompass_tooleval.core.reading import Parsed, parse_literal, unread
 
@@ -33,11 +33,11 @@ def read_literal(answer: Any, cut: Callable[[str], str]) -> Parsed:
     """
     if not isinstance(answer, str):
         return unread('parse:not_text')
-    text = spoken(answer)
+    text = visible_text(answer)
     if text.reason:
         return unread(text.reason)
     parsed = parse_literal(cut(text))
-    if parsed.ok and parsed.rung != 'literal':
+    if parsed.ok and parsed.parse_method != 'literal':
         return unread('parse:not_a_literal')  # [{"Task": "x", "ID": null}]: no Python
     return parsed
 
@@ -55,13 +55,13 @@ class LiteralDialogues:
     def __init__(self, tries: int = TRIES) -> None:
         self.tries = tries
 
-    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins the dialogue about one row."""
         messages = tuple(read_messages(row['messages']))
-        return ask_until_read(Turn(messages, row['gold_answer']), self.cut, self.tries)
+        return ask_until_read(ModelRequest(messages, row['gold_answer']), self.cut, self.tries)
 
 
-def ask_until_read(turn: Turn, cut: Callable[[str], str], tries: int) -> Rounds[str]:
+def ask_until_read(request: ModelRequest, cut: Callable[[str], str], tries: int) -> Dialogue[str]:
     """Asks the same again until the answer can be read; returns the last.
 
     Raises:
@@ -71,7 +71,7 @@ def ask_until_read(turn: Turn, cut: Callable[[str], str], tries: int) -> Rounds[
         raise ValueError(f'tries must be at least 1, not {tries}')
     answer = ''
     for _ in range(tries):
-        answer = yield turn
+        answer = yield request
         if read_literal(answer, cut).ok:
             break
     return answer

@@ -61,17 +61,17 @@ def _record_values(result: Result, metric: str, reading: Reading) -> RecordValue
     """
     trials: dict[int, dict[str, list[float]]] = {}
     for (record, trial), detail in with_runs(details_of(result), lambda detail: str(detail['id'])):
-        own = list(reading(detail, metric))
-        if own:
-            trials.setdefault(trial, {})[record] = own
+        values = list(reading(detail, metric))
+        if values:
+            trials.setdefault(trial, {})[record] = values
     counts = {trial: sum(map(len, by_record.values())) for trial, by_record in trials.items()}
     count = sum(counts.values())
     parts: dict[str, list[tuple[float, float]]] = {}  # record -> sum and weight of the values of each trial
     for trial, by_record in trials.items():
         weight = count / len(counts) / counts[trial]
-        for record, own in by_record.items():
-            parts.setdefault(record, []).append((weight * math.fsum(own), weight * len(own)))
-    sums = {record: tuple(map(math.fsum, zip(*own, strict=True))) for record, own in parts.items()}
+        for record, values in by_record.items():
+            parts.setdefault(record, []).append((weight * math.fsum(values), weight * len(values)))
+    sums = {record: tuple(map(math.fsum, zip(*weighted, strict=True))) for record, weighted in parts.items()}
     total = math.fsum(value for value, _ in sums.values())
     if not count or not math.isclose(100 * total / count, result[metric], rel_tol=1e-9, abs_tol=1e-6):
         return None
@@ -121,10 +121,13 @@ def over_shared(
     """
     if pairs is None:
         return scores, errors
-    own = pairs.errors()
+    shared_errors = pairs.errors()
     if pairs.unshared:
-        return pairs.means(), own
-    return scores, (own[0] if errors[0] is None else errors[0], own[1] if errors[1] is None else errors[1])
+        return pairs.means(), shared_errors
+    return scores, (
+        shared_errors[0] if errors[0] is None else errors[0],
+        shared_errors[1] if errors[1] is None else errors[1],
+    )
 
 
 def pairs_of(first: Result, second: Result, metric: str) -> Pairs | None:

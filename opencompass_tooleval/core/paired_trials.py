@@ -40,15 +40,15 @@ def paired_estimates(first: Result, second: Result) -> Iterator[PairedEstimate]:
     if sides[0] is None or sides[1] is None:
         return
     samples = [[(str(row['id']), row['values']) for row in details_of(result)] for result in (first, second)]
-    for name, own in sides[0].estimates.items():
+    for name, estimates in sides[0].estimates.items():
         other = sides[1].estimates.get(name, {})
-        if len(own) < 2 or len(other) < 2 or sides[0].rule.success != sides[1].rule.success:
+        if len(estimates) < 2 or len(other) < 2 or sides[0].rule.success != sides[1].rule.success:
             continue
         rights = [rights_by_record(rows, name, side.rule) for rows, side in zip(samples, sides, strict=True) if side]
-        for kind in own:
+        for kind in estimates:
             if kind in other and _is_told(name, kind, sides[0]):
                 pairs = _pairs(chances(rights[0], kind), chances(rights[1], kind))
-                a, b = own[kind], other[kind]
+                a, b = estimates[kind], other[kind]
                 if a.value is not None and b.value is not None:
                     values, errors = over_shared(pairs, (a.value, b.value), (a.standard_error, b.standard_error))
                     yield PairedEstimate(f'{name} {kind}', values, errors, pairs)

@@ -1,4 +1,5 @@
-"""Model text -> Python value, safely, and which rung of a ladder of readings it took: what every benchmark reads with.
+"""Model text -> Python value, safely, and the parse method that read it: what every benchmark
+reads with.
 
 Nothing here evaluates code: :func:`ast.literal_eval` reads literals only. What it and :mod:`json` cannot bound
 themselves is bounded (:mod:`~opencompass_tooleval.core.bounds`).
@@ -18,8 +19,8 @@ from opencompass_tooleval.core.bounds import MAX_CHARS, beyond_bounds
 
 BUDGET = 100_000
 """What tries may cost: a try is paid for by the characters and the commas, brackets and signs in its text, about a
-third of a microsecond per unit at worst. The longest published answers to UltraTool, tried on every rung, would cost a
-quarter of it (usage) and nine tenths of the longer ladder's (creation)."""
+third of a microsecond per unit at worst. The longest published answers to UltraTool, tried on every parse method, would
+cost a quarter of it (usage) and nine tenths of the longest list of parse methods (creation)."""
 
 READ_ERRORS = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 """What :func:`ast.literal_eval` and :func:`json.loads` raise for a text that they cannot read."""
@@ -30,20 +31,20 @@ class Parsed:
     """A value read from text.
 
     Attributes:
-        value: The value; None if ``rung`` is ``none``.
-        rung: Which reading succeeded: ``literal``, ``json``, ``quotes`` (JSON once every single quote is made a double
-            one), ``value`` (it was no text to begin with), or ``none``.
+        value: The value; None if ``parse_method`` is ``none``.
+        parse_method: Which reading succeeded: ``literal``, ``json``, ``quotes`` (JSON once every single quote is made a
+            double one), ``value`` (it was no text to begin with), or ``none``.
         reason: ``''`` or why nothing could be read, as ``parse:code``.
     """
 
     value: Any
-    rung: str
+    parse_method: str
     reason: str = ''
 
     @property
     def ok(self) -> bool:
         """Whether a value was read."""
-        return self.rung != 'none'
+        return self.parse_method != 'none'
 
 
 def literal(text: str) -> Any:
@@ -58,7 +59,7 @@ def _quotes(text: str) -> Any:
 
 
 # Literal first, as published: JSON makes "/" of "\/", Python keeps both characters.
-_LADDER: tuple[tuple[str, Callable[[str], Any]], ...] = (
+_PARSE_METHODS: tuple[tuple[str, Callable[[str], Any]], ...] = (
     ('literal', literal),
     ('json', json.loads),
     ('quotes', _quotes),
@@ -70,10 +71,10 @@ def unread(reason: str) -> Parsed:
     return Parsed(None, 'none', reason)
 
 
-def bounded(value: Any, rung: str) -> Parsed:
+def bounded(value: Any, parse_method: str) -> Parsed:
     """``value``, unless it is too deep or has a huge number."""
     excess = beyond_bounds(value)
-    return unread(excess) if excess else Parsed(value, rung)
+    return unread(excess) if excess else Parsed(value, parse_method)
 
 
 def cost(text: str) -> int:
@@ -87,20 +88,20 @@ def cost_of_json(text: str) -> int:
     return 8 * sum(text.count(mark) for mark in ',[{(')
 
 
-def climb(tries: Iterable[tuple[str, Callable[[], Any], int]], budget: int = BUDGET) -> Parsed:
+def read_first_possible(tries: Iterable[tuple[str, Callable[[], Any], int]], budget: int = BUDGET) -> Parsed:
     """The first try that succeeds.
 
     Args:
-        tries: Of each the name of its rung, what reads it or raises one of ``READ_ERRORS``, and what it costs.
+        tries: Of each the name of its parse method, what reads it or raises one of ``READ_ERRORS``, and what it costs.
         budget: No more is tried once so much is spent.
     """
     spent = 0
-    for rung, read, price in tries:
+    for parse_method, read, price in tries:
         spent += price
         if spent > budget:
             return unread('parse:too_long')
         try:
-            return bounded(read(), rung)
+            return bounded(read(), parse_method)
         except READ_ERRORS:
             continue
     return unread('parse:not_json')
@@ -113,11 +114,11 @@ def parse_literal(text: str) -> Parsed:
         text: At most ``MAX_CHARS`` characters are read; longer text is ``parse:too_long``.
 
     Returns:
-        The value and its rung: Python literal before JSON, as T-Eval's ``format_load`` has it.
+        The value and its parse method: Python literal before JSON, as T-Eval's ``format_load`` has it.
     """
     if len(text) > MAX_CHARS:
         return unread('parse:too_long')
-    return climb((rung, partial(read, text), 0) for rung, read in _LADDER)
+    return read_first_possible((parse_method, partial(read, text), 0) for parse_method, read in _PARSE_METHODS)
 
 
 def json_values(text: str, openings: str, most: int) -> Iterator[Any]:

@@ -39,7 +39,7 @@ class SampleScore:
         values: Metric name -> value in 0-1, or None where the metric does not apply to this sample.
         reason: ``ok`` or the first cause of a lost point, as ``area:code``.
         parsed: What was read from the answer (None if nothing could be).
-        rung: Which way of reading succeeded, for example ``literal`` or ``json``; ``none`` if none did.
+        parse_method: Which way of reading succeeded, for example ``literal`` or ``json``; ``none`` if none did.
         gold: The gold answer in the same shape as ``parsed``, of what is compared; None where there is none.
     """
 
@@ -47,7 +47,7 @@ class SampleScore:
     values: Mapping[str, float | None]
     reason: str
     parsed: Any = None
-    rung: str = 'none'
+    parse_method: str = 'none'
     gold: Any = field(default=None)
 
     def to_detail(self) -> dict[str, Any]:
@@ -57,6 +57,6 @@ class SampleScore:
             'values': dict(self.values),
             'reason': self.reason,
             'parsed': to_jsonable(self.parsed),
-            'rung': self.rung,
+            'parse_method': self.parse_method,
             'gold': to_jsonable(self.gold),
         }

@@ -62,9 +62,9 @@ def correlations_of(values: Mapping[str, RecordValues]) -> dict[tuple[str, str],
         values: Metric -> its values by record.
     """
     parts = {
-        metric: dict(zip(own, deviations(*zip(*own.values(), strict=True)), strict=True))
-        for metric, own in values.items()
-        if own
+        metric: dict(zip(record_values, deviations(*zip(*record_values.values(), strict=True)), strict=True))
+        for metric, record_values in values.items()
+        if record_values
     }
     return {(a, b): _correlation(parts[a], parts[b]) for a, b in combinations(sorted(parts), 2)}
 
@@ -95,9 +95,9 @@ def without_samples(result: Mapping[str, Any], together: Collection[str] = ()) -
         together: Its metrics that stand in one column, as :func:`metrics_together` has them.
     """
     values = {
-        metric: its
+        metric: record_values
         for metric in sorted(together)
-        if metric in metrics_of(result) and (its := values_of(result, metric))
+        if metric in metrics_of(result) and (record_values := values_of(result, metric))
     }
     bare = {key: value for key, value in result.items() if key != 'details'}
     return {**bare, CORRELATIONS: correlations_of(values)} if values else bare

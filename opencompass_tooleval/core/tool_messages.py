@@ -40,9 +40,9 @@ def tool_messages(answer: Answer, replies: Sequence[str], earlier: int = 0) -> t
         ValueError: There are more calls than replies or fewer.
     """
     calls = _with_ids(answer.calls, earlier)
-    spoken = Message('assistant', str(strip_reasoning(answer)), calls)
+    message = Message('assistant', str(strip_reasoning(answer)), calls)
     told = [Message(TOOL, reply, call_id=call.id) for call, reply in zip(calls, replies, strict=True)]
-    return (spoken, *told)
+    return (message, *told)
 
 
 def _with_ids(calls: Sequence[ToolCall], earlier: int) -> tuple[ToolCall, ...]:

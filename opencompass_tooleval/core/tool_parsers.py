@@ -47,10 +47,10 @@ def read_written_calls(text: str, parser: str) -> tuple[str, tuple[ToolCall, ...
     Returns:
         The answer without its calls (with thoughts in front, as they came), and the calls in their order.
     """
-    before, close, spoken = text.rpartition(_THOUGHTS_CLOSE)
-    if len(text) > MAX_CHARS or _THOUGHTS_OPEN in spoken:
+    before, close, visible_text = text.rpartition(_THOUGHTS_CLOSE)
+    if len(text) > MAX_CHARS or _THOUGHTS_OPEN in visible_text:
         return text, ()
-    rest, calls = PARSERS[parser](spoken)
+    rest, calls = PARSERS[parser](visible_text)
     if not calls:
         return text, ()
     stem = hashlib.blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=3).hexdigest()

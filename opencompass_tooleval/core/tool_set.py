@@ -95,15 +95,15 @@ class ToolSet:
         self.tools = tuple(tools)
         self.parallel = parallel
         self._sent = _sent_names([tool.name for tool in tools])
-        self._own = {sent: name for name, sent in self._sent.items()}
+        self._originals = {sent: name for name, sent in self._sent.items()}
 
     def sent_name(self, name: str) -> str:
         """The name under which a tool is sent; of an unknown one, what a server would take."""
         return self._sent.get(name) or _tidied(name)
 
-    def own_name(self, sent: str) -> str:
+    def original_name(self, sent: str) -> str:
         """The tool's own name; a name that belongs to none stays as it is."""
-        return self._own.get(sent, sent)
+        return self._originals.get(sent, sent)
 
     def as_request(self) -> list[dict[str, Any]]:
         """The tools as ``tools`` of a chat completion."""

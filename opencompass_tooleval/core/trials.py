@@ -131,7 +131,7 @@ def rights_by_record(
         right = rule.is_right(name, values)
         if right is not None:
             rights.setdefault(record_id, []).append(right)
-    return {record_id: tuple(own) for record_id, own in rights.items()}
+    return {record_id: tuple(outcomes) for record_id, outcomes in rights.items()}
 
 
 def chances(rights: Mapping[str, Sequence[bool]], name: str) -> dict[str, float]:
@@ -141,7 +141,11 @@ def chances(rights: Mapping[str, Sequence[bool]], name: str) -> dict[str, float]
         ValueError: It is no such name.
     """
     kind, k = parse_name(name)
-    return {record_id: _ESTIMATORS[kind](len(own), sum(own), k) for record_id, own in rights.items() if len(own) >= k}
+    return {
+        record_id: _ESTIMATORS[kind](len(outcomes), sum(outcomes), k)
+        for record_id, outcomes in rights.items()
+        if len(outcomes) >= k
+    }
 
 
 def parse_name(name: str) -> tuple[str, int]:
@@ -172,7 +176,9 @@ def _estimate(values: Mapping[str, float]) -> Estimate:
 
 
 def _mean_of(rights: Mapping[str, Sequence[bool]]) -> Estimate:
-    mean, error = clustered_mean((record_id, [float(right) for right in own]) for record_id, own in rights.items())
+    mean, error = clustered_mean(
+        (record_id, [float(right) for right in outcomes]) for record_id, outcomes in rights.items()
+    )
     return Estimate(in_percent(mean), in_percent(error), len(rights))
 
 
@@ -198,8 +204,8 @@ def of_trials(
     estimates = {metric: {average: estimate} for metric, estimate in averages.items()}
     for name in rule.names:
         rights = rights_by_record(samples, name, rule)
-        own = estimates.setdefault(name, {average: _mean_of(rights)})
-        own.update((kind, _estimate(chances(rights, kind))) for kind in names_of(trials))
+        by_kind = estimates.setdefault(name, {average: _mean_of(rights)})
+        by_kind.update((kind, _estimate(chances(rights, kind))) for kind in names_of(trials))
     return estimates
 
 
@@ -250,7 +256,7 @@ def trials_of_result(result: Mapping[str, Any]) -> TrialsOfResult | None:
         for metric, rows in metrics.items()
         if isinstance(rows, Mapping)
     }
-    binary_metrics = [name for name, own in estimates.items() if len(own) > 1 and name != SUCCESS]
+    binary_metrics = [name for name, by_kind in estimates.items() if len(by_kind) > 1 and name != SUCCESS]
     parts = [str(metric) for metric in success] if isinstance(success, list) else []
     samples = result.get('samples')
     count = samples.get('all') if isinstance(samples, Mapping) else None

@@ -96,7 +96,7 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
     }
     lacking = (name for name in NUMBERS if values[name] and any(_is_short_of(usage, name) for usage in known))
     return Usage(
-        **{name: sum(own) if own else None for name, own in values.items()},  # type: ignore[arg-type]
+        **{name: sum(numbers) if numbers else None for name, numbers in values.items()},  # type: ignore[arg-type]
         counted=any(usage.counted for usage in known),
         first_prompt=known[0].first_prompt,
         counter=next((usage.counter for usage in known if usage.counter), ''),
@@ -126,5 +126,5 @@ def with_failed(usage: Usage | None, failed: Iterable[Usage | None]) -> Usage | 
     values = {
         name: [value for one in everything if (value := getattr(one, name)) is not None] for name in (*TOKENS, 'tries')
     }
-    sums = {name: sum(own) if own else None for name, own in values.items()}
+    sums = {name: sum(numbers) if numbers else None for name, numbers in values.items()}
     return replace(usage or Usage(), **sums, counted=any(one.counted for one in everything))  # type: ignore[arg-type]

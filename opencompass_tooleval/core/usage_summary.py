@@ -14,7 +14,7 @@ from opencompass_tooleval.core.usage import DETAILS, NUMBERS, TOKENS, Usage, rea
 OTHERS = 'others'
 """Of a prediction: the models that its dialogue asked beside the one under test, such as a simulator. Of ``usage`` of a
 result: a row for each of these, and for its judge."""
-KEPT = 'kept'
+FROM_CACHE = 'from_cache'
 """Of a row of a judge: what its judgements cost that an earlier evaluation had asked for."""
 REPORTED = 'reported by the server'
 _COUNTED = 'counted here by a version that does not say how'
@@ -40,7 +40,7 @@ def summary_of(usages: Iterable[Usage | None], prices: Prices | None = None) -> 
         prices: Of the model; None if they are not known.
 
     Returns:
-        ``answers`` (``all``; of how many the server said the tokens, of how many they were ``counted`` here, of how
+        ``answers`` (``all``; how many were ``reported`` by the server, of how many they were ``counted`` here, of how
         many nobody knows), ``counted_by`` (what counted -> answers), ``tries`` (requests), and for ``prompt``,
         ``first_prompt``, ``completion``, ``reasoning``, ``cached`` and ``seconds`` of an answer ``total``, ``mean``,
         ``p50``, ``p95``, ``answers`` (how many have it) and ``incomplete`` (of how many of these a round lacks it).
@@ -57,7 +57,7 @@ def summary_of(usages: Iterable[Usage | None], prices: Prices | None = None) -> 
     summary: dict[str, Any] = {
         'answers': {
             'all': len(rows),
-            'said': len(with_tokens) - len(counted),
+            'reported': len(with_tokens) - len(counted),
             'counted': len(counted),
             'unknown': len(rows) - len(with_tokens),
         },
@@ -97,7 +97,7 @@ def other_row(
     model: str,
     usages: Sequence[Usage | None],
     prices: Prices | None,
-    kept: Sequence[Usage | None] = (),
+    from_cache: Sequence[Usage | None] = (),
 ) -> list[dict[str, Any]]:
     """A row of ``others``: what a model beside the one under test was asked, as :func:`summary_of`.
 
@@ -106,15 +106,15 @@ def other_row(
         model: Its name.
         usages: One per answer, repeated and unreadable ones included.
         prices: Of that model.
-        kept: Of answers that an earlier evaluation had asked for.
+        from_cache: Of answers that an earlier evaluation had asked for.
 
     Returns:
         The row; nothing where nothing is known, such as of recorded answers.
     """
-    spent, used_again = summary_of(usages, prices), summary_of(kept, prices)
-    if not spent and not used_again:
+    spent, cached = summary_of(usages, prices), summary_of(from_cache, prices)
+    if not spent and not cached:
         return []
-    return [{'role': role, 'model': model, **(spent or {}), **({KEPT: used_again} if used_again else {})}]
+    return [{'role': role, 'model': model, **(spent or {}), **({FROM_CACHE: cached} if cached else {})}]
 
 
 def other_usage(role: str, model: str, prices: Prices | None, usages: Iterable[Usage | None]) -> dict[str, Any]:
@@ -182,8 +182,8 @@ def prompt_tokens_of(summary: Any, is_dialogue: bool = False) -> PromptTokens:
 def counted_by(summary: Mapping[str, Any]) -> str:
     """Who counted the tokens of the part ``usage`` of a result, in words; ``''`` if nobody did."""
     counters = list(map(_text, _part(summary, 'counted_by')))
-    counts = {name: _count(_part(summary, 'answers').get(name)) for name in ('said', 'counted')}
-    reported = [REPORTED] if counts['said'] else []
+    counts = {name: _count(_part(summary, 'answers').get(name)) for name in ('reported', 'counted')}
+    reported = [REPORTED] if counts['reported'] else []
     return ', '.join([*reported, *(counters or [_COUNTED] * bool(counts['counted']))])
 
 
@@ -296,13 +296,13 @@ class OtherSpending:
         role: ``judge`` or ``simulator``.
         model: Its name.
         spent: What was asked for this result.
-        kept: What an earlier evaluation had asked, and this one used again; it was paid for then.
+        from_cache: What an earlier evaluation had asked, and this one used again; it was paid for then.
     """
 
     role: str
     model: str
     spent: Spending
-    kept: Spending
+    from_cache: Spending
 
     @property
     def name(self) -> str:
@@ -318,7 +318,7 @@ def read_others(summary: Any) -> list[OtherSpending]:
             _text(row.get('role')),
             _text(row.get('model')),
             spending_of(row) or NOTHING,
-            spending_of(row.get(KEPT)) or NOTHING,
+            spending_of(row.get(FROM_CACHE)) or NOTHING,
         )
         for row in rows
     ]
@@ -332,7 +332,7 @@ def others_by_name(summary: Any) -> dict[str, Spending]:
 def add_spendings(*spendings: Mapping[str, Spending]) -> dict[str, Spending]:
     """Name -> what was spent together."""
     total: dict[str, Spending] = {}
-    for name, spent in (item for own in spendings for item in own.items()):
+    for name, spent in (item for spending in spendings for item in spending.items()):
         total[name] = total[name] + spent if name in total else spent
     return total
 

@@ -60,14 +60,14 @@ def compare(
         seed: Its seed.
     """
     metrics = [metric for metric in metrics_of(original) if metric in metrics_of(variant)]
-    pairs = {(dataset, metric): its for metric in metrics if (its := pairs_of(original, variant, metric))}
+    pairs = {(dataset, metric): paired for metric in metrics if (paired := pairs_of(original, variant, metric))}
     intervals = intervals_of(pairs, samples, seed)
     comparisons = []
     for metric in metrics:
-        its = pairs.get((dataset, metric))
-        scores, _ = over_shared(its, (original[metric], variant[metric]), (None, None))
+        paired = pairs.get((dataset, metric))
+        scores, _ = over_shared(paired, (original[metric], variant[metric]), (None, None))
         interval = intervals.get((dataset, metric))
-        comparisons.append(Comparison(dataset, metric, *scores, interval, its.unshared if its else 0))
+        comparisons.append(Comparison(dataset, metric, *scores, interval, paired.unshared if paired else 0))
     return comparisons
 
 

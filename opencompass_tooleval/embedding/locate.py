@@ -76,13 +76,13 @@ def _from_hub_cache(name: str) -> EncoderFiles:
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     repo = name if '/' in name else f'sentence-transformers/{name}'
-    mend = f'fetch it with: hf download {repo}  (or set {ENV} to a local folder, or to {OFFLINE!r})'
+    fix = f'fetch it with: hf download {repo}  (or set {ENV} to a local folder, or to {OFFLINE!r})'
     try:
         path = Path(snapshot_download(repo, local_files_only=True))
     except (LocalEntryNotFoundError, HFValidationError) as error:
-        raise EncoderMissingError(f'encoder {name!r} is not on this machine; {mend}') from error
+        raise EncoderMissingError(f'encoder {name!r} is not on this machine; {fix}') from error
     if not any(file for pattern in _WEIGHTS for file in path.glob(pattern)):
-        raise EncoderMissingError(f'encoder {name!r} has no weights in {path}; {mend}')
+        raise EncoderMissingError(f'encoder {name!r} has no weights in {path}; {fix}')
     return EncoderFiles(name, path)
 
 

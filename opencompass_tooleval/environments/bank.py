@@ -26,7 +26,10 @@ from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.environments.arguments import arguments_key
 from opencompass_tooleval.work_dir.whole_file import whole_file
 
-MEND = 'tooleval agents bank build --from SOURCE --out FILE'
+FIX = 'tooleval agents bank build --from SOURCE --out FILE'
+INPUT_ERROR = 'input'
+"""The error of a recorded call whose arguments were wrong, or that lacked some."""
+
 MAX_RESPONSE = MAX_CHARS
 """So many characters of a response are kept."""
 
@@ -173,7 +176,7 @@ class Bank:
     def __init__(self, file: Path) -> None:
         self.file = file
         if not file.is_file():
-            raise DataError(file, 'the response bank is missing', mend=MEND)
+            raise DataError(file, 'the response bank is missing', fix=FIX)
         self._lock = threading.Lock()
         try:
             uri = f'{file.absolute().as_uri()}?mode=ro&immutable=1'
@@ -182,10 +185,10 @@ class Bank:
             application = self._connection.execute('PRAGMA application_id').fetchone()[0]
             version = self._connection.execute('PRAGMA user_version').fetchone()[0]
         except _DAMAGED as error:
-            raise DataError(file, f'the file is no response bank ({error})', mend=MEND) from error
+            raise DataError(file, f'the file is no response bank ({error})', fix=FIX) from error
         if (application, version) != (_APPLICATION, VERSION):
             self.close()
-            raise DataError(file, 'the file is no response bank of this version', mend=MEND)
+            raise DataError(file, 'the file is no response bank of this version', fix=FIX)
 
     def __enter__(self) -> Bank:
         return self
@@ -207,7 +210,7 @@ class Bank:
             raise self._damage(str(error)) from error
 
     def _damage(self, what: str) -> DataError:
-        return DataError(self.file, f'the response bank is damaged ({what})', mend=MEND)
+        return DataError(self.file, f'the response bank is damaged ({what})', fix=FIX)
 
     def _calls(self, rows: Sequence[Sequence[Any]]) -> list[RecordedCall]:
         """The calls in rows of ``_COLUMNS``."""
@@ -263,7 +266,7 @@ class Bank:
         rows = self._rows(f'SELECT arguments_key, {_COLUMNS} FROM calls WHERE {where} ORDER BY id', task, name)
         return list(zip((key for key, *_ in rows), self._calls([rest for _, *rest in rows]), strict=True))
 
-    def recorded_elsewhere(self, task: str, name: str, key: bytes, written: str = '') -> RecordedCall | None:
+    def recorded_for_other_task(self, task: str, name: str, key: bytes, written: str = '') -> RecordedCall | None:
         """The first call of other tasks with these arguments that went well; of none that did, the first.
 
         Args:

@@ -1,9 +1,9 @@
 """What answers a tool call: what was recorded, then functions, then the tool's own error.
 
-The order is: ``live``, ``exact``, ``function``, ``elsewhere``, ``nearest``, ``simulated``, ``error``. A live server
+The order is: ``live``, ``exact``, ``function``, ``other_task``, ``nearest``, ``simulated``, ``error``. A live server
 alone answers for its tools, but for those that the bank knows, which are frozen. A function comes before what was
-recorded elsewhere, since it knows what the task has done so far: a room that it has booked is taken. Where a
-function can only guess (a file that the task never wrote, the inbox), a recording from elsewhere comes first, and the
+recorded for another task, since it knows what the task has done so far: a room that it has booked is taken. Where a
+function can only guess (a file that the task never wrote, the inbox), a recording of another task comes first, and the
 function learns from it. An exact recording of a tool with a state answers as often as it was recorded, then the
 function; of other tools the last one answers again.
 """
@@ -17,20 +17,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.dialogue import Rounds
+from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.environments.arguments import arguments_key, read_arguments
-from opencompass_tooleval.environments.bank import Bank, RecordedCall, stored_arguments
+from opencompass_tooleval.environments.bank import INPUT_ERROR, Bank, RecordedCall, stored_arguments
 from opencompass_tooleval.environments.error_texts import TOOLBENCH_ERRORS, ErrorTexts
-from opencompass_tooleval.environments.functions import FunctionAnswer, Functions, FunctionTool, no_functions
+from opencompass_tooleval.environments.functions import FunctionAnswer, FunctionTool, StatefulTools, no_stateful_tools
 from opencompass_tooleval.environments.observation import (
-    ELSEWHERE,
     ERROR,
     EXACT,
     FUNCTION,
     LIVE,
     NEAREST,
+    OTHER_TASK,
     SIMULATED,
     SOURCES,
     UNANSWERED,
@@ -77,7 +77,7 @@ class Session:
         self._environment = environment
         self._schemas = schemas
         self._documents = documents or {}
-        self._tools = {name: tool for tool in environment.functions() for name in tool.names}
+        self._tools = {name: tool for tool in environment.stateful_tools() for name in tool.names}
         self._used: set[int] = set()
         self._answered: Counter[tuple[str, bytes]] = Counter()
         self._trial: LiveTrial | None = None
@@ -101,7 +101,7 @@ class Session:
         """
         return self._answer(_shown_name(name), self._passed(arguments))
 
-    def ask(self, name: Any, arguments: Any) -> Rounds[Observation]:
+    def ask(self, name: Any, arguments: Any) -> Dialogue[Observation]:
         """Answers a call as :meth:`call`; what nothing else answers is asked of the environment's simulator.
 
         Args:
@@ -146,9 +146,9 @@ class Session:
             return self._error(UNKNOWN_TOOL, self._environment.errors.unknown, name)
         if tool is not None:
             return self._by_function(tool, name, arguments, key)
-        elsewhere = self._elsewhere(name, key, arguments)
-        if elsewhere is not None:
-            return _recorded(elsewhere, ELSEWHERE)
+        other_task = self._other_task(name, key, arguments)
+        if other_task is not None:
+            return _recorded(other_task, OTHER_TASK)
         is_by_json = self._environment.argument_checks == BY_JSON
         if is_by_json and isinstance(arguments, str):
             return Observation(UNREADABLE_INPUT, ERROR, WRONG_ARGUMENTS)
@@ -200,22 +200,26 @@ class Session:
     def _of_one_file(self, calls: list[RecordedCall]) -> list[RecordedCall]:
         """Those of the file that is preferred, or of the first that has any."""
         files = {call.file for call in calls}
-        preferred = self._environment.recordings_of
+        preferred = self._environment.preferred_source
         file = preferred if preferred in files else calls[0].file if calls else ''
         return [call for call in calls if call.file == file]
 
-    def _elsewhere(self, name: str, key: bytes | None, arguments: Any) -> RecordedCall | None:
+    def _other_task(self, name: str, key: bytes | None, arguments: Any) -> RecordedCall | None:
         bank = self._environment.bank
         if bank is None or key is None:
             return None
         written = stored_arguments(arguments) if self._environment.argument_checks == BY_JSON else ''
-        return bank.recorded_elsewhere(self.task, name, key, written)
+        return bank.recorded_for_other_task(self.task, name, key, written)
 
     def _nearest(self, name: str) -> RecordedCall | None:
-        """The call of the API that the task's recording has, if it has but one."""
+        """The call of the API that the task's recording has, if it has but one; errors in its input aside.
+
+        Such an error is about the arguments that it was recorded with: 'please say how many bicycles you bring' is no
+        answer to an agent that has said so.
+        """
         bank = self._environment.bank
         recorded = bank.recorded_of(self.task, name) if bank else []
-        calls = self._of_one_file([call for _, call in recorded])
+        calls = self._of_one_file([call for _, call in recorded if call.error != INPUT_ERROR])
         return calls[0] if len(calls) == 1 else None
 
     def _knows(self, name: str) -> bool:
@@ -246,10 +250,10 @@ class Session:
         answer: FunctionAnswer = tool.call(name, arguments)
         if answer.is_wrong_call:
             return Observation(answer.text[:MAX_CHARS], ERROR, WRONG_ARGUMENTS)
-        elsewhere = self._elsewhere(name, key, arguments) if answer.is_guess else None
-        if elsewhere is not None:
-            tool.learn(name, arguments, elsewhere.response)
-            return _recorded(elsewhere, ELSEWHERE)
+        other_task = self._other_task(name, key, arguments) if answer.is_guess else None
+        if other_task is not None:
+            tool.learn(name, arguments, other_task.response)
+            return _recorded(other_task, OTHER_TASK)
         return Observation(answer.text[:MAX_CHARS], FUNCTION)
 
     def _error(self, fault: str, template: str, name: str, parameter: str = '') -> Observation:
@@ -269,9 +273,9 @@ class Environment:
 
     Args:
         bank: What was recorded; None for nothing.
-        functions: Makes the tools of a task that are worked out.
+        stateful_tools: Makes the tools of a task that are worked out.
         errors: How its tools speak of errors.
-        recordings_of: The source file whose recordings of a task come before those of others, as
+        preferred_source: The source file whose recordings of a task come before those of others, as
             :meth:`~opencompass_tooleval.environments.bank.Bank.files` calls it; by default the first that has any.
         simulator: Who answers what nothing else does, in :meth:`Session.ask`; None for nobody.
         argument_checks: What is checked before a simulator is asked, one of :data:`ARGUMENT_CHECKS`. ``schema``: an
@@ -289,9 +293,9 @@ class Environment:
     def __init__(
         self,
         bank: Bank | None = None,
-        functions: Functions = no_functions,
+        stateful_tools: StatefulTools = no_stateful_tools,
         errors: ErrorTexts = TOOLBENCH_ERRORS,
-        recordings_of: str = '',
+        preferred_source: str = '',
         simulator: Simulator | None = None,
         argument_checks: str | None = None,
         live: LiveTools | None = None,
@@ -302,9 +306,9 @@ class Environment:
             raise ValueError(f'argument_checks is {argument_checks!r}; it is one of {", ".join(ARGUMENT_CHECKS)}')
         self.argument_checks = argument_checks
         self.bank = bank
-        self.functions = functions
+        self.stateful_tools = stateful_tools
         self.errors = errors
-        self.recordings_of = recordings_of
+        self.preferred_source = preferred_source
         self.simulator = simulator
         self.live = live
 

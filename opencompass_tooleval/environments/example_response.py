@@ -36,6 +36,9 @@ def _of_schema(schema: Any, depth: int) -> Any:
         return {}
     properties = schema.get('properties')
     if isinstance(properties, Mapping):
-        return {name: _of_schema(its, depth - 1) for name, its in list(properties.items())[:_MAX_FIELDS]}
+        return {
+            name: _of_schema(property_schema, depth - 1)
+            for name, property_schema in list(properties.items())[:_MAX_FIELDS]
+        }
     kind = schema.get('type')
     return _OF_TYPE.get(kind, 'example') if isinstance(kind, str) else 'example'

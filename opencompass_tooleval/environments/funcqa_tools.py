@@ -7,7 +7,7 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import UNKNOWN_NAME, ToolResult, call_tool
 from opencompass_tooleval.benchmarks.funcqa.trajectory import ToolCall
-from opencompass_tooleval.core.dialogue import Rounds
+from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.observation import ERROR, FUNCTION, UNKNOWN_TOOL, WRONG_ARGUMENTS, Observation
@@ -33,7 +33,7 @@ class FuncQASession(Session):
         self.check = ''
         self._rounded = rounded
 
-    def ask(self, name: Any, arguments: Any) -> Rounds[Observation]:
+    def ask(self, name: Any, arguments: Any) -> Dialogue[Observation]:
         """Answers a call; what is wrong with it is the observation's ``error``, by FuncQA's names."""
         yield from ()
         result = call_tool(name, arguments, self._rounded)

@@ -13,8 +13,8 @@ class FunctionAnswer:
 
     Attributes:
         text: The response.
-        is_guess: Whether it does not know: what was recorded elsewhere is better, such as the inbox that T-Eval's
-            authors had.
+        is_guess: Whether it does not know: what was recorded for another task is better, such as the inbox that
+            T-Eval's authors had.
         is_wrong_call: Whether the arguments are at fault.
     """
 
@@ -37,10 +37,10 @@ class FunctionTool(Protocol):
         """Takes what a recorded response says about the world; one that says nothing is passed over."""
 
 
-Functions = Callable[[], tuple[FunctionTool, ...]]
+StatefulTools = Callable[[], tuple[FunctionTool, ...]]
 """Makes the tools of a task."""
 
 
-def no_functions() -> tuple[FunctionTool, ...]:
+def no_stateful_tools() -> tuple[FunctionTool, ...]:
     """No tools."""
     return ()

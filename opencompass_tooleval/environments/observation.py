@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 EXACT = 'exact'
-ELSEWHERE = 'elsewhere'
+OTHER_TASK = 'other_task'
 NEAREST = 'nearest'
 FUNCTION = 'function'
 SIMULATED = 'simulated'
 LIVE = 'live'
 ERROR = 'error'
 
-SOURCES = (EXACT, ELSEWHERE, NEAREST, FUNCTION, SIMULATED, LIVE, ERROR)
+SOURCES = (EXACT, OTHER_TASK, NEAREST, FUNCTION, SIMULATED, LIVE, ERROR)
 """Where an observation can come from."""
 
 UNKNOWN_TOOL = 'unknown_tool'
@@ -29,7 +29,7 @@ class Observation:
 
     Attributes:
         text: The response, whole: a loop cuts it to what its method shows.
-        source: One of :data:`SOURCES`: ``exact`` (recorded for this task, this API, these arguments), ``elsewhere``
+        source: One of :data:`SOURCES`: ``exact`` (recorded for this task, this API, these arguments), ``other_task``
             (recorded for another task), ``nearest`` (the task's only recorded call of that API), ``function`` (worked
             out in Python), ``simulated`` (a model's), ``live`` (a server's that runs), ``error`` (nothing answers, and
             the API would say so).

@@ -80,8 +80,8 @@ def find_sources(paths: Sequence[Path]) -> list[Source]:
     for path in paths:
         if not path.exists():
             raise DataError(path, 'there is no such file or folder')
-        if own := _format(path):
-            chosen.append((path, own))
+        if file_format := _format(path):
+            chosen.append((path, file_format))
             continue
         inside = [(file, _format(file)) for file in sorted(path.iterdir()) if file.is_file()] if path.is_dir() else []
         for file, format_ in inside:

@@ -17,9 +17,9 @@ from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.jsonable import answer_digest
 from opencompass_tooleval.core.messages import TOOL, Message
 from opencompass_tooleval.core.reading import parse_enclosed, parse_literal
-from opencompass_tooleval.environments.bank import RecordedCall
+from opencompass_tooleval.environments.bank import INPUT_ERROR, RecordedCall
 
-_OF_CHOICE = {'A': '', 'B': 'internal', 'C': 'input', 'D': 'irrelevant', 'E': 'unable'}
+_OF_CHOICE = {'A': '', 'B': 'internal', 'C': INPUT_ERROR, 'D': 'irrelevant', 'E': 'unable'}
 """Review's gold choice -> what went wrong."""
 
 _NAME, _ARGS, _RESPONSE = '\nName:', '\nArgs:', '\nResponse:'

@@ -14,7 +14,7 @@ from typing import Any
 
 from opencompass_tooleval.core.answer import clean
 from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.jsonable import answer_digest, bounded_text, to_jsonable
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.reading import parse_enclosed
@@ -35,7 +35,7 @@ _LEAST_WORDS = 2
 _SHOWN_DIGITS = 12
 
 SIMULATOR = 'simulator'
-"""Whom a :class:`~opencompass_tooleval.core.dialogue.Turn` asks."""
+"""Whom a :class:`~opencompass_tooleval.core.dialogue.ModelRequest` asks."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,13 @@ class Simulator:
         model: Its name, for digests and results: what one model simulated never stands for another.
         system: The system prompt, one of :data:`~opencompass_tooleval.environments.simulator_prompts.SYSTEM_PROMPTS`
             by name, or the text itself. A published one is asked in its published form, any other in ours.
-        kept: Digest -> what was simulated; on disk as
+        cache: Digest -> what was simulated; on disk as
             :func:`~opencompass_tooleval.environments.simulator_store.open_simulator` opens it.
     """
 
     model: str
-    system: str = 'own'
-    kept: MutableMapping[str, str] = field(default_factory=dict)
+    system: str = 'tooleval'
+    cache: MutableMapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Checks the prompt.
@@ -94,11 +94,11 @@ class Simulator:
     @property
     def form(self) -> Form:
         """How it is asked."""
-        return FORMS.get(self.system, OWN_FORM)
+        return FORMS.get(self.system, TOOLEVAL_FORM)
 
     def simulate(
         self, name: str, arguments: Any, document: Any, examples: Sequence[RecordedCall] = ()
-    ) -> Rounds[str | None]:
+    ) -> Dialogue[str | None]:
         """The response of an API, as a dialogue of up to three rounds, or of none where it is kept.
 
         Args:
@@ -117,16 +117,16 @@ class Simulator:
             return None
         messages = (Message('system', self.prompt), Message('user', message))
         for _ in range(MAX_REQUESTS):
-            if kept := self.kept.get(digest):
-                return kept
-            reply = yield Turn(messages, example_response(document), model=SIMULATOR, may_be_too_long=True)
+            if cached := self.cache.get(digest):
+                return cached
+            reply = yield ModelRequest(messages, example_response(document), model=SIMULATOR, may_be_too_long=True)
             if getattr(reply, 'reason', None) == TRUNCATED:
                 return None
             response = self.form.read(reply)
             if response is not None:
                 # Two tasks may ask the same at the same time: the answer that came first stands.
-                return self.kept.setdefault(digest, response)
-        return self.kept.get(digest)
+                return self.cache.setdefault(digest, response)
+        return self.cache.get(digest)
 
     def digest(self, name: str, arguments: Any, document: Any, examples: Sequence[RecordedCall] = ()) -> str:
         """32 hex digits that stand for the call, what is said of the API, prompt, form and model."""
@@ -173,7 +173,7 @@ def read_simulated(reply: str) -> str | None:
     return text if len(text) <= MAX_CHARS else None
 
 
-OWN_FORM = Form(simulator_message, read_simulated)
+TOOLEVAL_FORM = Form(simulator_message, read_simulated)
 _MIRRORAPI = Form(
     stabletoolbench.mirrorapi_message, stabletoolbench.read_mirrorapi, 'mirrorapi', stabletoolbench.NO_RESPONSE
 )

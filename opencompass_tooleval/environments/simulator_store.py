@@ -25,11 +25,12 @@ _SECONDS_FOR_OTHERS = 120.0
 _TABLE = 'CREATE TABLE simulated (digest TEXT PRIMARY KEY, response TEXT NOT NULL)'
 _FORGET_UNREAD = "DELETE FROM simulated WHERE response = ''"
 """Earlier versions kept '' for a reply that they could not read; such a call is asked again."""
-_MEND = "simulator=dict(kept='ANOTHER FILE', ...) in the config"
+_FIX = "simulator=dict(cache='ANOTHER FILE', ...) in the config"
 
 
-def open_simulator(model: Mapping[str, Any], system: str = 'own', kept: str | Path | None = None) -> Simulator:
-    """A simulator as configs have it: ``simulator=dict(model=..., system='stabletoolbench', kept='simulated.sqlite')``.
+def open_simulator(model: Mapping[str, Any], system: str = 'tooleval', cache: str | Path | None = None) -> Simulator:
+    """A simulator as configs have it: ``simulator=dict(model=..., system='stabletoolbench',
+    cache='simulated.sqlite')``.
 
     The model itself is asked by whoever runs the dialogues, which name it
     :data:`~opencompass_tooleval.environments.simulator.SIMULATOR`.
@@ -38,13 +39,13 @@ def open_simulator(model: Mapping[str, Any], system: str = 'own', kept: str | Pa
         model: Config of any model of OpenCompass. Its abbr, or else its path, is its name in digests and results: two
             configs of one name share what was simulated, whatever else they say, such as a temperature.
         system: As :class:`~opencompass_tooleval.environments.simulator.Simulator`.
-        kept: File of what was simulated; made when something is. By default one for all, in the cache
+        cache: File of what was simulated; made when something is. By default one for all, in the cache
             (``$TOOLEVAL_CACHE``).
 
     Raises:
         ValueError: There is no such prompt.
     """
-    return Simulator(model_name(model), system, SimulatorStore(Path(kept or default_cache() / 'simulated.sqlite')))
+    return Simulator(model_name(model), system, SimulatorStore(Path(cache or default_cache() / 'simulated.sqlite')))
 
 
 class SimulatorStore(MutableMapping[str, str]):
@@ -74,7 +75,7 @@ class SimulatorStore(MutableMapping[str, str]):
                 connection.execute(f'PRAGMA application_id = {_APPLICATION}')
                 connection.execute(_TABLE)
             elif application != _APPLICATION:
-                raise DataError(self.file, 'the file holds something else than what was simulated', mend=_MEND)
+                raise DataError(self.file, 'the file holds something else than what was simulated', fix=_FIX)
             else:
                 connection.execute(_FORGET_UNREAD)
             connection.execute('COMMIT')
@@ -88,7 +89,7 @@ class SimulatorStore(MutableMapping[str, str]):
             with self._lock, closing(self._connection.execute(statement, parameters)) as cursor:
                 return cursor.fetchall()
         except sqlite3.Error as error:
-            raise DataError(self.file, f'what was simulated cannot be read or kept ({error})', mend=_MEND) from error
+            raise DataError(self.file, f'what was simulated cannot be read or kept ({error})', fix=_FIX) from error
 
     def __getitem__(self, digest: str) -> str:
         rows = self._run('SELECT response FROM simulated WHERE digest = ?', digest)

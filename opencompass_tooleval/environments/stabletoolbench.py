@@ -40,9 +40,9 @@ def standard_name(text: str) -> str:
     """``Cricket Live-Data`` -> ``cricket_live_data``: other letters than Latin and Chinese ones become underscores."""
     letters: list[str] = []
     for letter in text:
-        own = letter if (letter.isascii() and letter.isalnum()) or letter == '^' or '一' <= letter <= '龥' else '_'
-        if own != '_' or letters[-1:] != ['_']:
-            letters.append(own)
+        written = letter if (letter.isascii() and letter.isalnum()) or letter == '^' or '一' <= letter <= '龥' else '_'
+        if written != '_' or letters[-1:] != ['_']:
+            letters.append(written)
     name = ''.join(letters).lower().strip('_')
     return f'get_{name}' if name[:1].isdigit() else name
 
@@ -188,12 +188,12 @@ def _parameters(document: Mapping[str, Any], is_required: bool) -> list[Any]:
     return [
         {
             'name': name,
-            'type': str(its.get('type') or '').upper(),
-            'description': its.get('description') or '',
-            'default': its.get('default', its.get('example_value', '')),
+            'type': str(property_schema.get('type') or '').upper(),
+            'description': property_schema.get('description') or '',
+            'default': property_schema.get('default', property_schema.get('example_value', '')),
         }
-        for name, its in properties.items()
-        if isinstance(its, dict) and (name in names) == is_required
+        for name, property_schema in properties.items()
+        if isinstance(property_schema, dict) and (name in names) == is_required
     ]
 
 

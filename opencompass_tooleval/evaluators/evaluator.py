@@ -254,7 +254,8 @@ class ToolEvalEvaluator(BaseEvaluator):
             'success': list(rule.success),
             'same_answers': same_answers,
             'metrics': {
-                metric: {name: asdict(estimate) for name, estimate in own.items()} for metric, own in estimates.items()
+                metric: {name: asdict(estimate) for name, estimate in by_kind.items()}
+                for metric, by_kind in estimates.items()
             },
         }
 
@@ -266,7 +267,7 @@ def _same_answers(columns: Mapping[str, Any]) -> int:
     calls = [calls_text(read_calls(row)) for row in columns['calls']] if 'calls' in columns else [''] * len(texts)
     for record_id, *answer in zip(columns['record_id'], texts, calls, strict=True):
         answers.setdefault(record_id, set()).add(repr(answer))  # ids of calls are drawn anew for each answer
-    return sum(len(own) == 1 for own in answers.values())
+    return sum(len(distinct) == 1 for distinct in answers.values())
 
 
 class ToolEvalCallsEvaluator(ToolEvalEvaluator):
@@ -286,7 +287,9 @@ class ToolEvalCallsEvaluator(ToolEvalEvaluator):
             ValueError: A row's calls cannot be read.
         """
         answers = [as_answer(text) for text in self._answers(predictions, infra)]
-        with_calls = [answer.changed(calls=read_calls(its)) for answer, its in zip(answers, calls, strict=True)]
+        with_calls = [
+            answer.changed(calls=read_calls(row_calls)) for answer, row_calls in zip(answers, calls, strict=True)
+        ]
         return self.score_samples(references, with_calls)
 
 

@@ -45,7 +45,7 @@ class JudgedEvaluator(ToolEvalEvaluator):
         self._needs_judge = False
         self._spent: list[Usage | None] = []
         self._asked_keys: set[str] = set()
-        self._kept: dict[str, Usage | None] = {}
+        self._cached_usages: dict[str, Usage | None] = {}
         self._rows: dict[tuple[str, ...], dict[str, Any]] = {}
 
     def need_judge(self, what: str) -> None:
@@ -58,7 +58,7 @@ class JudgedEvaluator(ToolEvalEvaluator):
         if not self.judgements and not self.judge_cfg:
             raise ValueError(
                 f'{what} needs a judge: judge_cfg or judgements of the evaluator, or one in the environment. '
-                'Mend it with: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL'
+                'Fix it with: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL'
             )
 
     def judge_name(self) -> str:
@@ -127,17 +127,19 @@ class JudgedEvaluator(ToolEvalEvaluator):
         found = judge.converse(dialogues)
         self._spent += judge.usages
         self._asked_keys |= judge.asked
-        self._kept |= judge.kept_usages
+        self._cached_usages |= judge.cached_usages
         return found
 
     def other_usage(self) -> list[dict[str, Any]]:
         """See :meth:`ToolEvalEvaluator`."""
         if not self._judge:
             return []
-        kept = [usage for key, usage in self._kept.items() if key not in self._asked_keys]  # for an earlier trial
-        return other_row('judge', self._judge.name, self._spent, self._judge.prices, kept)
+        cached = [
+            usage for key, usage in self._cached_usages.items() if key not in self._asked_keys
+        ]  # for an earlier trial
+        return other_row('judge', self._judge.name, self._spent, self._judge.prices, cached)
 
-    def mend_unjudged(self) -> str:
+    def fix_for_unjudged(self) -> str:
         """What to do where too much could not be judged."""
         if self.judgements:
             return (

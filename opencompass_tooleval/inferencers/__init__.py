@@ -6,7 +6,7 @@ from opencompass_tooleval.core.lazy_import import lazy_getattr
 
 if TYPE_CHECKING:
     from opencompass_tooleval.inferencers.dialogue_inferencer import (
-        ToolEvalRoundsGenInferencer as ToolEvalRoundsGenInferencer,
+        ToolEvalDialogueGenInferencer as ToolEvalDialogueGenInferencer,
     )
     from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer as ToolEvalGenInferencer
 
@@ -14,6 +14,6 @@ __getattr__ = lazy_getattr(
     __name__,
     {
         'ToolEvalGenInferencer': 'inferencer',
-        'ToolEvalRoundsGenInferencer': 'dialogue_inferencer',
+        'ToolEvalDialogueGenInferencer': 'dialogue_inferencer',
     },
 )

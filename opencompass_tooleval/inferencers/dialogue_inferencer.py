@@ -11,14 +11,14 @@ from opencompass.registry import ICL_INFERENCERS
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.answer import as_answer
-from opencompass_tooleval.core.dialogue import Rounds
+from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.core.usage import Usage, total_usage
 from opencompass_tooleval.core.usage_summary import OTHERS
 from opencompass_tooleval.inferencers.inferencer import Questions, ToolEvalGenInferencer
-from opencompass_tooleval.models.auxiliary_model import OtherModel
+from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.conversation import Conversation
-from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.work_dir.journal import Journal, Row
 
 DIALOGUES = Registry('tooleval_dialogues')
@@ -29,10 +29,10 @@ class Dialogues(Protocol):
     """How a data set is talked about: what ``dialogues=dict(type=...)`` of the inferencer builds.
 
     It may have an attribute ``models``: name -> config of a model beside the one under test, which a
-    :class:`~opencompass_tooleval.core.dialogue.Turn` may name. It is built once, and only if it is asked.
+    :class:`~opencompass_tooleval.core.dialogue.ModelRequest` may name. It is built once, and only if it is asked.
     """
 
-    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins the dialogue about one row of the data set; it ends in the row's prediction."""
 
 
@@ -45,8 +45,8 @@ class _ReadOnly(Journal):
 
 
 @ICL_INFERENCERS.register_module()
-class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
-    """Runs one dialogue per row, as :class:`~opencompass_tooleval.models.dialogue_runner.RoundsRunner` does.
+class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
+    """Runs one dialogue per row, as :class:`~opencompass_tooleval.models.dialogue_runner.DialogueRunner` does.
 
     The prediction of a row is what its dialogue returns; of an :class:`~opencompass_tooleval.core.answer.Answer` its
     calls too. A row whose dialogue got no answer in some round has none, and
@@ -71,7 +71,9 @@ class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
     def __init__(self, model: Any, max_out_len: int, dialogues: Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(model=model, max_out_len=max_out_len, **kwargs)
         self.dialogues: Dialogues = DIALOGUES.build(dict(dialogues))
-        self.others = {name: OtherModel(cfg) for name, cfg in (getattr(self.dialogues, 'models', None) or {}).items()}
+        self.others = {
+            name: AuxiliaryModel(cfg) for name, cfg in (getattr(self.dialogues, 'models', None) or {}).items()
+        }
         if self.others and int(os.environ.get('WORLD_SIZE', 1)) > 1:
             raise ValueError(
                 f'dialogues that ask other models ({", ".join(self.others)}) run in one process, and torchrun has '
@@ -83,7 +85,7 @@ class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
         all_questions = list(questions)
         keys = _keys([question.prompt for question in all_questions])
         source = all_questions[0].prompt.source if all_questions else ''
-        runner = RoundsRunner(
+        runner = DialogueRunner(
             self.model,
             journal if self.is_main_process else _ReadOnly(journal.path),
             self.max_out_len,
@@ -104,7 +106,7 @@ class ToolEvalRoundsGenInferencer(ToolEvalGenInferencer):
             if outcome := outcomes.get(key):
                 # Not `value or ''`: an answer of nothing but calls is an empty text, too.
                 answer = as_answer('' if outcome.value is None else outcome.value)
-                answer = answer.changed(reason=outcome.infra, finish=outcome.finish, usage=outcome.usage)
+                answer = answer.changed(reason=outcome.infra, finish_reason=outcome.finish_reason, usage=outcome.usage)
                 rows[index] = self._row(index, all_questions[index], answer) | self._others(index, outcome.others)
         return rows, {index: row['infra'] for index, row in rows.items() if row.get('infra')}
 

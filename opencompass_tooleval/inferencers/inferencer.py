@@ -95,17 +95,17 @@ def _in_order(rows: Mapping[int, Row], predictions: list[str]) -> Iterator[tuple
 def _answers(row: Row, prompt: Conversation) -> bool:
     """Whether a kept row has an answer, about this record and, if it says so, this very prompt."""
     whole = isinstance(row.get('prediction'), str)
-    return whole and row.get('record_id') == prompt.record_id and row.get('asked') in (None, prompt.asked)
+    return whole and row.get('record_id') == prompt.record_id and row.get('prompt_digest') in (None, prompt.asked)
 
 
 @ICL_INFERENCERS.register_module()
 class ToolEvalGenInferencer(GenInferencer):
     """OpenCompass's :class:`GenInferencer` with prompts in prefix order and answers by record.
 
-    Answers are written in the data's order. Each row carries ``record_id``, ``asked`` (what stands for the prompt) and
-    ``infra``: None, or why there is no answer (``infra:timeout``, ``infra:truncated``, ...), and ``finish``: why the
-    answer ends (``stop``, ``length``, ...; None where nobody says); a replayed answer also ``recorded_shape``, the
-    published shape that it was recorded in. Rows with a reason, and those that answer another
+    Answers are written in the data's order. Each row carries ``record_id``, ``prompt_digest`` (what stands for the
+    prompt) and ``infra``: None, or why there is no answer (``infra:timeout``, ``infra:truncated``, ...), and
+    ``finish_reason``: why the answer ends (``stop``, ``length``, ...; None where nobody says); a replayed answer also
+    ``recorded_shape``, the published shape that it was recorded in. Rows with a reason, and those that answer another
     prompt, are asked again when the run is resumed.
 
     Args:
@@ -226,9 +226,9 @@ class ToolEvalGenInferencer(GenInferencer):
             'gold': question.gold,
             'record_id': prompt.record_id,
             'source': prompt.source,
-            'asked': prompt.asked,
+            'prompt_digest': prompt.asked,
             'infra': answer.reason,
-            'finish': answer.finish,
+            'finish_reason': answer.finish_reason,
             **extras(answer),
         }
         if prompt.tools is not None:

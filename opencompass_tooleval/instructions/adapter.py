@@ -12,12 +12,12 @@ from opencompass.registry import LOAD_DATASET
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
-from opencompass_tooleval.benchmarks.teval.records import MEND as TEVAL_MEND
+from opencompass_tooleval.benchmarks.teval.records import FIX as TEVAL_MEND
 from opencompass_tooleval.benchmarks.teval.records import split_stem
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset
-from opencompass_tooleval.benchmarks.ultratool.presets import DEFAULT
+from opencompass_tooleval.benchmarks.ultratool.prompt_styles import DEFAULT
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
-from opencompass_tooleval.benchmarks.ultratool.records import MEND as ULTRATOOL_MEND
+from opencompass_tooleval.benchmarks.ultratool.records import FIX as ULTRATOOL_MEND
 from opencompass_tooleval.benchmarks.ultratool.records import data_file, find_subset, load_example, parse_payload
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.core.messages import messages_payload, read_messages
@@ -39,9 +39,9 @@ def load_catalogue(instructions: str, source: str, documentation: Path) -> Catal
     Raises:
         DataError: The file is missing, with the command that makes it, or damaged.
     """
-    mend = command_to_generate(source, documentation, candidate_paths(instructions)[0])
-    file = resolve_data_path(instructions, mend)
-    return Catalogue(load_instructions(file), file, mend)
+    fix = command_to_generate(source, documentation, candidate_paths(instructions)[0])
+    file = resolve_data_path(instructions, fix)
+    return Catalogue(load_instructions(file), file, fix)
 
 
 def _with_prompts(data: Dataset, prompts: Iterable[list[dict[str, Any]]], file: Path) -> Dataset:
@@ -95,7 +95,9 @@ class ToolEvalUltraToolEasyToolDataset(ToolEvalDataset):
     """One task of UltraTool with instructions in place of the toolsets."""
 
     @staticmethod
-    def load(path: str, name: str, language: str, instructions: str, shots: int = 1, preset: str = DEFAULT) -> Dataset:
+    def load(
+        path: str, name: str, language: str, instructions: str, shots: int = 1, prompt_style: str = DEFAULT
+    ) -> Dataset:
         """Loads it; all but the prompts is as :meth:`ToolEvalUltraToolDataset.load` has it.
 
         Args:
@@ -104,14 +106,14 @@ class ToolEvalUltraToolEasyToolDataset(ToolEvalDataset):
             language: As there.
             instructions: File of instructions, such as ``data/easytool/ultratool_zh.json``.
             shots: As there; the example's toolset is replaced too.
-            preset: As there.
+            prompt_style: As there.
 
         Raises:
             ValueError: The task has no toolset that could be replaced.
             DataError: Data or instructions are missing or damaged, or there are tools without an instruction.
         """
         check_variant('ultratool', name)
-        data = ToolEvalUltraToolDataset.load(path, name, language, shots, preset)
+        data = ToolEvalUltraToolDataset.load(path, name, language, shots, prompt_style)
         file = data_file(resolve_data_path(path, ULTRATOOL_MEND), name, language)
         catalogue = load_catalogue(instructions, 'ultratool', file.parent.parent)
         subset = find_subset(name)
@@ -124,4 +126,4 @@ class ToolEvalUltraToolEasyToolDataset(ToolEvalDataset):
         rows = [instruct(parse_payload(row['record'], name).raw, row['record_id']) for row in data]
         catalogue.check(f'{name}_{language}')
         texts = (build_prompt(subset.task, language, row, example) for row in rows)
-        return _with_prompts(data, (messages_of(text, preset) for text in texts), catalogue.file)
+        return _with_prompts(data, (messages_of(text, prompt_style) for text in texts), catalogue.file)

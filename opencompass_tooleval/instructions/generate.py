@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.instructions.prompts import (
     DESCRIPTION_FORM,
@@ -81,12 +81,12 @@ class Generated:
 
 def _ask(
     prompt: tuple[Message, ...], read: Callable[[str], T | list[Fault]], form: str, limit: Limit
-) -> Rounds[T | list[Fault]]:
+) -> Dialogue[T | list[Fault]]:
     """Asks until an answer can be used, ``TRIES`` times at most; else returns the faults of the last."""
     asked = prompt
     result: T | list[Fault] = []
     for _ in range(TRIES):
-        reply = yield Turn(asked)
+        reply = yield ModelRequest(asked)
         result = read(reply)
         if not isinstance(result, list):
             return result
@@ -99,7 +99,7 @@ def _ask(
     return result
 
 
-def describe(part: ToolDoc, options: Options) -> Rounds[Description]:
+def describe(part: ToolDoc, options: Options) -> Dialogue[Description]:
     """Stage I: asks for the description of a tool, or of a part of one.
 
     Args:
@@ -150,7 +150,7 @@ def merge(doc: ToolDoc, parts: Sequence[Description]) -> Description:
 
 def exemplify(
     doc: ToolDoc, function: FunctionDoc, description: Description, options: Options
-) -> Rounds[Example | Fault]:
+) -> Dialogue[Example | Fault]:
     """Stage II: asks for a scenario with parameters for one function.
 
     Args:

@@ -15,7 +15,7 @@ from opencompass_tooleval.instructions.generate import Generated, Options, assem
 from opencompass_tooleval.instructions.reply import Description
 from opencompass_tooleval.instructions.split import Limit, split
 from opencompass_tooleval.judging.judge import settings_hash
-from opencompass_tooleval.models.dialogue_runner import Outcome, RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner, Outcome
 from opencompass_tooleval.models.model_config import build_model
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.work_dir.journal import Journal
@@ -36,7 +36,7 @@ class Generation:
         generated: In the documentation's order; only tools whose every question was answered.
         failed: Tool -> ``infra:...`` of a question that got no answer, through no fault of the model.
         calls: Questions that this run asked.
-        kept: Questions whose answers were kept from an earlier run.
+        from_earlier_run: Questions whose answers were kept from an earlier run.
         tokens: Of this run's prompts and answers.
         split: Tools whose documentation was asked about in several parts.
     """
@@ -44,7 +44,7 @@ class Generation:
     generated: list[Generated] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     calls: int = 0
-    kept: int = 0
+    from_earlier_run: int = 0
     tokens: int = 0
     split: list[str] = field(default_factory=list)
 
@@ -60,7 +60,7 @@ def load_model_cfg(path: Path) -> dict[str, Any]:
     config = Config.fromfile(str(path), format_python_code=False)
     models = config.get('models') or next((value for name, value in config.items() if name.endswith('_models')), None)
     if not models:
-        raise DataError(path, 'the config has no models', mend='add models = [dict(type=..., path=...)]')
+        raise DataError(path, 'the config has no models', fix='add models = [dict(type=..., path=...)]')
     return dict(models[0])
 
 
@@ -86,8 +86,8 @@ def _limit(model: Any, max_out_len: int) -> Limit:
 def generate(docs: Sequence[ToolDoc], cfg: Mapping[str, Any], journal: Journal, variant: str) -> Generation:
     """Makes the instructions of all tools: descriptions of all first, then examples for all functions.
 
-    Each stage is asked as :class:`RoundsRunner` does and shows a progress bar with the tokens spent. Answers are in the
-    journal before they are worked on; after a kill only what was in flight is asked again.
+    Each stage is asked as :class:`DialogueRunner` does and shows a progress bar with the tokens spent. Answers are in
+    the journal before they are worked on; after a kill only what was in flight is asked again.
 
     Args:
         docs: The documentation.
@@ -101,8 +101,8 @@ def generate(docs: Sequence[ToolDoc], cfg: Mapping[str, Any], journal: Journal, 
     options = Options(variant, _limit(model, max_out_len))
     generation = Generation()
 
-    def runner(description: str) -> RoundsRunner:
-        return RoundsRunner(model, journal, max_out_len, batch_size, 'easytool', description=description)
+    def runner(description: str) -> DialogueRunner:
+        return DialogueRunner(model, journal, max_out_len, batch_size, 'easytool', description=description)
 
     parts = {doc.name: split(doc, options.limit, variant) for doc in docs}
     generation.split = [name for name, several in parts.items() if len(several) > 1]
@@ -135,8 +135,8 @@ def generate(docs: Sequence[ToolDoc], cfg: Mapping[str, Any], journal: Journal, 
     generation.calls = first.calls + second.calls
     generation.tokens = first.tokens + second.tokens
     outcomes: list[Outcome[Any]] = [*described.values(), *exemplified.values()]
-    answered = sum(len(outcome.turns) + (outcome.infra is not None) for outcome in outcomes)
-    generation.kept = answered - generation.calls
+    answered = sum(len(outcome.rounds) + (outcome.infra is not None) for outcome in outcomes)
+    generation.from_earlier_run = answered - generation.calls
     return generation
 
 

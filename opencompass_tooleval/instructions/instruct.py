@@ -6,7 +6,7 @@ it (Table 8).
 UltraTool: the toolsets of the query and of the one-shot example. Where tools are chosen (selection, creation awareness)
 a tool is its ``name`` and ``description``, which is what EasyTool chooses by (Section 4.2, Figure 3). Where they are
 called (usage) its guideline is there too, in the shape that the prompt speaks of: ``arguments`` with ``properties``;
-and an ``Example``. ``results`` are gone: the gold takes no names from there (README.md).
+and an ``Example``. ``results`` are gone: the gold takes no names from there (docs/explanation/easytool.md).
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class Catalogue:
     Attributes:
         tools: Tool name -> instruction.
         file: Where they come from, for messages.
-        mend: The command that makes them.
+        fix: The command that makes them.
         missing: Tools that were looked up in vain, and the first record that needs each.
     """
 
     tools: Mapping[str, ToolInstruction]
     file: Path
-    mend: str = ''
+    fix: str = ''
     missing: dict[str, str] = field(default_factory=dict)
 
     def find(self, name: str, record: str, described: bool = False) -> Found | None:
@@ -76,11 +76,11 @@ class Catalogue:
     def find_function(self, tool: str, function: str, record: str) -> Found | None:
         """The instruction for a function of a tool, where names may hold dots; None is remembered."""
         group = self.tools.get(tool)
-        own = next((each for each in group.functions if each.name == function), None) if group else None
-        if group is None or own is None:
+        instruction = next((each for each in group.functions if each.name == function), None) if group else None
+        if group is None or instruction is None:
             self.missing.setdefault(f'{tool}: {function}', record)
             return None
-        return group, own
+        return group, instruction
 
     def check(self, data: str) -> None:
         """Checks that nothing was looked up in vain.
@@ -95,7 +95,7 @@ class Catalogue:
             return
         names = list(self.missing)
         what = f'{len(names)} tools of {data} have no instruction: {first_of(names)}'
-        raise DataError(self.file, f'{what} (first needed by record {self.missing[names[0]]!r})', mend=self.mend)
+        raise DataError(self.file, f'{what} (first needed by record {self.missing[names[0]]!r})', fix=self.fix)
 
 
 def _description(tool: ToolInstruction, function: FunctionInstruction | None) -> str:
@@ -117,10 +117,10 @@ def _write(value: Any, like: str) -> str:
 
 def _write_span(span: ApiSpan, original: str, guidelines: Sequence[Mapping[str, Any]]) -> str:
     if span.layout == 'pairs':
-        return _write([[own['name'], own] for own in guidelines], original)
+        return _write([[guideline['name'], guideline] for guideline in guidelines], original)
     if span.layout == 'list':
         return _write(list(guidelines), original)
-    return '\n'.join(_write(own, original) for own in guidelines)
+    return '\n'.join(_write(guideline, original) for guideline in guidelines)
 
 
 def _instruct_text(text: str, record: str, catalogue: Catalogue) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from opencompass_tooleval.core.answer import as_answer
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import read_messages
 from opencompass_tooleval.core.tool_calls import MAX_CALLS, ToolCall, write_answer
 from opencompass_tooleval.core.tool_messages import tool_messages
@@ -41,13 +41,13 @@ class PlannedCallDialogues:
             raise ValueError(f'max_steps must be at least 1, not {max_steps}')
         self.max_steps = max_steps
 
-    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins the dialogue about one row, which has ``messages``, ``tools`` and ``gold_answer``."""
-        turn = Turn(tuple(read_messages(row['messages'])), row['gold_answer'], ToolSet.of_text(row['tools']))
-        return plan_calls(turn, self.max_steps)
+        request = ModelRequest(tuple(read_messages(row['messages'])), row['gold_answer'], ToolSet.of_text(row['tools']))
+        return plan_calls(request, self.max_steps)
 
 
-def plan_calls(turn: Turn, max_steps: int) -> Rounds[str]:
+def plan_calls(request: ModelRequest, max_steps: int) -> Dialogue[str]:
     """Asks until an answer has no call, or there are more calls than any request needs; returns the last answer.
 
     Args:
@@ -56,10 +56,10 @@ def plan_calls(turn: Turn, max_steps: int) -> Rounds[str]:
     """
     calls: tuple[ToolCall, ...] = ()
     for step in range(max_steps):
-        answer = as_answer((yield turn))
+        answer = as_answer((yield request))
         if answer.calls and step + 1 < max_steps:
             told = tool_messages(answer, [NOTED] * len(answer.calls), len(calls))
-            turn = Turn((*turn.messages, *told), _LAST, turn.tools)
+            request = ModelRequest((*request.messages, *told), _LAST, request.tools)
         calls += answer.calls
         if not answer.calls or len(calls) >= MAX_CALLS:
             break

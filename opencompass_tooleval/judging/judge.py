@@ -16,15 +16,15 @@ from typing import Any, TypeVar, cast
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.answer import USAGE, Answer, as_answer
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.result import INFRA
 from opencompass_tooleval.core.usage import Usage, read_usage
 from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, carry_out
 from opencompass_tooleval.judging.judgement import Unread
-from opencompass_tooleval.models.auxiliary_model import OtherModel
-from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.literal_keys import KEYS, is_secret
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.work_dir.journal import Journal
@@ -133,18 +133,18 @@ class Judge:
         calls: How often the model was asked.
         usages: What each of these answers cost.
         asked: Keys of the questions that it was asked.
-        kept_usages: Key -> what a judgement cost that was kept from earlier; None where that was not kept with it.
+        cached_usages: Key -> what a judgement cost that was kept from earlier; None where that was not kept with it.
         folder: Where its replies are.
     """
 
     def __init__(self, cfg: Mapping[str, Any], folder: Path, source: str = '') -> None:
-        self._model = OtherModel(cfg)
+        self._model = AuxiliaryModel(cfg)
         self.name = self._model.name
         self.settings = settings_hash(cfg)
         self.prices = self._model.prices
         self.usages: list[Usage | None] = []
         self.asked: set[str] = set()
-        self.kept_usages: dict[str, Usage | None] = {}
+        self.cached_usages: dict[str, Usage | None] = {}
         self.folder = folder / 'judgements' / _folder_name(cfg)
         self._source = source
         self._journal = Journal(self.folder / f'{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}.jsonl')
@@ -168,11 +168,11 @@ class Judge:
         Returns:
             Name -> what its dialogue ended in.
         """
-        self._find_kept()
+        self._find_cached()
         names = {str(place): name for place, name in enumerate(dialogues)}
         others = {JUDGE: self._model}
         description = f'judging by {self.name}' if dialogues else None
-        runner = RoundsRunner(
+        runner = DialogueRunner(
             None, None, 0, source=self._source, description=description, others=others, report=lambda *_: self._save()
         )
         try:
@@ -180,10 +180,10 @@ class Judge:
         finally:
             self._save()
         self.usages += runner.other_usages.get(JUDGE, [])
-        get_logger().info(f'{self.name}: {len(self.kept_usages)} judgements kept from earlier, {self.calls} requests')
+        get_logger().info(f'{self.name}: {len(self.cached_usages)} judgements kept from earlier, {self.calls} requests')
         return {names[place]: cast(T, outcome.value) for place, outcome in found.items()}
 
-    def _find_kept(self) -> None:
+    def _find_cached(self) -> None:
         """Where the replies lie that were kept before."""
         self._verdicts.clear()
         self._tries.clear()
@@ -194,13 +194,13 @@ class Judge:
                 if 'fault' not in row:
                     self._kept.setdefault(str(row.get('key')), []).append((journal, position))
 
-    def _ask(self, item: JudgeItem) -> Rounds[Any]:
+    def _ask(self, item: JudgeItem) -> Dialogue[Any]:
         """Asks until there is a verdict, ``TRIES`` times at most, unless it is known."""
         key, verdict = item.key, None
         for tried in range(TRIES):
             if (known := self._known(item)) is not None:
                 return known
-            reply = as_answer((yield _turn(item)))
+            reply = as_answer((yield _request(item)))
             verdict = self._verdict(item, reply)
             if tried == self._tries[key]:  # several dialogues may get this reply
                 self._tries[key] += 1
@@ -218,7 +218,7 @@ class Judge:
             verdict = item.read(str(row.get('reply', '')))
             if not isinstance(verdict, Unread):
                 self._verdicts[item.key] = verdict
-                self.kept_usages[item.key] = read_usage(row.get(USAGE))
+                self.cached_usages[item.key] = read_usage(row.get(USAGE))
                 break
         return self._verdicts.get(item.key)
 
@@ -247,8 +247,8 @@ class Judge:
             self._unsaved.clear()
 
 
-def _turn(item: JudgeItem) -> Turn:
+def _request(item: JudgeItem) -> ModelRequest:
     prompt = item.prompt.encode('utf-8', 'replace').decode('utf-8')  # half a surrogate pair cannot be sent
     system = [Message('system', item.system)] if item.system else []
     messages = (*system, Message('user', prompt))
-    return Turn(messages, tools=item.tools, model=JUDGE, may_fail=True, name=item.id, key=item.key)
+    return ModelRequest(messages, tools=item.tools, model=JUDGE, may_fail=True, name=item.id, key=item.key)

@@ -203,13 +203,13 @@ def _words(why: str) -> str:
     return bounded_text(why, 40) if why.startswith(INFRA) else _WORDS.get(why.partition(':')[0], bounded_text(why, 40))
 
 
-def check_unjudged(unjudged: Sequence[Unjudged], tried: int, mend: str = '', limit: float = UNJUDGED_LIMIT) -> int:
+def check_unjudged(unjudged: Sequence[Unjudged], tried: int, fix: str = '', limit: float = UNJUDGED_LIMIT) -> int:
     """Returns how many things could not be judged.
 
     Args:
         unjudged: They.
         tried: How many things had something to judge.
-        mend: What to do about it, a sentence or two.
+        fix: What to do about it, a sentence or two.
         limit: The share that is allowed.
 
     Raises:
@@ -221,6 +221,6 @@ def check_unjudged(unjudged: Sequence[Unjudged], tried: int, mend: str = '', lim
         raise UnjudgedError(
             f'{len(unjudged)} of {tried} could not be judged, for example {bounded_text(example.where, 80)} '
             f'({_words(example.why)}): {", ".join(f"{count} {words}" for words, count in reasons)}. '
-            f'At most {limit:.0%} may be.' + (f' {mend}' if mend else '')
+            f'At most {limit:.0%} may be.' + (f' {fix}' if fix else '')
         )
     return len(unjudged)

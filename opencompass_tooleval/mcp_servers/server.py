@@ -81,7 +81,7 @@ def check_sdk() -> None:
         ValueError: It is not; the message has the command that installs it.
     """
     if importlib.util.find_spec('mcp') is None:
-        raise ValueError(f'MCP servers need the MCP SDK, which is not installed. Mend it with: {INSTALL}')
+        raise ValueError(f'MCP servers need the MCP SDK, which is not installed. Fix it with: {INSTALL}')
 
 
 def parse_server(text: str, env: Mapping[str, str] | None = None, limits: Limits | None = None) -> Server:

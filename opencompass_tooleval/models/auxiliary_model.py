@@ -15,7 +15,7 @@ _DEFAULT_BATCH = 64
 _DEFAULT_OUT_LEN = 4096
 
 
-class OtherModel:
+class AuxiliaryModel:
     """A model with the limits that its own config gives it.
 
     Args:

@@ -85,11 +85,13 @@ class Conversation(PromptList):
         arguments = call.arguments if isinstance(call.arguments, str) else _arguments_text(call.arguments)
         return {'name': self.tools.sent_name(call.name) if self.tools else call.name, 'arguments': arguments}
 
-    def own_calls(self, answer: Answer) -> Answer:
+    def with_original_names(self, answer: Answer) -> Answer:
         """The answer with the tools' own names in its calls, in place of those that were sent."""
         if self.tools is None or not answer.calls:
             return answer
-        return answer.changed(calls=tuple(replace(call, name=self.tools.own_name(call.name)) for call in answer.calls))
+        return answer.changed(
+            calls=tuple(replace(call, name=self.tools.original_name(call.name)) for call in answer.calls)
+        )
 
 
 def _arguments_text(arguments: Any) -> str:

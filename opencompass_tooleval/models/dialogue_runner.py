@@ -12,14 +12,14 @@ from typing import Any, Generic, TypeVar
 from tqdm import tqdm
 
 from opencompass_tooleval.core.answer import CUT, USAGE, Answer, extras, with_extras
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.jsonable import answer_digest
 from opencompass_tooleval.core.messages import messages_payload, messages_text, normalise
 from opencompass_tooleval.core.result import INFRA, TRUNCATED
 from opencompass_tooleval.core.tool_calls import calls_payload
 from opencompass_tooleval.core.usage import Usage, read_usage, total_usage, with_failed
 from opencompass_tooleval.core.usage_summary import OTHERS, other_usage
-from opencompass_tooleval.models.auxiliary_model import OtherModel
+from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.request_queue import Arrivals, RequestQueue, RequestQueues, open_queue
 from opencompass_tooleval.work_dir.journal import FAILED, MODEL, REASON, Journal
@@ -39,10 +39,10 @@ class Outcome(Generic[T]):
         value: What it returned; None if ``infra``.
         infra: Why there is no value: a model gave no answer in some round, through no fault of its own. Of another than
             the model under test it has the name: ``infra:simulator:timeout``.
-        turns: ``{'messages': [{role, content}, ...], 'answer': text}`` of every round that was answered, in order; with
-            ``calls`` where there are native ones.
-        finish: How the last answer ended; ``length`` if any was cut.
-        usages: What every answer of ``turns`` cost.
+        rounds: ``{'messages': [{role, content}, ...], 'answer': text}`` of every round that was answered, in order;
+            with ``calls`` where there are native ones.
+        finish_reason: How the last answer ended; ``length`` if any was cut.
+        usages: What every answer of ``rounds`` cost.
         failed: What the requests cost that brought none.
         others: What the answers of other models cost that this dialogue asked for, failures included, as
             :func:`~opencompass_tooleval.core.usage_summary.other_rows` reads it. Where several dialogues wait for the
@@ -51,8 +51,8 @@ class Outcome(Generic[T]):
 
     value: T | None = None
     infra: str | None = None
-    turns: list[dict[str, Any]] = field(default_factory=list)
-    finish: str | None = None
+    rounds: list[dict[str, Any]] = field(default_factory=list)
+    finish_reason: str | None = None
     usages: list[Usage | None] = field(default_factory=list)
     failed: list[Usage | None] = field(default_factory=list)
     others: list[dict[str, Any]] = field(default_factory=list)
@@ -64,76 +64,76 @@ class Outcome(Generic[T]):
 
 
 @dataclass
-class _Dialogue(Generic[T]):
+class _Running(Generic[T]):
     key: str
     position: int
-    rounds: Rounds[T]
-    turn: Turn | None = None
+    dialogue: Dialogue[T]
+    request: ModelRequest | None = None
     outcome: Outcome[T] = field(default_factory=Outcome)
     asked: Counter[str] = field(default_factory=Counter)
 
     def start(self) -> None:
-        self._advance(lambda: next(self.rounds))
+        self._advance(lambda: next(self.dialogue))
 
     def receive(self, answer: Answer) -> None:
-        assert self.turn is not None
-        self.asked[self._counter(self.turn)] += 1
-        if not self.turn.model:
-            self._note(self.turn, answer)
-        self._advance(lambda: self.rounds.send(answer))
+        assert self.request is not None
+        self.asked[self._counter(self.request)] += 1
+        if not self.request.model:
+            self._note(self.request, answer)
+        self._advance(lambda: self.dialogue.send(answer))
 
     def fail(self, answer: Answer) -> None:
-        assert self.turn is not None
-        self.rounds.close()
-        if not self.turn.model:
+        assert self.request is not None
+        self.dialogue.close()
+        if not self.request.model:
             self.outcome.failed.append(answer.usage)
-        whom = f'{INFRA}{self.turn.model}:' if self.turn.model else INFRA
-        self.turn, self.outcome.infra = None, whom + str(answer.reason).removeprefix(INFRA)
+        whom = f'{INFRA}{self.request.model}:' if self.request.model else INFRA
+        self.request, self.outcome.infra = None, whom + str(answer.reason).removeprefix(INFRA)
 
     @property
     def round(self) -> int:
         """How often the model under test has been asked; of another model, how often the very same."""
-        assert self.turn is not None
-        return self.asked[self._counter(self.turn)]
+        assert self.request is not None
+        return self.asked[self._counter(self.request)]
 
-    def _counter(self, turn: Turn) -> str:
+    def _counter(self, request: ModelRequest) -> str:
         # By question: once a simulator's answers are kept, a resumed dialogue asks it less than it did.
-        return _digest(turn) if turn.model else ''
+        return _digest(request) if request.model else ''
 
-    def _note(self, turn: Turn, answer: Answer) -> None:
+    def _note(self, request: ModelRequest, answer: Answer) -> None:
         if _has_failed(answer):
             self.outcome.failed.append(answer.usage)
             return
-        if self.outcome.finish != CUT:
-            self.outcome.finish = answer.finish
-        row: dict[str, Any] = {'messages': messages_payload(turn.messages), 'answer': str(answer)}
-        self.outcome.turns.append({**row, 'calls': calls_payload(answer.calls)} if answer.calls else row)
+        if self.outcome.finish_reason != CUT:
+            self.outcome.finish_reason = answer.finish_reason
+        row: dict[str, Any] = {'messages': messages_payload(request.messages), 'answer': str(answer)}
+        self.outcome.rounds.append({**row, 'calls': calls_payload(answer.calls)} if answer.calls else row)
         self.outcome.usages.append(answer.usage)
 
-    def _advance(self, step: Callable[[], Turn]) -> None:
+    def _advance(self, step: Callable[[], ModelRequest]) -> None:
         try:
-            self.turn = step()
+            self.request = step()
         except StopIteration as end:
-            self.turn, self.outcome.value = None, end.value
+            self.request, self.outcome.value = None, end.value
 
 
-def conversation_of(turn: Turn, record_id: str, source: str, position: int) -> Conversation:
+def conversation_of(request: ModelRequest, record_id: str, source: str, position: int) -> Conversation:
     """What a model is given in a round."""
-    entry = {'record_id': record_id, 'source': source, 'idx': position, 'gold_answer': turn.gold}
-    return Conversation.of(normalise(turn.messages, {}), entry, turn.tools)
+    entry = {'record_id': record_id, 'source': source, 'idx': position, 'gold_answer': request.gold}
+    return Conversation.of(normalise(request.messages, {}), entry, request.tools)
 
 
-def _digest(turn: Turn) -> str:
+def _digest(request: ModelRequest) -> str:
     """32 hex digits that stand for what is asked."""
-    if turn.key:
-        return turn.key
-    text = messages_text(turn.messages) + (turn.tools.to_text() if turn.tools else '')
-    if turn.model:
-        text += json.dumps({'model': turn.model})
+    if request.key:
+        return request.key
+    text = messages_text(request.messages) + (request.tools.to_text() if request.tools else '')
+    if request.model:
+        text += json.dumps({'model': request.model})
     return hashlib.blake2b(text.encode('ascii'), digest_size=16).hexdigest()
 
 
-class RoundsRunner:
+class DialogueRunner:
     """Runs dialogues on one model, and on others that they name.
 
     A dialogue goes on as soon as it is answered, whatever the others wait for; of a model that is asked in batches, all
@@ -141,7 +141,8 @@ class RoundsRunner:
     on; after a kill only what was in flight is asked again. An answer is reused only for the very same question.
 
     One of ``others`` is not asked a question that it is being asked already: all who ask get the same answer. A prompt
-    that is too long is the dialogue's to answer where its :class:`Turn` says so, and is not tried again after a kill.
+    that is too long is the dialogue's to answer where its :class:`ModelRequest` says so, and is not tried again after a
+    kill.
 
     Args:
         model: Any model of OpenCompass; None where dialogues ask ``others`` alone.
@@ -151,7 +152,7 @@ class RoundsRunner:
         source: Names the data set in each :class:`Conversation`, for recorded answers.
         options: More arguments for the model's ``generate``.
         description: Of the progress bar, which counts dialogues and shows the tokens spent; None shows none.
-        others: Name that a :class:`Turn` may have in ``model`` -> that model.
+        others: Name that a :class:`ModelRequest` may have in ``model`` -> that model.
         report: Of dialogues that have ended, and of the model's answers.
 
     Attributes:
@@ -170,7 +171,7 @@ class RoundsRunner:
         source: str = '',
         options: Mapping[str, Any] | None = None,
         description: str | None = None,
-        others: Mapping[str, OtherModel] | None = None,
+        others: Mapping[str, AuxiliaryModel] | None = None,
         report: Report = report_nothing,
     ) -> None:
         self.model = model
@@ -186,30 +187,30 @@ class RoundsRunner:
         self.tokens = 0
         self.other_usages: dict[str, list[Usage | None]] = {}
         self._rows = 0
-        self._waiting: dict[str, list[_Dialogue[Any]]] = {}
+        self._waiting: dict[str, list[_Running[Any]]] = {}
 
-    def run(self, dialogues: Mapping[str, Rounds[T]]) -> dict[str, Outcome[T]]:
+    def run(self, dialogues: Mapping[str, Dialogue[T]]) -> dict[str, Outcome[T]]:
         """Returns the outcome of every dialogue, under the same keys and in the same order."""
-        everyone = [_Dialogue(key, position, rounds) for position, (key, rounds) in enumerate(dialogues.items())]
+        everyone = [_Running(key, position, dialogue) for position, (key, dialogue) in enumerate(dialogues.items())]
         bar = tqdm(total=len(everyone), desc=self.description, disable=self.description is None)
-        with bar, RequestQueues[_Dialogue[Any]](self._openers()) as queues:
+        with bar, RequestQueues[_Running[Any]](self._openers()) as queues:
             for dialogue in everyone:
                 dialogue.start()
             self._restore(everyone)
             for dialogue in everyone:
                 self._put(queues, dialogue)
-            ended = earlier = sum(dialogue.turn is None for dialogue in everyone)
+            ended = earlier = sum(dialogue.request is None for dialogue in everyone)
             bar.update(earlier)
             while taken := queues.results():
                 for dialogue, answer in taken:
                     self._count(dialogue, answer)
-                spent = [answer.usage for dialogue, answer in taken if dialogue.turn and not dialogue.turn.model]
+                spent = [answer.usage for dialogue, answer in taken if dialogue.request and not dialogue.request.model]
                 for arrived in self._in_turn(taken):
                     self._keep(arrived)
                     for dialogue, answer in arrived:
                         self._advance(dialogue, answer)
                         self._put(queues, dialogue)
-                    ended += sum(dialogue.turn is None for dialogue, _ in arrived)
+                    ended += sum(dialogue.request is None for dialogue, _ in arrived)
                 counts = {'calls': self.calls, 'tokens': self.tokens} if self.model else {}
                 bar.set_postfix({**counts, **self.other_calls}, refresh=False)
                 bar.update(ended - bar.n)
@@ -222,22 +223,22 @@ class RoundsRunner:
         return {name: len(usages) for name, usages in self.other_usages.items()}
 
     def _openers(self) -> dict[str, Callable[[Arrivals[Any]], RequestQueue[Any]]]:
-        def open_own(arrivals: Arrivals[Any]) -> RequestQueue[Any]:
+        def open_under_test(arrivals: Arrivals[Any]) -> RequestQueue[Any]:
             return open_queue(self.model, self.max_out_len, self.batch_size, self.options, arrivals)
 
-        return {'': open_own, **{name: other.open_queue for name, other in self.others.items()}}
+        return {'': open_under_test, **{name: other.open_queue for name, other in self.others.items()}}
 
-    def _put(self, queues: RequestQueues[_Dialogue[Any]], dialogue: _Dialogue[Any]) -> None:
-        turn = dialogue.turn
-        if turn is None:
+    def _put(self, queues: RequestQueues[_Running[Any]], dialogue: _Running[Any]) -> None:
+        request = dialogue.request
+        if request is None:
             return
-        if turn.model:
-            self._check(turn.model, dialogue.key)
-            asking = self._waiting.setdefault(_digest(turn), [])
+        if request.model:
+            self._check(request.model, dialogue.key)
+            asking = self._waiting.setdefault(_digest(request), [])
             asking.append(dialogue)
             if len(asking) > 1:
                 return
-        queues.submit(turn.model, dialogue, self._conversation(dialogue))
+        queues.submit(request.model, dialogue, self._conversation(dialogue))
 
     def _check(self, name: str, key: str) -> None:
         if name not in self.others:
@@ -247,52 +248,54 @@ class RoundsRunner:
                 "data set's config has to say which it is"
             )
 
-    def _in_turn(self, taken: Sequence[tuple[_Dialogue[Any], Answer]]) -> Iterator[list[tuple[_Dialogue[Any], Answer]]]:
+    def _in_turn(self, taken: Sequence[tuple[_Running[Any], Answer]]) -> Iterator[list[tuple[_Running[Any], Answer]]]:
         """Who gets which answers, in groups that go on together.
 
         Other models' answers come first and one by one: a dialogue that goes on may ask just what another answer of
         ``taken`` says, and joins those who wait for it as long as its group has not come.
         """
-        own = [(dialogue, answer) for dialogue, answer in taken if dialogue.turn and not dialogue.turn.model]
-        others = [(dialogue, answer) for dialogue, answer in taken if dialogue.turn and dialogue.turn.model]
+        under_test = [
+            (dialogue, answer) for dialogue, answer in taken if dialogue.request and not dialogue.request.model
+        ]
+        others = [(dialogue, answer) for dialogue, answer in taken if dialogue.request and dialogue.request.model]
         for dialogue, answer in others:
-            assert dialogue.turn is not None
+            assert dialogue.request is not None
             again = answer.changed(usage=None)  # it was paid for once
-            waiting = self._waiting.pop(_digest(dialogue.turn))
+            waiting = self._waiting.pop(_digest(dialogue.request))
             yield [(one, answer if one is dialogue else again) for one in waiting]
-        yield own
+        yield under_test
 
-    def _count(self, dialogue: _Dialogue[Any], answer: Answer) -> None:
-        assert dialogue.turn is not None
+    def _count(self, dialogue: _Running[Any], answer: Answer) -> None:
+        assert dialogue.request is not None
         usage = answer.usage or Usage()
-        if dialogue.turn.model:
-            self.other_usages.setdefault(dialogue.turn.model, []).append(answer.usage)
-            dialogue.outcome.others += self._other(dialogue.turn.model, answer)
+        if dialogue.request.model:
+            self.other_usages.setdefault(dialogue.request.model, []).append(answer.usage)
+            dialogue.outcome.others += self._other(dialogue.request.model, answer)
             return
         self.calls += 1
         self.tokens += (usage.prompt or 0) + (usage.completion or 0)
 
-    def _restore(self, dialogues: Sequence[_Dialogue[Any]]) -> None:
+    def _restore(self, dialogues: Sequence[_Running[Any]]) -> None:
         if self.journal is None:
             return
         rows = self.journal.restore()
         # Not len(rows): a line that cannot be read leaves rows 0 and 2, and a new row 2 would take the old one's place.
         self._rows = 1 + max(rows, default=-1)
-        kept = {
+        restored = {
             (row['key'], row['round'], row['asked']): answer
             for row in rows.values()
             if isinstance(row.get('round'), int) and all(isinstance(row.get(name), str) for name in _TEXTS)
-            if (answer := _kept_answer(row)) is not None
+            if (answer := _journal_answer(row)) is not None
         }
         self._restore_spent(dialogues, rows.values())
         for dialogue in dialogues:
-            while dialogue.turn:
-                answer = kept.get((dialogue.key, dialogue.round, self._asked(dialogue.turn)))
-                if answer is None or _is_failure(answer, dialogue.turn):
+            while dialogue.request:
+                answer = restored.get((dialogue.key, dialogue.round, self._asked(dialogue.request)))
+                if answer is None or _is_failure(answer, dialogue.request):
                     break
                 dialogue.receive(answer)
 
-    def _restore_spent(self, dialogues: Sequence[_Dialogue[Any]], rows: Iterable[Mapping[str, Any]]) -> None:
+    def _restore_spent(self, dialogues: Sequence[_Running[Any]], rows: Iterable[Mapping[str, Any]]) -> None:
         """Notes what an earlier run spent, but for the answers of the model under test, which are noted as they return.
 
         An answer of another model may not be asked for again, such as a simulator's that is kept elsewhere too.
@@ -312,63 +315,65 @@ class RoundsRunner:
         other = self.others[name]
         return [other_usage(name, other.name, other.prices, [answer.usage])] if answer.usage else []
 
-    def _asked(self, turn: Turn) -> str:
+    def _asked(self, request: ModelRequest) -> str:
         """What the journal has for a question: of another model, its name too.
 
         In a run that is resumed with another simulator, what the first one said does not stand for the other.
         """
-        other = self.others.get(turn.model)
-        return f'{_digest(turn)} {answer_digest(other.name)}' if other else _digest(turn)
+        other = self.others.get(request.model)
+        return f'{_digest(request)} {answer_digest(other.name)}' if other else _digest(request)
 
-    def _conversation(self, dialogue: _Dialogue[Any]) -> Conversation:
-        turn = dialogue.turn
-        assert turn is not None
+    def _conversation(self, dialogue: _Running[Any]) -> Conversation:
+        request = dialogue.request
+        assert request is not None
         record_id = f'{dialogue.key}/{dialogue.round}' if dialogue.round else dialogue.key
-        source = '-'.join(filter(None, (turn.model, self.source)))
-        return conversation_of(turn, turn.name or record_id, source, dialogue.position)
+        source = '-'.join(filter(None, (request.model, self.source)))
+        return conversation_of(request, request.name or record_id, source, dialogue.position)
 
-    def _advance(self, dialogue: _Dialogue[Any], answer: Answer) -> None:
-        assert dialogue.turn is not None
-        if _is_failure(answer, dialogue.turn):
+    def _advance(self, dialogue: _Running[Any], answer: Answer) -> None:
+        assert dialogue.request is not None
+        if _is_failure(answer, dialogue.request):
             dialogue.fail(answer)
         else:
             dialogue.receive(answer)
 
-    def _keep(self, answered: Sequence[tuple[_Dialogue[Any], Answer]]) -> None:
+    def _keep(self, answered: Sequence[tuple[_Running[Any], Answer]]) -> None:
         """Writes answers into the journal, before their dialogues go on; of failures, what they cost."""
         rows: dict[int, dict[str, Any]] = {}
         for dialogue, answer in answered:
-            turn = dialogue.turn
-            assert turn is not None
+            request = dialogue.request
+            assert request is not None
             # What a dialogue takes that may fail is asked for again after a kill; that a prompt is too long stays so.
-            failed = _is_failure(answer, turn) or (_has_failed(answer) and answer.reason != TRUNCATED)
+            failed = _is_failure(answer, request) or (_has_failed(answer) and answer.reason != TRUNCATED)
             if failed and answer.usage is None:
                 continue
-            row: dict[str, Any] = {'key': dialogue.key, 'round': dialogue.round, 'asked': self._asked(turn)}
-            row |= {FAILED: answer.reason} if failed else {'answer': str(answer), 'finish': answer.finish}
+            row: dict[str, Any] = {'key': dialogue.key, 'round': dialogue.round, 'asked': self._asked(request)}
+            row |= {FAILED: answer.reason} if failed else {'answer': str(answer), 'finish_reason': answer.finish_reason}
             row |= {REASON: TRUNCATED} if answer.reason == TRUNCATED and not failed else {}
             row |= extras(answer)
-            if turn.model:
-                row |= {MODEL: turn.model, OTHERS: self._other(turn.model, answer)}
+            if request.model:
+                row |= {MODEL: request.model, OTHERS: self._other(request.model, answer)}
             rows[self._rows + len(rows)] = row
         if self.journal and rows:
             self.journal.append(rows)
         self._rows += len(rows)
 
 
-def _kept_answer(row: Mapping[str, Any]) -> Answer | None:
+def _journal_answer(row: Mapping[str, Any]) -> Answer | None:
     """The answer of a row of the journal; None where its calls cannot be read, so that it is asked for again."""
-    finish = row.get('finish')
+    finish_reason = row.get('finish_reason')
     reason = TRUNCATED if row.get(REASON) == TRUNCATED else None
     try:
-        return with_extras(Answer(row['answer'], reason, finish if isinstance(finish, str) else None), row)
+        return with_extras(
+            Answer(row['answer'], reason, finish_reason if isinstance(finish_reason, str) else None), row
+        )
     except ValueError:
         return None
 
 
-def _is_failure(answer: Answer, turn: Turn) -> bool:
+def _is_failure(answer: Answer, request: ModelRequest) -> bool:
     """Whether an answer ends the dialogue."""
-    may_be = turn.may_fail or (turn.may_be_too_long and answer.reason == TRUNCATED)
+    may_be = request.may_fail or (request.may_be_too_long and answer.reason == TRUNCATED)
     return _has_failed(answer) and not may_be
 
 

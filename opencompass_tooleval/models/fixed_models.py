@@ -89,8 +89,8 @@ class ReplayModel(_FixedModel):
             return
         if not question.source and not recorded.path.stem.endswith(prompt.source):
             what = f'it says that it was asked something else than {prompt.source} asks'
-            mend = f'if it fits all the same, name the file {prompt.source}.json'
-            raise DataError(recorded.path, f'{what}; {mend}', prompt.record_id)
+            fix = f'if it fits all the same, name the file {prompt.source}.json'
+            raise DataError(recorded.path, f'{what}; {fix}', prompt.record_id)
         if prompt.source not in self._warned:
             self._warned.add(prompt.source)
             get_logger().warning(f'{recorded.path}: recorded for other prompts than {prompt.source} has now')

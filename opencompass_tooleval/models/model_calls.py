@@ -104,7 +104,7 @@ def turns_apart(model: Any, prompts: Sequence[Conversation]) -> tuple[Any, list[
     return view, [stand_ins.get(id(prompt), prompt) for prompt in prompts]
 
 
-def _own_temperature(model: Any) -> float | None:
+def _config_temperature(model: Any) -> float | None:
     """The temperature that the model's config sets: API models have it themselves, local ones in generation_kwargs."""
     temperature = getattr(model, 'temperature', None)
     if temperature is None:
@@ -125,10 +125,10 @@ def sampling_options(model: Any, temperature: float | None) -> dict[str, Any]:
     """
     if temperature is None:
         return {}
-    own = _own_temperature(model)
-    if own is not None and own != temperature:
+    in_config = _config_temperature(model)
+    if in_config is not None and in_config != temperature:
         raise ValueError(
-            f"the model's config sets temperature {own:g}, the data set {temperature:g}: take one of them out"
+            f"the model's config sets temperature {in_config:g}, the data set {temperature:g}: take one of them out"
         )
     accepted = inspect.signature(model.generate).parameters
     if 'min_out_len' in accepted and 'temperature' not in accepted:  # HF: temperature 0 is an error there
@@ -257,7 +257,7 @@ def ask(
     Returns:
         Answers with ``reason`` None, or why there is none: ``infra:truncated`` for a prompt over a local model's
         limit, which is not asked; ``infra:bad_request`` for rounds of tools that its chat template refuses; for API
-        models what they say. ``finish`` is what the model says; of a local model
+        models what they say. ``finish_reason`` is what the model says; of a local model
         that says nothing, ``length`` if the answer has ``max_out_len`` tokens or more.
 
     Raises:
@@ -287,11 +287,13 @@ def ask(
 def answer_of(model: Any, prompt: Conversation, text: str, max_out_len: int) -> Answer:
     """What a model's ``generate`` returned for a prompt, as :func:`ask` returns it."""
     answer = as_answer(text)
-    finish = answer.finish or (None if answer.reason else _finish_by_count(model, text, max_out_len))
-    answer = _with_counts(model, prompt, answer.changed(finish=finish))
+    finish_reason = answer.finish_reason or (
+        None if answer.reason else _finish_reason_by_count(model, text, max_out_len)
+    )
+    answer = _with_counts(model, prompt, answer.changed(finish_reason=finish_reason))
     if prompt.tools is not None and not answer.reason and hasattr(model, 'read_calls'):
         answer = model.read_calls(answer)  # counted before: calls cost tokens, too
-    return prompt.own_calls(answer)
+    return prompt.with_original_names(answer)
 
 
 def _with_counts(model: Any, prompt: Conversation, answer: Answer) -> Answer:
@@ -315,15 +317,19 @@ def _with_counts(model: Any, prompt: Conversation, answer: Answer) -> Answer:
     return answer.changed(usage=replace(usage, counted=True, counter=counted.counter, **more))
 
 
-def _counted(model: Any, prompt: Conversation, spoken: str) -> Usage | None:
+def _counted(model: Any, prompt: Conversation, answer_text: str) -> Usage | None:
     """The tokens of a prompt and its answer, counted here; None where nothing can count them."""
-    completion = _encoded_length(model, spoken)
+    completion = _encoded_length(model, answer_text)
     if completion is not None:
         by_text = (_encoded_length(model, text) or 0 for text in texts_of(prompt))
         asked = sum(by_text) if getattr(model, 'is_api', True) else token_length(model, prompt)
         counter = tokenizer_name(model.tokenizer)
     elif isinstance(model, base_api.BaseAPIModel):
-        asked, completion, counter = sum(estimate_tokens(texts_of(prompt))), sum(estimate_tokens([spoken])), ESTIMATE
+        asked, completion, counter = (
+            sum(estimate_tokens(texts_of(prompt))),
+            sum(estimate_tokens([answer_text])),
+            ESTIMATE,
+        )
     else:
         return None
     return Usage(asked, completion, counter=counter)
@@ -340,7 +346,7 @@ def _encoded_length(model: Any, text: str) -> int | None:
         return len(encode(str(text)))
 
 
-def _finish_by_count(model: Any, text: str, max_out_len: int) -> str | None:
+def _finish_reason_by_count(model: Any, text: str, max_out_len: int) -> str | None:
     """How a local model's answer ended; None for API models and where there is no tokenizer to count with."""
     count = None if getattr(model, 'is_api', True) else _encoded_length(model, text)
     if count is None:

@@ -117,7 +117,7 @@ class ToolEvalOpenAI(OpenAI):
         if self.proxy_url:
             settings['proxy'] = self.proxy_url
         self._client = HttpClient(settings=settings)
-        self._headers = {**self._own_headers(), **(extra.pop('extra_headers', None) or {})}
+        self._headers = {**self._default_headers(), **(extra.pop('extra_headers', None) or {})}
         self._query = urlencode(extra.pop('extra_query', None) or {})
         more = extra.pop('extra_body', None) or {}
         self._body = {**extra, **(kwargs.get('extra_body') or {}), **more}
@@ -132,7 +132,7 @@ class ToolEvalOpenAI(OpenAI):
         """Sends requests to another server from now on."""
         self._url = base_url.rstrip('/').removesuffix(_PATH) + _PATH + (f'?{self._query}' if self._query else '')
 
-    def _own_headers(self) -> dict[str, str]:
+    def _default_headers(self) -> dict[str, str]:
         named = {
             'OpenAI-Organization': (self.orgs or [None])[0] or os.environ.get('OPENAI_ORG_ID'),
             'OpenAI-Project': os.environ.get('OPENAI_PROJECT_ID'),

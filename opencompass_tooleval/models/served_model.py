@@ -57,7 +57,7 @@ class ToolEvalServed(ToolEvalOpenAI):
             **kwargs,
         )
         self._server = self.outage.server = f'the engine of {path}'
-        self.outage.own_server = self
+        self.outage.managed_server = self
 
     async def prepare(self, stop: asyncio.Event) -> None:
         """Starts the engine, once, and looks whether it still runs.

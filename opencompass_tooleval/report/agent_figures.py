@@ -19,7 +19,7 @@ from opencompass_tooleval.report.read import Material, Scored
 
 FINISHED = 'finished'
 """An end that is no fault, as the breakdown calls it."""
-WASTE = ('repeated', 'repeated_after_error', 'unknown', 'invalid')
+WASTE = ('repeated_call_rate', 'repeated_after_error_rate', 'unknown_tool_rate', 'invalid_call_rate')
 """Metrics: shares of calls that brought nothing."""
 _MOST_BARS = 25
 _DIGITS = 7
@@ -105,7 +105,7 @@ def _counts(*parts: Any) -> Counter[str]:
 
 def _sources(dataset: str, entries: Sequence[Scored]) -> Figure:
     counts = [_counts(*(run.get('sources') for run in _runs(entry))) for entry in entries]
-    names = [*SOURCES, *dict.fromkeys(name for own in counts for name in own if name not in SOURCES)]
+    names = [*SOURCES, *dict.fromkeys(name for counter in counts for name in counter if name not in SOURCES)]
     simulators = {entry.model: str(by) for entry in entries if (by := entry.part('provenance').get('simulated_by'))}
     return Figure(
         f'sources-{slug(dataset)}',
@@ -114,7 +114,10 @@ def _sources(dataset: str, entries: Sequence[Scored]) -> Figure:
         'stacked',
         tuple(entry.model for entry in entries),
         tuple(
-            Series(SOURCES[name].name if name in SOURCES else name, tuple(_share(own, own[name]) for own in counts))
+            Series(
+                SOURCES[name].name if name in SOURCES else name,
+                tuple(_share(counter, counter[name]) for counter in counts),
+            )
             for name in names  # all of them: a source has one colour in all charts
         ),
         y_title='share of the calls, %',
@@ -146,12 +149,12 @@ def _waste(dataset: str, entries: Sequence[Scored]) -> Figure:
 
 def _ends(dataset: str, number: int, entry: Scored) -> Figure:
     """How many tasks end at which step, and how."""
-    ends = [its if isinstance(its := run.get('ends'), dict) else {} for run in _runs(entry)]
-    names = dict.fromkeys(str(end) for its in ends for end in its)
-    by_end = {end: _steps(_counts(*(its.get(end) for its in ends))) for end in names}
-    width = math.ceil(max((step for its in by_end.values() for step in its), default=0) / _MOST_BARS) or 1
-    bars = range(max((_bar(step, width) for its in by_end.values() for step in its), default=-1) + 1)
-    total = sum(its.total() for its in by_end.values())
+    ends = [run_ends if isinstance(run_ends := run.get('ends'), dict) else {} for run in _runs(entry)]
+    names = dict.fromkeys(str(end) for run_ends in ends for end in run_ends)
+    by_end = {end: _steps(_counts(*(run_ends.get(end) for run_ends in ends))) for end in names}
+    width = math.ceil(max((step for steps in by_end.values() for step in steps), default=0) / _MOST_BARS) or 1
+    bars = range(max((_bar(step, width) for steps in by_end.values() for step in steps), default=-1) + 1)
+    total = sum(steps.total() for steps in by_end.values())
     order = sorted(by_end, key=lambda end: (end != FINISHED, -by_end[end].total(), end))
     return Figure(
         f'ends-{slug(dataset)}-{number}',

@@ -232,12 +232,12 @@ def _overview(
         for shares in columns.values():
             ((dataset, metric),) = shares
             scores.setdefault(dataset, {})[metric] = shares
-    for dataset, own in scores.items():
-        main, family = main_metrics(list(own)), family_of(dataset)
+    for dataset, by_metric in scores.items():
+        main, family = main_metrics(list(by_metric)), family_of(dataset)
         for metric in main:
             is_named = family == AGENTS or len(main) > 1
             ending = f', {words_of_metric(metric).name}{_unjudged(metric)}' if is_named else ''
-            rows.append((family, title_of(dataset) + ending, own[metric]))
+            rows.append((family, title_of(dataset) + ending, by_metric[metric]))
     return {title: shares for _, title, shares in sorted(rows, key=lambda row: list(FAMILIES).index(row[0]))}
 
 

@@ -74,8 +74,8 @@ def _retrievals(material: Material) -> Iterator[dict[str, Any]]:
             if not all(value is None or _is_number(value) for value in values):
                 raise TypeError('a metric is no number')
         except (OSError, ValueError, LookupError, TypeError) as error:
-            mend = 'write it again with: tooleval easytool retrieval ... --json FILE'
-            raise DataError(file, f'it is no result of a retrieval ({error})', mend=mend) from error
+            fix = 'write it again with: tooleval easytool retrieval ... --json FILE'
+            raise DataError(file, f'it is no result of a retrieval ({error})', fix=fix) from error
         yield result
 
 
@@ -119,7 +119,7 @@ def write_report(work_dirs: Sequence[Path], out: Path, formats: Sequence[str] = 
 def _claim(out: Path) -> None:
     """Marks a folder as one of a report, so that the next may replace what is in it."""
     if out.exists() and any(out.iterdir()) and not (out / MARKER).is_file():
-        raise DataError(out, 'this folder holds something that is no report', mend='name another with -o')
+        raise DataError(out, 'this folder holds something that is no report', fix='name another with -o')
     out.mkdir(parents=True, exist_ok=True)
     (out / MARKER).write_text(f'{__version__}\n', encoding='utf-8')
 
@@ -135,7 +135,7 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
     figures = [
         *teval_figures(list(tables)),
         *ultratool_figures(list(tables), material),
-        *(figure for name, its in compared.items() for figure in variant_figures(name, its, tokens)),
+        *(figure for name, measured in compared.items() for figure in variant_figures(name, measured, tokens)),
         selection_figure(material),
         *([retrieval_figure(retrievals)] if retrievals else []),
         *spending_figures(tables, spent),
@@ -143,7 +143,9 @@ def _write(material: Material, out: Path, formats: Sequence[str]) -> None:
         *reason_figures(material),
     ]
     figures = [figure for figure in figures if not figure.is_empty()]
-    of_variants = {name: [variant_table(name, its, tokens)] if its else [] for name, its in compared.items()}
+    of_variants = {
+        name: [variant_table(name, measured, tokens)] if measured else [] for name, measured in compared.items()
+    }
     if any(figure.section == EASYTOOL for figure in figures):
         of_variants[EASYTOOL] += easytool_published()
     first = overview(tables, samples.digest, spent)

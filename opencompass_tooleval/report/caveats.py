@@ -56,10 +56,12 @@ def unlike(entries: Iterable[Scored]) -> Iterator[str]:
     for entry in entries:
         if entry.part('provenance').get('loop'):
             by_dataset.setdefault(entry.dataset, []).append(entry)
-    for dataset, its in by_dataset.items():
-        settings = {entry.model: entry.part('provenance') for entry in its}
+    for dataset, dataset_entries in by_dataset.items():
+        settings = {entry.model: entry.part('provenance') for entry in dataset_entries}
         # Whom a simulator that both were given stood in for is a matter of what they called.
-        same = _ALIKE | ({'simulated_by'} if any(its.get('simulator') for its in settings.values()) else set())
+        same = _ALIKE | (
+            {'simulated_by'} if any(provenance.get('simulator') for provenance in settings.values()) else set()
+        )
         for key in dict.fromkeys(key for provenance in settings.values() for key in provenance if key not in same):
             models: dict[str, list[str]] = {}
             for model, provenance in settings.items():
@@ -84,7 +86,7 @@ def _caveats(entry: Scored) -> Iterator[str]:
     yield from _of_reference(entry.part('breakdown'))
     yield from _of_environment(provenance)
     version, protocol = provenance.get('data_version'), provenance.get('protocol')
-    protocols = {name: own for benchmark in all_benchmarks() for name, own in benchmark.protocols.items()}
+    protocols = {name: expected for benchmark in all_benchmarks() for name, expected in benchmark.protocols.items()}
     if version and protocol and protocol != protocols.get(str(version)):
         yield f'protocol {protocol} on data {version}'
     part = part_of(entry.result)
@@ -140,6 +142,6 @@ def _of_environment(provenance: Mapping[str, Any]) -> Iterator[str]:
 def _of_size(entry: Scored) -> Iterator[str]:
     """That nobody knows what it lacks of the published data."""
     count = records_of(entry.result)
-    is_ours = entry.part('provenance').get('benchmark') in BENCHMARKS
-    if is_ours and count is not None and published_size(entry.result) is None:
+    is_known_benchmark = entry.part('provenance').get('benchmark') in BENCHMARKS
+    if is_known_benchmark and count is not None and published_size(entry.result) is None:
         yield f'fewer than {FEW} records' if count < FEW else 'the published number of records is not known'

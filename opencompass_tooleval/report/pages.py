@@ -62,13 +62,13 @@ def pages_of(
         entries = [entry for entry in material.scored if family_of(entry.dataset) == family]
         if not entries:
             continue
-        own_boards = tuple(board for board in boards if board.name != OVERVIEW and family_of(board.name) == family)
-        names = {board.name for board in own_boards}
+        family_boards = tuple(board for board in boards if board.name != OVERVIEW and family_of(board.name) == family)
+        names = {board.name for board in family_boards}
         pages.append(
             Page(
                 family,
                 title,
-                own_boards,
+                family_boards,
                 tuple(
                     figure if figure.board in names else replace(figure, board='')
                     for figure in figures
@@ -98,8 +98,8 @@ def _metrics_table(family: str, entries: Sequence[Scored]) -> Table:
         for metric in metrics_of(entry.result):
             values.setdefault((entry.dataset, metric), {})[entry.model] = shown(entry.number(metric))
     rows = tuple(
-        (title_of(dataset), words_of_metric(metric).name, *(own.get(model, '') for model in models))
-        for (dataset, metric), own in values.items()
+        (title_of(dataset), words_of_metric(metric).name, *(by_model.get(model, '') for model in models))
+        for (dataset, metric), by_model in values.items()
     )
     return Table(f'datasets-{family}', 'Data sets: every metric', ('data set', 'metric', *models), rows)
 

@@ -80,17 +80,17 @@ def others_table(material: Material) -> Table:
             shown(spent.cost, 4),
             shown(spent.unknown + spent.incomplete, 0),
             ', '.join(spent.counters),
-            shown(kept.answers, 0),
-            shown(kept.prompt + kept.completion, 0),
-            shown(kept.cost, 4),
+            shown(cached.answers, 0),
+            shown(cached.prompt + cached.completion, 0),
+            shown(cached.cost, 4),
         )
         for entry in material.scored
         for other in read_others(entry.part('usage'))
-        for spent, kept in [(other.spent, other.kept)]
+        for spent, cached in [(other.spent, other.from_cache)]
     ]
     asked = ('answers', 'requests', 'prompts, tokens', 'answers, tokens', 'cost', 'tokens not known', 'counted here')
-    kept_columns = ('kept answers', 'kept, tokens', 'kept, cost')
-    columns = ('model', 'data set', 'role', 'asked', *asked, *kept_columns)
+    cache_columns = ('answers from cache', 'tokens from cache', 'cost from cache')
+    columns = ('model', 'data set', 'role', 'asked', *asked, *cache_columns)
     return Table('others', 'Judges and simulators', columns, tuple(rows))
 
 

@@ -29,7 +29,14 @@ from opencompass_tooleval.report.read import Material, Missing, Scored
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.standing import Digest
 from opencompass_tooleval.report.texts import as_text
-from opencompass_tooleval.report.trajectories import JUDGED, matches_of, opinions_of, reasons_in, said_in, trajectory_of
+from opencompass_tooleval.report.trajectories import (
+    judged_areas,
+    matches_of,
+    opinions_of,
+    reasons_in,
+    said_in,
+    trajectory_of,
+)
 from opencompass_tooleval.work_dir.progress import run_counter
 from opencompass_tooleval.work_dir.prompt_tokens import Counter, prompt_tokens
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -37,9 +44,9 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 SIZE = 100
 EXCERPT = 90
 """Characters of a task or an answer in the list of samples."""
-_OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'left_out', 'matches', 'tools', *JUDGED}
+_OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'left_out', 'matches', 'tools'}
 """What a detail says of a trajectory, which shows it anyway."""
-_SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'rung', 'gold', 'domain'}
+_SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'parse_method', 'gold', 'domain'}
 
 _WHOLE = ('overall', 'f1_score', 'local_accuracy', 'accuracy', 'error_free_rate')
 """Metrics that sum a sample up, the best first; ``error_free_rate`` is no rate of errors."""
@@ -254,7 +261,7 @@ class SampleFiles:
         predictions = dict(_keyed(self._predictions(entry), 'record_id'))
         keyed = list(_keyed(details, 'id'))
         asked = [asked_of(predictions.get(key, {}), detail) for key, detail in keyed]
-        shared, own = self._share(entry.dataset, asked)
+        shared, unshared = self._share(entry.dataset, asked)
         judged = _judgements(entry)
         are_dialogues = holds_dialogues(entry.part('provenance'))
         counter, is_known = self._counter(entry), spending_of(entry.part('usage')) is not None
@@ -262,7 +269,7 @@ class SampleFiles:
         answer_tokens = calls = 0
         for i, (key, detail) in enumerate(keyed):
             row = _row(detail, predictions.get(key, {}), _of_answer(judged.get(key[0], []), detail), are_dialogues)
-            if i in own:
+            if i in unshared:
                 row['prompt'] = asked[i]
             rows.append(row)
             answers = _answers_in(row)
@@ -320,7 +327,7 @@ class SampleFiles:
                 name = f'{shared.folder}/{start // SIZE}'
                 script = to_script('tooleval.chunk', name, _chunk_of_prompts(asked[start : start + SIZE]))
                 self._save(f'{name}.js', script)
-        return shared, {i for i, own in enumerate(hashes) if i >= len(shared.hashes) or own != shared.hashes[i]}
+        return shared, {i for i, digest in enumerate(hashes) if i >= len(shared.hashes) or digest != shared.hashes[i]}
 
 
 def _answers_in(row: Mapping[str, Any]) -> list[str]:
@@ -349,9 +356,9 @@ def _row(
     row = {
         'answer': answer_text(prediction),
         'infra': prediction.get('infra'),
-        'cut': prediction.get('finish') == CUT,
+        'cut': prediction.get('finish_reason') == CUT,
         'parsed': detail.get('parsed'),
-        'rung': detail.get('rung'),
+        'parse_method': detail.get('parse_method'),
         'gold': detail.get('gold'),
     }
     if are_dialogues and (trace := trace_of(str(raw))):  # of all of it, though what is shown be cut
@@ -359,7 +366,7 @@ def _row(
     elif are_dialogues and (trajectory := trajectory_of(str(raw))):
         row |= {'trajectory': trajectory, 'answer': trajectory['answer']}
         row |= {'matches': matches_of(detail), 'judged': opinions_of(detail)}
-    hidden = _SHOWN | _OF_TRAJECTORY if 'trajectory' in row else _SHOWN
+    hidden = {*_SHOWN, *_OF_TRAJECTORY, *judged_areas(detail)} if 'trajectory' in row else _SHOWN
     more = {key: value for key, value in detail.items() if key not in hidden and value not in (None, [], {})}
     if prediction.get('calls'):
         more['calls'] = prediction['calls']

@@ -77,8 +77,8 @@ def _figure(board: Board, column: str, spent: Mapping[Key, Spent]) -> Figure | N
     cells = {row.model: row.cells[at] for row in board.rows if not row.source}
     scores = {model: cell.value for model, cell in cells.items() if cell.value is not None}
     datasets = list(dict.fromkeys(dataset for dataset, _ in board.shares[column]))
-    costs = _over(scores, datasets, {key: own.cost for key, own in spent.items()})
-    tokens = _over(scores, datasets, {key: own.answers for key, own in spent.items() if own.known})
+    costs = _over(scores, datasets, {key: amount.cost for key, amount in spent.items()})
+    tokens = _over(scores, datasets, {key: amount.answers for key, amount in spent.items() if amount.known})
     if len(costs) >= _FEWEST:
         what, x_title = 'cost', f'cost of {_ANSWERS:,} answers'
         across = {model: _ANSWERS * cost for model, cost in costs.items()}
@@ -104,10 +104,10 @@ def _figure(board: Board, column: str, spent: Mapping[Key, Spent]) -> Figure | N
 def _over(models: Mapping[str, Number], datasets: Sequence[str], numbers: Mapping[Key, Number]) -> dict[str, float]:
     """Model -> the mean over the data sets, for those models of which all of them have a number."""
     values = {model: [numbers.get((model, dataset)) for dataset in datasets] for model in models}
-    return {model: math.fsum(filter(None, own)) / len(own) for model, own in values.items() if None not in own}
+    return {model: math.fsum(filter(None, costs)) / len(costs) for model, costs in values.items() if None not in costs}
 
 
 def total_cost(costs: Sequence[Spent]) -> Number:
     """What all answers of a model cost; None where that is not known of all."""
-    parts = [own.cost * own.known if own.cost is not None else None for own in costs]
+    parts = [amount.cost * amount.known if amount.cost is not None else None for amount in costs]
     return math.fsum(filter(None, parts)) if parts and None not in parts else None

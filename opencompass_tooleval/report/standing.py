@@ -128,16 +128,18 @@ def _draw(needed: Iterable[tuple[str, str, str]], used: set[Score], digest: Dige
     groups: dict[tuple[str, tuple[Any, ...]], list[tuple[str, str, dict[str, Pairs]]]] = defaultdict(list)
     for dataset, first, second in needed:
         sides = digest.values.get((first, dataset), {}), digest.values.get((second, dataset), {})
-        paired = {metric: pair_up(own, sides[1][metric]) for metric, own in sides[0].items() if metric in sides[1]}
-        pairs = {metric: its for metric, its in paired.items() if its}
+        paired = {
+            metric: pair_up(values, sides[1][metric]) for metric, values in sides[0].items() if metric in sides[1]
+        }
+        pairs = {metric: metric_pairs for metric, metric_pairs in paired.items() if metric_pairs}
         if pairs:
-            groups[dataset, tuple(its.ids for its in pairs.values())].append((first, second, pairs))
+            groups[dataset, tuple(metric_pairs.ids for metric_pairs in pairs.values())].append((first, second, pairs))
     drawn: Drawn = defaultdict(lambda: ({}, {}))
     for (dataset, _), members in groups.items():
         together = {
-            (dataset, f'{number} {metric}'): its
+            (dataset, f'{number} {metric}'): metric_pairs
             for number, (_, _, pairs) in enumerate(members)
-            for metric, its in pairs.items()
+            for metric, metric_pairs in pairs.items()
         }
         means = resample(together)
         for number, (first, second, pairs) in enumerate(members):

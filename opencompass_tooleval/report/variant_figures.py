@@ -78,9 +78,9 @@ def variant_figures(
             dataset: (tokens.get((model, dataset), NO_TOKENS), tokens.get((model, kind.variant_of(dataset)), NO_TOKENS))
             for dataset in datasets
         }
-        first = {dataset: (own[0].first, own[1].first) for dataset, own in lengths.items()}
-        whole = {dataset: (own[0].task, own[1].task) for dataset, own in lengths.items()}
-        by = ', '.join(dict.fromkeys(tokens.by for own in lengths.values() for tokens in own if tokens.by))
+        first = {dataset: (sides[0].first, sides[1].first) for dataset, sides in lengths.items()}
+        whole = {dataset: (sides[0].task, sides[1].task) for dataset, sides in lengths.items()}
+        by = ', '.join(dict.fromkeys(tokens.by for sides in lengths.values() for tokens in sides if tokens.by))
         yield _tokens(name, f'tokens-{number}', model, 'Tokens of the first prompt', first, by)
         if whole != first:
             yield _tokens(name, f'task-tokens-{number}', model, 'Tokens of all prompts of a task', whole, by)
@@ -91,7 +91,7 @@ def _mains(compared: Sequence[Comparison]) -> dict[str, Comparison]:
     by_dataset: dict[str, dict[str, Comparison]] = {}
     for comparison in compared:
         by_dataset.setdefault(comparison.dataset, {})[comparison.metric] = comparison
-    return {name: own[main_metrics(list(own))[0]] for name, own in by_dataset.items()}
+    return {name: by_metric[main_metrics(list(by_metric))[0]] for name, by_metric in by_dataset.items()}
 
 
 def _tokens(
@@ -104,10 +104,10 @@ def _tokens(
 ) -> Figure:
     """Mean tokens of the data sets of which both sides are known."""
     kind = find_variant(variant)
-    both = {dataset: own for dataset, own in lengths.items() if None not in own}
+    both = {dataset: sides for dataset, sides in lengths.items() if None not in sides}
     series = (
-        Series(kind.original, tuple(own[0] for own in both.values())),
-        Series(kind.variant, tuple(own[1] for own in both.values())),
+        Series(kind.original, tuple(sides[0] for sides in both.values())),
+        Series(kind.variant, tuple(sides[1] for sides in both.values())),
     )
     labels = tuple(map(title_of, both))
     note = f'Mean over the tasks, with the tools that are offered; {by}.'

@@ -49,8 +49,8 @@ class Headline:
     @property
     def benchmark(self) -> str:
         """The benchmark that it is of, such as ``teval``; its own name, if it is none of ours."""
-        ours = re.match(rf'{OUR_PREFIX}([a-z]+)', self.name)
-        return ours[1] if ours else self.name
+        match = re.match(rf'{OUR_PREFIX}([a-z]+)', self.name)
+        return match[1] if match else self.name
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,12 @@ def headlines(
             for model, score in zip(models, scores, strict=True)
         ]
     headlines = []
-    for name, own in rows.items():
-        main = main_metrics(list(own))
-        lacking = OVERALL if name in overall and OVERALL not in own else judged_metrics().get(main[0])
+    for name, by_metric in rows.items():
+        main = main_metrics(list(by_metric))
+        lacking = OVERALL if name in overall and OVERALL not in by_metric else judged_metrics().get(main[0])
         if lacking:
             headlines.append(Headline(name, lacking, [NONE] * len(models)))
-        headlines += [Headline(name, metric, own[metric], is_main=not lacking) for metric in main]
+        headlines += [Headline(name, metric, by_metric[metric], is_main=not lacking) for metric in main]
     return headlines
 
 
@@ -182,7 +182,7 @@ def missing_lines(missing: Iterable[Missing], run: Path, most: int | None = None
         if len(whys) > MOST_NAMED:
             yield f'        and {len(whys) - MOST_NAMED} more of the kind'
         first, *then = cause.fix
-        yield f'  mend: {first}'
+        yield f'  fix: {first}'
         yield from (f'  then: {step}' for step in then)
 
 

@@ -78,8 +78,10 @@ def _trials(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[st
     if several:
         yield 'Several trials (pass@k: right in at least one of k; pass^k: right in all of k):'
     for (model, dataset), read in several.items():
-        for metric, own in read.estimates.items():
-            shown = ', '.join(f'{name} {estimate}' for name, estimate in own.items() if not name.endswith(('@1', '^1')))
+        for metric, by_kind in read.estimates.items():
+            shown = ', '.join(
+                f'{name} {estimate}' for name, estimate in by_kind.items() if not name.endswith(('@1', '^1'))
+            )
             yield f'  {model} / {dataset}: {metric} {shown}'
 
 
@@ -142,7 +144,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
     """OpenCompass's :class:`DefaultSummarizer`, run to its end and then honest.
 
     It prints one screen: the main scores, what does not compare with the published leaderboard, infrastructure
-    failures, and every model x data set without a result, why, and what mends it. If there is one of the latter, the
+    failures, and every model x data set without a result, why, and what fixes it. If there is one of the latter, the
     process exits with status 1; OpenCompass alone exits with 0 whatever fails. The long tables, standard errors and the
     reasons for lost points go to files, and with ``TOOLEVAL_VERBOSE=1`` to the screen too.
 
@@ -224,8 +226,8 @@ class ToolEvalSummarizer(DefaultSummarizer):
             for model in models:
                 self.model_cfgs = [model]
                 raw, parsed, metrics, modes = super()._pick_up_results()
-                for whole, its in zip((found[0], found[1], found[3]), (raw, parsed, modes), strict=True):
-                    whole.update(its)
+                for whole, part in zip((found[0], found[1], found[3]), (raw, parsed, modes), strict=True):
+                    whole.update(part)
                 for dataset, names in metrics.items():
                     known = found[2].setdefault(dataset, [])
                     known += [name for name in names if name not in known]
@@ -268,8 +270,8 @@ class ToolEvalSummarizer(DefaultSummarizer):
         grouped = {part if isinstance(part, str) else part[0] for part in parts}
         named = [(row, '') if isinstance(row, str) else (str(row[0]), str(row[1])) for row in rows or ()]
         known = {name for name, _ in named} | (grouped if rows is not None else set())
-        ours = map(dataset_abbr_from_cfg, self.dataset_cfgs)
-        others = [name for name in dict.fromkeys([*ours, *dataset_metrics]) if name not in known]
+        configured = map(dataset_abbr_from_cfg, self.dataset_cfgs)
+        others = [name for name in dict.fromkeys([*configured, *dataset_metrics]) if name not in known]
         main = {name: main_first(list(metrics)) for name, metrics in dataset_metrics.items()}
         return [
             *((name, metric or main.get(name, [''])[0]) for name, metric in named),
@@ -300,11 +302,11 @@ class ToolEvalSummarizer(DefaultSummarizer):
                     yield (model_abbr_from_cfg(model), abbr), result
 
     def _tables_of_details(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
-        ours = {key: result for key, result in results.items() if 'reasons' in result}
-        if not ours:
+        with_details = {key: result for key, result in results.items() if 'reasons' in result}
+        if not with_details:
             return
         yield 'Standard errors and reasons (samples):'
-        for (model, dataset), result in ours.items():
+        for (model, dataset), result in with_details.items():
             shown = _shown(errors_of(result))
             if isinstance(result.get('runs'), list):
                 shown += f' ({len(result["runs"])} runs)'
@@ -314,9 +316,9 @@ class ToolEvalSummarizer(DefaultSummarizer):
             cut = result['samples'].get('cut') if isinstance(result.get('samples'), dict) else None
             cut_shown = f' | {cut} answers cut at max_out_len' if cut else ''
             yield f'  {model} / {dataset}: {shown} | {reasons}{cut_shown}'
-        yield from explained(dict.fromkeys(reason for result in ours.values() for reason in result['reasons']))
+        yield from explained(dict.fromkeys(reason for result in with_details.values() for reason in result['reasons']))
         yield from self._errors_of_tables(results)
-        yield from _trials(ours)
+        yield from _trials(with_details)
 
     def _errors_of_tables(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
         """The standard errors of the columns of the tables, such as abilities and Overall."""

@@ -79,9 +79,9 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         result = super()._evaluate_predictions(pred_strs, test_set, pred_dicts)
         if not asked and 'prompts_sha256' in result.get('provenance', {}):
             result['provenance']['prompts_sha256'] = None  # rows that do not say what was asked, such as imported ones
-        finishes = [row.get('finish') for row in pred_dicts]
-        if any(finishes) and isinstance(result.get('samples'), dict):
-            result['samples']['cut'] = finishes.count(CUT)
+        finish_reasons = [row.get('finish_reason') for row in pred_dicts]
+        if any(finish_reasons) and isinstance(result.get('samples'), dict):
+            result['samples']['cut'] = finish_reasons.count(CUT)
         if 'reasons' in result:  # of our evaluators
             self._add_usage(result, pred_dicts)
         return result
@@ -101,7 +101,7 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         Raises:
             ValueError: Some were asked something else than the data set asks now.
         """
-        asked = [row.get('asked') for row in rows]
+        asked = [row.get('prompt_digest') for row in rows]
         template = ICL_PROMPT_TEMPLATES.build(self.dataset_cfg['infer_cfg']['prompt_template']) if any(asked) else None
         if not isinstance(template, ToolEvalConversationTemplate):
             return False

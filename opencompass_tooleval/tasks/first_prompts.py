@@ -43,10 +43,10 @@ def _first(row: Mapping[str, Any], whole: Conversation, begin: Any) -> Conversat
         return whole
     dialogue = begin(row)
     try:
-        turn = next(dialogue, None)
+        request = next(dialogue, None)
     finally:
         dialogue.close()
-    return conversation_of(turn, row['record_id'], row['source'], row['idx']) if turn else None
+    return conversation_of(request, row['record_id'], row['source'], row['idx']) if request else None
 
 
 class FirstPrompts:

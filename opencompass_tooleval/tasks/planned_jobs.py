@@ -186,8 +186,8 @@ def _tasks(cfg: Config, stage: str, folder: Path) -> list[Any]:
     """The tasks that OpenCompass would make of one stage."""
     stage_cfg = cfg.get(stage)
     if stage_cfg is None:
-        mend = 'read tooleval_local.py or tooleval_slurm.py into it'
-        raise DataError(cfg.filename, f'it has no {stage!r} section', mend=mend)
+        fix = 'read tooleval_local.py or tooleval_slurm.py into it'
+        raise DataError(cfg.filename, f'it has no {stage!r} section', fix=fix)
     partitioner = PARTITIONERS.build({**stage_cfg['partitioner'], 'out_dir': str(folder)})
     return list(partitioner(cfg))
 

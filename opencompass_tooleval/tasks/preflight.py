@@ -45,7 +45,7 @@ def missing_key(cfg: Mapping[str, Any]) -> str:
     key = cfg.get('key', 'ENV')
     if 'ENV' not in (key if isinstance(key, (list, tuple)) else [key]) or os.environ.get('OPENAI_API_KEY'):
         return ''
-    return f'its key is read from $OPENAI_API_KEY, which is not set. Mend it with: {SET_KEY}'
+    return f'its key is read from $OPENAI_API_KEY, which is not set. Fix it with: {SET_KEY}'
 
 
 def faults(runner: Any, asked: Iterable[Pair], scored: Iterable[Pair]) -> Iterator[str]:

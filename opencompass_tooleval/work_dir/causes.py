@@ -12,7 +12,7 @@ SET_KEY = 'export OPENAI_API_KEY=...'
 MOST_NAMED = 3
 """So many results of one cause are named on a screen; the others are counted."""
 
-_NAMED_FIX = re.compile(r'[.;] ?(?:Mend|fetch|install) it with: (?P<fix>.*)')
+_NAMED_FIX = re.compile(r'[.;] ?(?:Fix|fetch|install) it with: (?P<fix>.*)')
 _STATUS = re.compile(r'\bAskingEndedError: .{0,500}?\bstatus (?P<status>40[1-4])\b')
 _OF_STATUS = {
     '401': "put the right key where the model's config reads it (its `key`, or $OPENAI_API_KEY)",

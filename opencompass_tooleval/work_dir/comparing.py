@@ -56,13 +56,13 @@ class Side:
             DataError: There are none; the message says what there is.
         """
         pairs = list(work.pairs())
-        own_datasets = [dataset for name, dataset in pairs if name == model]
-        if not own_datasets:
+        model_datasets = [dataset for name, dataset in pairs if name == model]
+        if not model_datasets:
             models = nearest_first(model, sorted({name for name, _ in pairs}))
             raise DataError(work.path, f'there is no result of a model {model!r}; the models here: {models}')
-        chosen = frozenset(dataset for dataset in own_datasets if fnmatchcase(dataset, pattern))
+        chosen = frozenset(dataset for dataset in model_datasets if fnmatchcase(dataset, pattern))
         if not chosen:
-            there = nearest_first(pattern, own_datasets, most=5)
+            there = nearest_first(pattern, model_datasets, most=5)
             raise DataError(work.path, f'no data set of {model} matches {pattern!r}; there are: {there}')
         return cls(work, model, chosen)
 
@@ -174,11 +174,11 @@ class _Comparer:
 
     def _correlate(self, dataset: str, paired: Mapping[Score, Pairs]) -> None:
         """Keeps how far the errors of a data set's scores move together, of those that stand in one column."""
-        own = {
+        dataset_pairs = {
             metric: paired[dataset, metric] for metric in self._together.get(dataset, ()) if (dataset, metric) in paired
         }
         for side, known in enumerate(self._correlations):
-            known[dataset] = correlations_of({metric: pairs.values_of(side) for metric, pairs in own.items()})
+            known[dataset] = correlations_of({metric: pairs.values_of(side) for metric, pairs in dataset_pairs.items()})
 
     def _one(self, score: Score, values: tuple[float, float], errors: tuple[float | None, float | None]) -> Row:
         """The row of one score."""

@@ -169,12 +169,12 @@ def check_counts(file: Path, published: str, counts: Mapping[str, int], row: obj
         logger.warning('%s is not the published %s: %s', file, published, '; '.join(other))
 
 
-def read_list(file: Path, mend: str) -> list[Any]:
+def read_list(file: Path, fix: str) -> list[Any]:
     """The entries of a JSON file that is a list.
 
     Args:
         file: UTF-8.
-        mend: The command that fetches the data, for the message.
+        fix: The command that fetches the data, for the message.
 
     Raises:
         DataError: The file is missing, damaged, empty or no list.
@@ -182,9 +182,9 @@ def read_list(file: Path, mend: str) -> list[Any]:
     try:
         entries = load_json(file.read_bytes(), bounded=True)
     except OSError as error:
-        raise DataError(file, f'the file cannot be read ({error.strerror})', mend=mend) from error
+        raise DataError(file, f'the file cannot be read ({error.strerror})', fix=fix) from error
     except ValueError as error:
-        raise DataError(file, f'the file is cut short or no JSON ({error})', mend=mend) from error
+        raise DataError(file, f'the file is cut short or no JSON ({error})', fix=fix) from error
     if not isinstance(entries, list) or not entries:
-        raise DataError(file, 'the file is no list of records', mend=mend)
+        raise DataError(file, 'the file is no list of records', fix=fix)
     return entries

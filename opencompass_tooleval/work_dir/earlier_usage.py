@@ -54,7 +54,7 @@ def earlier_usage(run: Path, datasets: Collection[str]) -> dict[str, EarlierUsag
             means.setdefault(dataset, {})[model] = spending.prompt / count, spending.completion / count
             counters.setdefault(dataset, {})[counted_by(usage or {})] = None
     earlier = {}
-    for dataset, own in means.items():
-        prompt, completion = (sum(part) / len(own) for part in zip(*own.values(), strict=True))
-        earlier[dataset] = EarlierUsage(prompt, completion, tuple(own), ', '.join(filter(None, counters[dataset])))
+    for dataset, by_model in means.items():
+        prompt, completion = (sum(part) / len(by_model) for part in zip(*by_model.values(), strict=True))
+        earlier[dataset] = EarlierUsage(prompt, completion, tuple(by_model), ', '.join(filter(None, counters[dataset])))
     return earlier

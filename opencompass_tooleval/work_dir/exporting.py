@@ -21,7 +21,17 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 Row = dict[str, Any]
 
-TEXT_COLUMNS = ('model', 'dataset', 'record_id', 'infra', 'finish', 'source', 'asked', 'reason', RECORDED_SHAPE)
+TEXT_COLUMNS = (
+    'model',
+    'dataset',
+    'record_id',
+    'infra',
+    'finish_reason',
+    'source',
+    'prompt_digest',
+    'reason',
+    RECORDED_SHAPE,
+)
 """Columns that are text or null; the others hold any JSON, which parquet has as text."""
 COLUMNS = {
     'results': (
@@ -29,8 +39,8 @@ COLUMNS = {
         'trials', 'usage',
     ),
     'predictions': (
-        'model', 'dataset', 'record_id', 'run', 'prediction', 'infra', 'finish', 'source', 'asked', RECORDED_SHAPE,
-        CALLS, USAGE, OTHERS,
+        'model', 'dataset', 'record_id', 'run', 'prediction', 'infra', 'finish_reason', 'source', 'prompt_digest',
+        RECORDED_SHAPE, CALLS, USAGE, OTHERS,
     ),
     'details': ('model', 'dataset', 'record_id', 'run', 'reason', 'details'),
 }  # fmt: skip

@@ -33,7 +33,7 @@ _MAX_NAME = 200
 _BATCH = 256
 _EXTRAS = (RECORDED_SHAPE, CALLS, USAGE, OTHERS)
 """Columns that inference leaves out where there is nothing to say."""
-_OPTIONAL = ('run', 'finish', 'source', 'asked', *_EXTRAS)
+_OPTIONAL = ('run', 'finish_reason', 'source', 'prompt_digest', *_EXTRAS)
 """Columns that may be missing; the run follows from the order of the rows."""
 _UNSAFE = re.compile(r'[/\\\x00-\x1f\ud800-\udfff]')
 
@@ -131,7 +131,7 @@ def _fault(row: Any) -> str:
         return 'its prediction is neither text nor a list of texts'
     if not isinstance(row['record_id'], (str, type(None))):
         return 'its record_id is neither text nor null'
-    for column in ('finish', 'source', 'asked', RECORDED_SHAPE):
+    for column in ('finish_reason', 'source', 'prompt_digest', RECORDED_SHAPE):
         if not isinstance(row.get(column), (str, type(None))):
             return f'its {column} is neither text nor null'
     if not isinstance(row.get(USAGE), (dict, type(None))):
@@ -160,7 +160,7 @@ def _find(folder: Path) -> Path:
     files = [file for suffix in ('jsonl', 'parquet') if (file := folder / f'predictions.{suffix}').is_file()]
     if not files:
         what = 'there is neither predictions.jsonl nor predictions.parquet'
-        raise DataError(folder, what, mend='tooleval export WORK_DIR --out DIR')
+        raise DataError(folder, what, fix='tooleval export WORK_DIR --out DIR')
     if len(files) > 1:
         raise DataError(folder, f'there are both {files[0].name} and {files[1].name}: delete one')
     return files[0]
@@ -168,7 +168,7 @@ def _find(folder: Path) -> Path:
 
 def _answer(row: dict[str, Any]) -> dict[str, Any]:
     """A row of a predictions file, as ``ToolEvalGenInferencer`` writes it."""
-    same = ('prediction', 'record_id', 'source', 'asked', 'infra', 'finish', *_EXTRAS)
+    same = ('prediction', 'record_id', 'source', 'prompt_digest', 'infra', 'finish_reason', *_EXTRAS)
     columns = {PROMPT: 'origin_prompt', **{name: name for name in same}}
     answer = {name: row[column] for column, name in columns.items() if column in row}
     for name in _EXTRAS:

@@ -222,9 +222,9 @@ def prices_of(content: Mapping[str, Any]) -> dict[str, Prices]:
     prices = {}
     for model in content.get('models') or ():
         try:
-            own = read_prices(model.get('prices'))
-            if own:
-                prices[model_abbr(model)] = own
+            model_prices = read_prices(model.get('prices'))
+            if model_prices:
+                prices[model_abbr(model)] = model_prices
         except (LookupError, TypeError, ValueError, AttributeError):
             continue  # a run may be anybody's; what it costs is then not known
     return prices

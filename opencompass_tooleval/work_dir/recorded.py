@@ -76,14 +76,14 @@ class RecordedAnswers:
 
 def _answer(path: Path, name: str, item: Any) -> Answer:
     """A recorded answer; one that is parsed already becomes Python text, as the authors' script has it."""
-    infra = finish = shape = None
+    infra = finish_reason = shape = None
     row = item if isinstance(item, dict) else {}
     if isinstance(item, dict):
         key = next((key for key in _TEXT_KEYS if key in item), None)
         published = read_recorded_row(item) if key is None else None
         if key is None and published is None:
             raise DataError(path, f'it has none of {", ".join(_TEXT_KEYS)}, init output', record=name)
-        infra, finish = item.get('infra'), item.get('finish')
+        infra, finish_reason = item.get('infra'), item.get('finish_reason')
         shape = published.shape if published else item.get(RECORDED_SHAPE)
         item = published.answer if published else item[str(key)]
     if item is None:
@@ -94,9 +94,9 @@ def _answer(path: Path, name: str, item: Any) -> Answer:
         item = joined_text(item)
     except ValueError as error:
         raise DataError(path, str(error), record=name) from error
-    finish, shape = (text if isinstance(text, str) else None for text in (finish, shape))
+    finish_reason, shape = (text if isinstance(text, str) else None for text in (finish_reason, shape))
     try:
-        return with_extras(Answer(str(item), infra, finish, shape), row)
+        return with_extras(Answer(str(item), infra, finish_reason, shape), row)
     except ValueError as error:
         raise DataError(path, str(error), record=name) from error
 

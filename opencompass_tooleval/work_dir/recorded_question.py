@@ -62,7 +62,7 @@ def question_of(row: Any) -> RecordedQuestion:
     """What a row of a predictions file, or of the authors' results, says of its question."""
     if not isinstance(row, Mapping):
         return RecordedQuestion()
-    names = ('source', 'dataset', 'asked')
+    names = ('source', 'dataset', 'prompt_digest')
     source, dataset, asked = (row[name] if isinstance(row.get(name), str) else '' for name in names)
     prompt = row.get('origin_prompt', row.get('prompt') if dataset else None)  # an exported row has a data set
     return RecordedQuestion(source, dataset, '\n'.join(_texts(prompt)), asked)

@@ -16,7 +16,7 @@ from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorde
 
 logger = logging.getLogger(__name__)
 
-_NO_RUNG = 'none'
+_NO_PARSE_METHOD = 'none'
 _SUFFIX = r'(?:_(?:v\d\w*|zh|en))*(?:-\w+)*'
 
 
@@ -113,12 +113,12 @@ def check_prompts(
         return
     summary = f'{len(other)} of {len(messages)} answers say that they were asked something else than the data has'
     if not is_named:
-        mend = f'If only instructions or roles differ, name the file {subset}.json'
-        raise DataError(recorded.path, f'{summary}: these are no answers to {subset}. {mend}', other[0])
+        fix = f'If only instructions or roles differ, name the file {subset}.json'
+        raise DataError(recorded.path, f'{summary}: these are no answers to {subset}. {fix}', other[0])
     logger.warning('%s: %s (the first: %s): other instructions, or another version?', recorded.path, summary, other[0])
 
 
 def warn_if_unread(scores: Sequence[SampleScore], path: Path, subset: str) -> None:
     """Warns where not one answer could be read: then it may be another subset's file."""
-    if scores and all(score.rung == _NO_RUNG for score in scores):
+    if scores and all(score.parse_method == _NO_PARSE_METHOD for score in scores):
         logger.warning('%s: not one answer could be read: is this the right subset? It was scored as %s', path, subset)

@@ -13,7 +13,7 @@ from opencompass_tooleval.core.runs import split_runs
 
 _SHOWN = 3
 _SHARD_RANGE = re.compile(r'\[\d{1,9}:\d{1,9}\]$')
-MEND = 'delete the file and run the sweep again with -r'
+FIX = 'delete the file and run the sweep again with -r'
 
 
 def whole_of(name: str) -> str:
@@ -45,9 +45,7 @@ def shard_files(whole: Path) -> list[Path]:
     for number in range(max(shards, default=-1)):
         if number not in shards:
             missing = whole.with_name(f'{whole.stem}_{number}{whole.suffix}')
-            raise DataError(
-                missing, f'this shard is missing; {len(shards)} others are there', mend='opencompass ... -r'
-            )
+            raise DataError(missing, f'this shard is missing; {len(shards)} others are there', fix='opencompass ... -r')
     return list(shards.values())
 
 
@@ -64,7 +62,7 @@ def read_predictions(file: Path) -> list[dict[str, Any]]:
             raise TypeError('a row is no object')
         return rows
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(file, f'the predictions cannot be read ({type(error).__name__}: {error})', mend=MEND) from error
+        raise DataError(file, f'the predictions cannot be read ({type(error).__name__}: {error})', fix=FIX) from error
 
 
 def check_shards(files: Sequence[Path], record_ids: Sequence[str]) -> None:
@@ -86,11 +84,11 @@ def check_shards(files: Sequence[Path], record_ids: Sequence[str]) -> None:
                 what += f'{len(foreign)} do not belong here ({", ".join(foreign[:_SHOWN])})'
             else:
                 what += '; its records are in another order'
-            raise DataError(file, what, mend=MEND)
+            raise DataError(file, what, fix=FIX)
         start += len(actual)
     if start != len(record_ids):
         what = f'the shards end here with {start} of {len(record_ids)} records'
-        raise DataError(files[-1], what, mend='opencompass ... -r')
+        raise DataError(files[-1], what, fix='opencompass ... -r')
 
 
 def check_runs(dataset_cfg: Mapping[str, Any], record_ids: Sequence[str]) -> None:

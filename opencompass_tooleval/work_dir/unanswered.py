@@ -50,7 +50,7 @@ def find_unanswered(work: WorkDir) -> Iterator[Unanswered]:
 
 
 @dataclass(frozen=True)
-class Again:
+class RetryConfig:
     """A config under which any number of samples may stay without an answer.
 
     Attributes:
@@ -70,7 +70,7 @@ class Again:
         file.write_text(''.join(lines), encoding='utf-8')
 
 
-def accepting(config: Path) -> Again:
+def retry_config(config: Path) -> RetryConfig:
     """A config like one that OpenCompass keeps in a run, which is read and not executed.
 
     Raises:
@@ -84,7 +84,7 @@ def accepting(config: Path) -> Again:
         inferencer = infer_cfg.get('inferencer') if isinstance(infer_cfg, dict) else None
         if isinstance(inferencer, dict) and 'opencompass_tooleval.' in str(inferencer.get('type')):
             inferencer['max_infra_share'] = 1.0
-    return Again(content, {(model, dataset) for model in models for dataset in datasets})
+    return RetryConfig(content, {(model, dataset) for model in models for dataset in datasets})
 
 
 def in_config(unanswered: Sequence[Unanswered], pairs: set[tuple[str, str]]) -> list[Unanswered]:

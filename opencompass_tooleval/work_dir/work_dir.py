@@ -48,7 +48,7 @@ class WorkDir:
         """
         runs = [folder for folder in [path, *sorted(path.glob('*/'), reverse=True)] if (folder / 'configs').is_dir()]
         if not runs:
-            raise DataError(path, 'there is no run of OpenCompass here', mend='opencompass CONFIG -w DIR')
+            raise DataError(path, 'there is no run of OpenCompass here', fix='opencompass CONFIG -w DIR')
         return cls(runs[0])
 
     def absolute(self) -> WorkDir:
@@ -97,8 +97,8 @@ class WorkDir:
         try:
             result = load_json(file.read_bytes())
         except ValueError as error:
-            mend = 'delete it and run again with -r'
-            raise DataError(file, f'the result cannot be read ({error})', mend=mend) from error
+            fix = 'delete it and run again with -r'
+            raise DataError(file, f'the result cannot be read ({error})', fix=fix) from error
         return result if isinstance(result, dict) else None
 
     def log(self, model: str, dataset: str, stage: str) -> Path:

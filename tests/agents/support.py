@@ -10,7 +10,7 @@ from opencompass_tooleval.agents.task import GoldCall, Task
 from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES, call_tool
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Turn
+from opencompass_tooleval.core.dialogue import ModelRequest
 from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.environment import Environment, Session
@@ -57,7 +57,7 @@ def funcqa_functions() -> tuple[FunctionTool, ...]:
 
 def session_of(task: Task = TASK) -> Session:
     """Numbers are worked out."""
-    return Environment(functions=funcqa_functions).begin(task.id, task.schemas)
+    return Environment(stateful_tools=funcqa_functions).begin(task.id, task.schemas)
 
 
 def calling(*calls: tuple[str, Any], text: str = '') -> Answer:
@@ -66,27 +66,27 @@ def calling(*calls: tuple[str, Any], text: str = '') -> Answer:
 
 
 def talk(
-    loop: Loop, model: Callable[[Turn, int], str], task: Task = TASK, session: Session | None = None
-) -> tuple[Trajectory, list[Turn]]:
+    loop: Loop, model: Callable[[ModelRequest, int], str], task: Task = TASK, session: Session | None = None
+) -> tuple[Trajectory, list[ModelRequest]]:
     """What comes of a scripted model, and what it was asked.
 
     Args:
         loop: The loop.
-        model: Turn and how many turns there were before -> answer.
+        model: ModelRequest and how many turns there were before -> answer.
         task: The task.
         session: What answers; by default numbers are worked out.
     """
     dialogue = loop.run(task, session or session_of(task))
-    turns: list[Turn] = []
+    requests: list[ModelRequest] = []
     try:
-        turn = next(dialogue)
+        request = next(dialogue)
         while True:
-            turns.append(turn)
-            turn = dialogue.send(model(turn, len(turns) - 1))
+            requests.append(request)
+            request = dialogue.send(model(request, len(requests) - 1))
     except StopIteration as end:
-        return end.value, turns
+        return end.value, requests
 
 
-def drive(loop: Loop, *answers: str, task: Task = TASK) -> tuple[Trajectory, list[Turn]]:
+def drive(loop: Loop, *answers: str, task: Task = TASK) -> tuple[Trajectory, list[ModelRequest]]:
     """What comes of given answers; the last is repeated as long as anything is asked."""
     return talk(loop, lambda _, number: answers[min(number, len(answers) - 1)], task)

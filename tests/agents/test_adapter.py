@@ -18,7 +18,7 @@ from opencompass_tooleval.agents.scoring import METRICS
 from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.tool_calls import read_answer
 from opencompass_tooleval.core.tool_set import ToolSchema
@@ -39,40 +39,40 @@ PLACES = {
     'ultratool': ('tooleval:demo/ultratool', None),
 }
 SOURCES = {
-    'teval': {'exact': 3, 'function': 6, 'elsewhere': 1, 'nearest': 1, 'error': 1},
-    'toolbench_g1': {'exact': 1, 'elsewhere': 4, 'nearest': 4, 'error': 3},
+    'teval': {'exact': 3, 'function': 6, 'other_task': 1, 'error': 2},
+    'toolbench_g1': {'exact': 1, 'other_task': 4, 'nearest': 4, 'error': 3},
     'toolbench_g2': {'exact': 5, 'nearest': 1},
-    'toolbench_g3': {'exact': 1, 'elsewhere': 1, 'nearest': 4},
+    'toolbench_g3': {'exact': 1, 'other_task': 1, 'nearest': 4},
     'ultratool_zh': {'simulated': 13},
     'ultratool_en': {'simulated': 13},
 }
 DEMO_SUBSETS = [subset for subset in TABLE if subset.name in SOURCES]
 
 
-def drive(dialogue: Rounds[str], answer: Callable[[Turn], str]) -> str:
+def drive(dialogue: Dialogue[str], answer: Callable[[ModelRequest], str]) -> str:
     """Runs a dialogue to its end."""
-    turn = next(dialogue)
+    request = next(dialogue)
     while True:
         try:
-            turn = dialogue.send(answer(turn))
+            request = dialogue.send(answer(request))
         except StopIteration as end:
             return str(end.value)
 
 
-def oracle(turn: Turn) -> Answer:
+def oracle(request: ModelRequest) -> Answer:
     """What a perfect model answers, to native tools or in the place of an API."""
-    if turn.tools is None:
-        return Answer(turn.gold)
-    content, calls = read_answer(turn.gold)
+    if request.tools is None:
+        return Answer(request.gold)
+    content, calls = read_answer(request.gold)
     return Answer(content, calls=calls)
 
 
-def dialogues(subset: Any, kept: Path) -> AgentDialogues:
+def dialogues(subset: Any, cache: Path) -> AgentDialogues:
     """Of the demo, with native calls."""
-    finish = 'tool' if subset.format == 'toolbench' else 'text'
+    stop_on = 'tool' if subset.format == 'toolbench' else 'text'
     bank = PLACES[subset.format][1]
-    simulator = {'model': {'type': OracleModel, 'abbr': 'knowing'}, 'kept': kept} if bank is None else None
-    options = {'bank': bank, 'functions': subset.functions, 'simulator': simulator, 'finish': finish}
+    simulator = {'model': {'type': OracleModel, 'abbr': 'knowing'}, 'cache': cache} if bank is None else None
+    options = {'bank': bank, 'stateful_tools': subset.stateful_tools, 'simulator': simulator, 'stop_on': stop_on}
     return AgentDialogues('function_calling', **options)
 
 
@@ -152,17 +152,19 @@ def test_instructions_stand_in_place_of_the_documentation(name: str, path: str, 
         assert after.documents == before.documents
         assert list(after.instructions) == [tool.name for tool in before.tools] and after.shown == after.instructions
         for old, new in zip(before.tools, after.tools, strict=True):
-            own, properties = after.instructions[new.name], new.parameters['properties']
-            assert new.name == old.name and new.description.startswith(own['description'])
+            guideline, properties = after.instructions[new.name], new.parameters['properties']
+            assert new.name == old.name and new.description.startswith(guideline['description'])
             assert new.parameters['required'] == old.parameters['required']
             assert set(properties) >= set(old.parameters['properties'])
-            named = [each['name'] for group in ('required', 'optional') for each in own[f'{group}_parameters']]
+            named = [each['name'] for group in ('required', 'optional') for each in guideline[f'{group}_parameters']]
             assert set(named) <= set(properties)
-            assert set(own.get('Example', {}).get('Parameters', {})) <= set(properties)
+            assert set(guideline.get('Example', {}).get('Parameters', {})) <= set(properties)
             for key, schema in old.parameters['properties'].items():
                 assert properties[key].get('type') == schema.get('type')
     if tool:
-        found = next(own for task in map(parse_task, rows['record']) for own in task.tools if own.name == tool)
+        found = next(
+            offered for task in map(parse_task, rows['record']) for offered in task.tools if offered.name == tool
+        )
         assert 'Example: ' in found.description
 
 
@@ -173,12 +175,12 @@ def test_answers_of_an_agent_that_was_shown_other_tools_answer_other_prompts(tmp
     file.write_text(instructions.read_text().replace('"description": "', '"description": "Now: '))
     template = ToolEvalConversationTemplate()
     rows = [
-        ToolEvalAgentDataset.load(path, 'toolbench_g2', instructions=own)
-        for own in (None, str(instructions), str(instructions), str(file))
+        ToolEvalAgentDataset.load(path, 'toolbench_g2', instructions=instruction_file)
+        for instruction_file in (None, str(instructions), str(instructions), str(file))
     ]
-    plain, own, again, other = (template.asked_of(each) for each in rows)
-    assert own == again and not {*plain} & {*own} and own != other
-    assert template.generate_item({**rows[1][0], 'idx': 0}).asked == own[0]
+    plain, instructed, again, other = (template.asked_of(each) for each in rows)
+    assert instructed == again and not {*plain} & {*instructed} and instructed != other
+    assert template.generate_item({**rows[1][0], 'idx': 0}).asked == instructed[0]
 
 
 def test_nothing_that_the_documentation_says_within_a_parameter_is_left() -> None:
@@ -188,7 +190,7 @@ def test_nothing_that_the_documentation_says_within_a_parameter_is_left() -> Non
     tool = ToolSchema('plan', 'Plans.', {'type': 'object', 'properties': {'days': days}, 'required': ['days']})
     instructed = instruct_task(
         Task('1', 'teval', 'Plan.', (tool,), documents={'plan': {'name': 'plan'}}),
-        Catalogue(load_instructions(DEMO / 'easytool/teval_en.json'), Path('f'), 'mend'),
+        Catalogue(load_instructions(DEMO / 'easytool/teval_en.json'), Path('f'), 'fix'),
     )
     left = {'type': 'object', 'properties': {'description': {'type': 'string'}}}
     assert instructed.tools[0].parameters['properties'] == {'days': {'type': 'array', 'items': left, 'minItems': 1}}
@@ -232,10 +234,10 @@ def test_a_missing_bank_names_the_command(monkeypatch: pytest.MonkeyPatch, tmp_p
     ('options', 'fault', 'says'),
     [
         ({'loop': 'guessing'}, ValueError, "no loop 'guessing'"),
-        ({'loop': 'function_calling', 'functions': 'gorilla'}, ValueError, 'teval, or None'),
+        ({'loop': 'function_calling', 'stateful_tools': 'gorilla'}, ValueError, 'teval, or None'),
         ({'loop': 'function_calling', 'most_steps': 3}, TypeError, 'most_steps'),
         ({'loop': 'function_calling', 'bank': 'tooleval:demo/easytool'}, DataError, 'no recorded calls'),
-        ({'loop': 'function_calling', 'simulator': {'system': 'own'}}, TypeError, 'model'),
+        ({'loop': 'function_calling', 'simulator': {'system': 'tooleval'}}, TypeError, 'model'),
         (
             {'loop': 'function_calling', 'simulator': {'model': {'path': 'gpt'}, 'system': 'guess'}},
             ValueError,
@@ -254,7 +256,7 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(
     ('simulator', 'given', 'checks'),
     [
         (None, {}, 'schema'),
-        ({'system': 'own'}, {}, 'schema'),
+        ({'system': 'tooleval'}, {}, 'schema'),
         ({'system': 'stabletoolbench'}, {}, 'json'),
         ({'system': 'mirrorapi_cot'}, {'argument_checks': 'schema'}, 'schema'),
     ],
@@ -263,8 +265,8 @@ def test_a_trajectory_says_what_is_checked_before_a_simulator_is_asked(
     simulator: dict[str, Any] | None, given: dict[str, str], checks: str, tmp_path: Path
 ) -> None:
     model = {'type': OracleModel, 'abbr': 'knowing'}
-    options = {**given, 'simulator': {**simulator, 'model': model, 'kept': tmp_path / 'kept'} if simulator else None}
-    begin = AgentDialogues('function_calling', finish='tool', **options)
+    options = {**given, 'simulator': {**simulator, 'model': model, 'cache': tmp_path / 'cache'} if simulator else None}
+    begin = AgentDialogues('function_calling', stop_on='tool', **options)
     row = ToolEvalAgentDataset.load('tooleval:demo/toolbench', 'toolbench_g1')[0]
     assert parse_trajectory(drive(begin(row), oracle)).settings['argument_checks'] == checks
 
@@ -287,7 +289,7 @@ def test_recordings_that_are_too_many_name_the_command(monkeypatch: pytest.Monke
 def test_the_oracle_on_all_queries_of_teval() -> None:
     """The issue's evidence: recall, order and arguments 100 on all 553, and two runs byte for byte the same."""
     rows = ToolEvalAgentDataset.load(str(real('teval')), 'teval')
-    begin = AgentDialogues('function_calling', bank=str(real('teval/EN/review_str_v1.json')), functions='teval')
+    begin = AgentDialogues('function_calling', bank=str(real('teval/EN/review_str_v1.json')), stateful_tools='teval')
     first, second = ([drive(begin(row), oracle) for row in rows] for _ in range(2))
     assert len(first) == 553 and first == second
     scores = ToolEvalAgentEvaluator('teval').score_samples(rows['record'], first)

@@ -95,7 +95,9 @@ class Agents(Script):
         (task,) = (task for task in self.tasks if task.query in texts)
         made = sum(m['role'] == 'tool' for m in request['messages'])
         sent = {tool['function']['name'].replace('.', '_'): tool['function']['name'] for tool in request['tools']}
-        gold = [(sent[its.name.replace('.', '_')], json.dumps(its.arguments)) for its in task.gold or ()]
+        gold = [
+            (sent[gold_call.name.replace('.', '_')], json.dumps(gold_call.arguments)) for gold_call in task.gold or ()
+        ]
         return getattr(self, request['model'], self.right)(gold, made)  # type: ignore[no-any-return]
 
     def right(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
@@ -137,7 +139,10 @@ class Agents(Script):
 
 def calling(*calls: tuple[str, str]) -> dict[str, Any]:
     """A message with calls."""
-    return {'content': None, 'tool_calls': [call(*its, place) for place, its in enumerate(calls)]}
+    return {
+        'content': None,
+        'tool_calls': [call(*name_and_arguments, place) for place, name_and_arguments in enumerate(calls)],
+    }
 
 
 def run(
@@ -205,17 +210,20 @@ EXPECTED: dict[str, tuple[dict[str, float | None], str]] = {
             'call_f1': mean([Fraction(2, size + STEPS) for size in SIZES]),
             'call_order': SHARE_OF_SIZE,
             'arguments': 100.0,
-            'repeated': 100 * (STEPS - 1) / STEPS,
-            'repeated_after_error': 100 * (STEPS - 1) / STEPS / len(TASKS),  # one task's last call has no recording
+            'repeated_call_rate': 100 * (STEPS - 1) / STEPS,
+            'repeated_after_error_rate': 100
+            * (STEPS - 1)
+            / STEPS
+            / len(TASKS),  # one task's last call has no recording
         },
         'loop',
     ),
     'unknown_tools': (
-        {**FULL, **of_precision(ONE_MORE), 'all_calls_right': 0.0, 'unknown': SHARE_OF_ONE},
+        {**FULL, **of_precision(ONE_MORE), 'all_calls_right': 0.0, 'unknown_tool_rate': SHARE_OF_ONE},
         'calls:extra',
     ),
     'broken_json': (
-        {**FULL, **of_precision(ONE_MORE), 'all_calls_right': 0.0, 'invalid': SHARE_OF_ONE},
+        {**FULL, **of_precision(ONE_MORE), 'all_calls_right': 0.0, 'invalid_call_rate': SHARE_OF_ONE},
         'calls:extra',
     ),
     'parallel': (FULL, 'ok'),
@@ -225,7 +233,7 @@ EXPECTED: dict[str, tuple[dict[str, float | None], str]] = {
             **of_precision([STEPS] * len(SIZES)),
             'finish_rate': 0.0,
             'all_calls_right': 0.0,
-            'unknown': mean([Fraction(STEPS - size, STEPS) for size in SIZES]),
+            'unknown_tool_rate': mean([Fraction(STEPS - size, STEPS) for size in SIZES]),
         },
         'limit:steps',
     ),
@@ -259,10 +267,10 @@ def test_scores_and_reasons_are_exact(results: dict[str, dict[str, Any]], model:
 
 def test_what_was_done_is_what_each_of_them_does(folder: Path, results: dict[str, dict[str, Any]]) -> None:
     def calls(model: str) -> list[list[tuple[str, Any]]]:
-        return [[(its.name, its.arguments) for its in done.calls] for done in trajectories(folder, model)]
+        return [[(made.name, made.arguments) for made in done.calls] for done in trajectories(folder, model)]
 
     def gold(task: Task) -> list[tuple[str, Any]]:
-        return [(its.name, its.arguments) for its in task.gold or ()]
+        return [(gold_call.name, gold_call.arguments) for gold_call in task.gold or ()]
 
     assert calls('right') == calls('parallel') == calls('narrow') == [gold(task) for task in TASKS]
     assert [len(done.steps) for done in trajectories(folder, 'parallel')] == [2] * len(TASKS)
@@ -270,9 +278,9 @@ def test_what_was_done_is_what_each_of_them_does(folder: Path, results: dict[str
     assert results['narrow']['breakdown']['left_out'] == {'observations': sum(SIZES) - 4, 'tasks': len(TASKS)}
     assert results['no_room']['breakdown']['stopped'] == {'limit:context': len(TASKS)}
     assert results['endless']['breakdown']['steps'] == {'total': 80, 'mean': 20, 'p50': 20, 'p95': 20}
-    assert [own[0] for own in calls('broken_json')] == [(gold(task)[0][0], '{"harbour": "Ost') for task in TASKS]
+    assert [made[0] for made in calls('broken_json')] == [(gold(task)[0][0], '{"harbour": "Ost') for task in TASKS]
     shares = results['right']['breakdown']['shares']
-    assert sum(shares.values()) == pytest.approx(1) and shares['error'] == 1 / sum(SIZES)
+    assert sum(shares.values()) == pytest.approx(1) and shares['error'] == 2 / sum(SIZES)
     assert results['right']['provenance']['loop'] == 'function_calling' and results['right']['provenance']['bank']
 
 
@@ -292,7 +300,7 @@ def test_trials_say_how_often_an_agent_is_right_every_time(tmp_path: Path) -> No
         result = run(tmp_path, url, ('right',), trials=2)['right']
     estimates = result['trials']['metrics']
     assert estimates['finish_rate']['pass^2']['value'] == 100
-    assert {name: its['value'] for name, its in estimates['all_calls_right'].items()} == {
+    assert {name: estimate['value'] for name, estimate in estimates['all_calls_right'].items()} == {
         'avg@2': 50,
         'pass@1': 50,
         'pass@2': 100,
@@ -317,13 +325,13 @@ def test_what_is_simulated_is_counted_and_told(tmp_path: Path) -> None:
     right, lazy = results['right'], results['lazy']
     calls = sum(len(task.gold or ()) for task in Simulating.tasks)
     assert (right['all_calls_right'], right['reasons']) == (100, {'ok': len(Simulating.tasks)})
-    assert right['breakdown']['simulated_by'] == {'simulating, prompt own': calls}
+    assert right['breakdown']['simulated_by'] == {'simulating, prompt tooleval': calls}
     assert right['breakdown']['shares']['simulated'] == 1
-    assert right['provenance']['simulated_by'] == 'simulating, prompt own'
+    assert right['provenance']['simulated_by'] == 'simulating, prompt tooleval'
     assert 'simulated_by' not in lazy['provenance'] and lazy['provenance']['simulator'] == 'simulating'
     (notes,) = tmp_path.glob('out/*/summary/*_notes.txt')
     told = [line for line in notes.read_text().splitlines() if line.startswith(('NOTE', 'WARNING'))]
     assert told == [
         'NOTE * is of a part of the records: 5 of 1,000 (ultratool_en-agent-fc)',
-        'NOTE observations are simulated by simulating, prompt own: tooleval-ultratool_en-agent-fc',
+        'NOTE observations are simulated by simulating, prompt tooleval: tooleval-ultratool_en-agent-fc',
     ]

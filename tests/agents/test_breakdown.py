@@ -18,7 +18,7 @@ TASK = Task('q', 'teval', 'Go.', ())
 EXACT = AnsweredCall('find', {}, 'here', 'exact')
 SIMULATED = AnsweredCall('find', {'x': 1}, '{"error": "", "response": 1}', 'simulated')
 UNKNOWN = AnsweredCall('lost', {}, 'no such tool', 'error', 'unknown_tool')
-TIMEOUT = AnsweredCall('book', {}, '{"error": "Timeout error...", "response": ""}', 'elsewhere')
+TIMEOUT = AnsweredCall('book', {}, '{"error": "Timeout error...", "response": ""}', 'other_task')
 USAGE = {'prompt': 10, 'completion': 2, 'seconds': 0.5, 'tries': 1}
 
 
@@ -32,7 +32,7 @@ def score(*calls: AnsweredCall, **changes: Any) -> AgentScore:
 def test_counts() -> None:
     scores = [
         score(EXACT, EXACT, UNKNOWN, usage=USAGE),
-        score(SIMULATED, settings={'simulator': 'small', 'simulator_prompt': 'own'}, left_out=2),
+        score(SIMULATED, settings={'simulator': 'small', 'simulator_prompt': 'tooleval'}, left_out=2),
         score(TIMEOUT, EXACT, final_answer='', stopped='limit:steps'),
         score(),
         *score_predictions([TASK], [Answer('', 'infra:timeout')]),
@@ -42,18 +42,18 @@ def test_counts() -> None:
     assert counted['steps'] == counted['calls'] == {'total': 6, 'mean': 1.5, 'p50': 1, 'p95': 3}
     assert counted['prompt'] == {'total': 30, 'mean': 30, 'p50': 30, 'p95': 30}
     assert counted['seconds']['total'] == 1.5
-    assert counted['waste'] == {'repeated': 1, 'unknown': 1, 'invalid': 0, 'repeated_after_error': 0}
+    assert counted['waste'] == {'repeated_call': 1, 'unknown_tool': 1, 'invalid_call': 0, 'repeated_after_error': 0}
     assert counted['sources'] == {
         'exact': 3,
-        'elsewhere': 1,
+        'other_task': 1,
         'nearest': 0,
         'function': 0,
         'simulated': 1,
         'error': 1,
     }
     assert counted['shares']['exact'] == 0.5 and sum(counted['shares'].values()) == pytest.approx(1)
-    assert counted['simulated_by'] == {'small, prompt own': 1}
-    assert counted['tools'] == {'find': {'exact': 3, 'simulated': 1}, 'book': {'elsewhere': 1}}
+    assert counted['simulated_by'] == {'small, prompt tooleval': 1}
+    assert counted['tools'] == {'find': {'exact': 3, 'simulated': 1}, 'book': {'other_task': 1}}
     assert counted['errors'] == {'unknown_tool': 1, 'timeout': 1}
     assert counted['stopped'] == {'limit:steps': 1}
     assert counted['ends'] == {'finished': {'0': 1, '1': 1, '3': 1}, 'limit:steps': {'2': 1}}

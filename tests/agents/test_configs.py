@@ -86,7 +86,7 @@ def test_rows_are_the_tables() -> None:
         assert (row['path'], row['n'], row['k']) == (subset.folder, 1, 1)
         dialogues = row['infer_cfg']['inferencer']['dialogues'].to_dict()
         assert dialogues.pop('type').rpartition('.')[2] == 'AgentDialogues'
-        expected = {'bank': subset.bank, 'functions': subset.functions, **loops[subset.format, loop]}
+        expected = {'bank': subset.bank, 'stateful_tools': subset.stateful_tools, **loops[subset.format, loop]}
         corpus = {'corpus': subset.instructions} if loop == 'easytool_retrieve' else {}
         assert dialogues == {**expected, **corpus}
         assert row.get('instructions') == (subset.instructions if variant or loop.startswith('easytool') else None)

@@ -6,7 +6,7 @@ import pytest
 
 from opencompass_tooleval.agents.context import LEFT_OUT, Reply, ask
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Turn
+from opencompass_tooleval.core.dialogue import ModelRequest
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.tool_calls import ToolCall
 
@@ -14,40 +14,40 @@ TOO_LONG = Answer('', 'infra:truncated')
 REQUEST = (Message('system', 'rules'), Message('user', 'what?'))
 
 
-def turn(observations: int) -> Turn:
+def request(observations: int) -> ModelRequest:
     messages = list(REQUEST)
     for number in range(observations):
         messages.append(Message('assistant', '', (ToolCall('look', {}, f'id{number}'),)))
         messages.append(Message('tool', f'seen {number}', call_id=f'id{number}'))
-    return Turn(tuple(messages), 'gold')
+    return ModelRequest(tuple(messages), 'gold')
 
 
-def whole(asked: Turn) -> list[int]:
+def whole(asked: ModelRequest) -> list[int]:
     """The observations that are still there."""
     return [int(m.content[5:]) for m in asked.messages if m.role == 'tool' and m.content != LEFT_OUT]
 
 
-def run(asked: Turn, most: int, left_out: int = 0) -> tuple[Reply, list[Turn]]:
+def run(asked: ModelRequest, most: int, left_out: int = 0) -> tuple[Reply, list[ModelRequest]]:
     """Asks a model that has room for ``most`` observations."""
     dialogue = ask(asked, left_out)
-    turns = [next(dialogue)]
+    requests = [next(dialogue)]
     while True:
         try:
-            turns.append(dialogue.send(TOO_LONG if len(whole(turns[-1])) > most else Answer('there')))
+            requests.append(dialogue.send(TOO_LONG if len(whole(requests[-1])) > most else Answer('there')))
         except StopIteration as end:
-            return end.value, turns
+            return end.value, requests
 
 
 def test_what_fits_is_asked_as_it_is():
-    reply, turns = run(turn(3), most=3)
+    reply, requests = run(request(3), most=3)
     assert (reply.answer, reply.left_out, reply.has_no_room) == ('there', 0, False)
-    (asked,) = turns
-    assert (asked.messages, asked.gold, asked.may_be_too_long) == (turn(3).messages, 'gold', True)
+    (asked,) = requests
+    assert (asked.messages, asked.gold, asked.may_be_too_long) == (request(3).messages, 'gold', True)
 
 
 def test_the_older_half_goes_and_then_the_older_half_of_the_rest():
-    reply, turns = run(turn(9), most=2)
-    assert [whole(asked) for asked in turns] == [
+    reply, requests = run(request(9), most=2)
+    assert [whole(asked) for asked in requests] == [
         [0, 1, 2, 3, 4, 5, 6, 7, 8],
         [4, 5, 6, 7, 8],
         [6, 7, 8],
@@ -57,8 +57,8 @@ def test_the_older_half_goes_and_then_the_older_half_of_the_rest():
 
 
 def test_only_observations_go_and_each_stays_the_answer_to_its_call():
-    _, turns = run(turn(2), most=0)
-    assert [(m.role, m.content, m.call_id) for m in turns[-1].messages] == [
+    _, requests = run(request(2), most=0)
+    assert [(m.role, m.content, m.call_id) for m in requests[-1].messages] == [
         ('system', 'rules', ''),
         ('user', 'what?', ''),
         ('assistant', '', ''),
@@ -66,32 +66,32 @@ def test_only_observations_go_and_each_stays_the_answer_to_its_call():
         ('assistant', '', ''),
         ('tool', LEFT_OUT, 'id1'),
     ]
-    assert [m.calls for m in turns[-1].messages] == [m.calls for m in turn(2).messages]
+    assert [m.calls for m in requests[-1].messages] == [m.calls for m in request(2).messages]
 
 
 def test_what_was_left_out_stays_left_out():
-    reply, turns = run(turn(6), most=3, left_out=2)
-    assert [whole(asked) for asked in turns] == [[2, 3, 4, 5], [4, 5]]
+    reply, requests = run(request(6), most=3, left_out=2)
+    assert [whole(asked) for asked in requests] == [[2, 3, 4, 5], [4, 5]]
     assert reply.left_out == 4
-    assert run(turn(1), most=5, left_out=3)[0].left_out == 1
+    assert run(request(1), most=5, left_out=3)[0].left_out == 1
 
 
 @pytest.mark.parametrize('observations', [0, 1, 5])
 def test_with_nothing_left_to_leave_out_there_is_no_room(observations):
-    reply, turns = run(turn(observations), most=-1)
+    reply, requests = run(request(observations), most=-1)
     assert (reply.has_no_room, reply.left_out) == (True, observations)
-    assert whole(turns[-1]) == []
+    assert whole(requests[-1]) == []
 
 
 def test_any_messages_can_be_observations():
     messages = (*REQUEST, Message('assistant', 'Action: look'), Message('user', 'Response: a'))
-    dialogue = ask(Turn(messages), 0, lambda message: message.content.startswith('Response:'), 'Response: gone')
+    dialogue = ask(ModelRequest(messages), 0, lambda message: message.content.startswith('Response:'), 'Response: gone')
     next(dialogue)
     assert [m.content for m in dialogue.send(TOO_LONG).messages] == ['rules', 'what?', 'Action: look', 'Response: gone']
 
 
 def test_other_failures_are_answers():
-    dialogue = ask(turn(3))
+    dialogue = ask(request(3))
     next(dialogue)
     with pytest.raises(StopIteration) as end:
         dialogue.send(Answer('', 'infra:timeout'))

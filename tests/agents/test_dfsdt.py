@@ -20,13 +20,13 @@ from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.toolbench_answers import load_answers
 from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.answer import Answer, extras, with_extras
-from opencompass_tooleval.core.dialogue import Turn
+from opencompass_tooleval.core.dialogue import ModelRequest
 from opencompass_tooleval.core.tool_calls import ToolCall, make_call
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
-from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
 from tests.agents.support import NUMBERS, PRODUCT, REST, TASK, calling, drive, session_of, talk
 from tests.agents.test_toolbench_answers import RUNS
@@ -81,17 +81,17 @@ def test_the_order_of_the_search(script: str, parents: list[int], path: list[int
 
 
 def test_it_is_bounded_by_the_models_answers() -> None:
-    trajectory, turns = drive(SEARCH, CALL)
-    assert (len(turns), len(trajectory.steps), trajectory.stopped) == (126, 126, 'limit:steps')  # 2 + 4 + ... + 64
-    trajectory, turns = drive(SEARCH, THOUGHT)
-    assert (len(turns), len(trajectory.steps), trajectory.stopped) == (200, 200, 'limit:calls')
-    trajectory, turns = drive(DepthFirstSearch(max_model_calls=4), CALL, CALL, DONE)
-    assert (len(turns), trajectory.final_answer) == (3, '258')
+    trajectory, requests = drive(SEARCH, CALL)
+    assert (len(requests), len(trajectory.steps), trajectory.stopped) == (126, 126, 'limit:steps')  # 2 + 4 + ... + 64
+    trajectory, requests = drive(SEARCH, THOUGHT)
+    assert (len(requests), len(trajectory.steps), trajectory.stopped) == (200, 200, 'limit:calls')
+    trajectory, requests = drive(DepthFirstSearch(max_model_calls=4), CALL, CALL, DONE)
+    assert (len(requests), trajectory.final_answer) == (3, '258')
 
 
 def test_the_last_answer_that_a_model_may_give_is_thrown_away() -> None:
-    trajectory, turns = drive(DepthFirstSearch(max_model_calls=3), CALL, CALL, DONE)
-    assert (len(turns), trajectory.final_answer, trajectory.stopped) == (3, '', 'limit:calls')
+    trajectory, requests = drive(DepthFirstSearch(max_model_calls=3), CALL, CALL, DONE)
+    assert (len(requests), trajectory.final_answer, trajectory.stopped) == (3, '', 'limit:calls')
     assert [(step.parent, step.reason, len(step.calls)) for step in trajectory.steps] == [
         (-1, '', 1),
         (0, '', 1),
@@ -100,18 +100,18 @@ def test_the_last_answer_that_a_model_may_give_is_thrown_away() -> None:
     assert trajectory.path == (0, 1)
     trajectory, _ = drive(DepthFirstSearch(max_model_calls=4), CALL, GIVES_UP, CALL, DONE)
     assert (trajectory.stopped, trajectory.path) == ('limit:calls', (0, 1))  # to the give-up
-    trajectory, turns = drive(DepthFirstSearch(max_model_calls=1), DONE)
-    assert (len(turns), trajectory.path, trajectory.stopped) == (1, (), 'limit:calls')
+    trajectory, requests = drive(DepthFirstSearch(max_model_calls=1), DONE)
+    assert (len(requests), trajectory.path, trajectory.stopped) == (1, (), 'limit:calls')
 
 
 def test_the_second_child_is_shown_what_the_first_did() -> None:
-    trajectory, turns = drive(DepthFirstSearch(max_depth=4), BOTH, CALL, calling(REST), calling(REST), DONE)
+    trajectory, requests = drive(DepthFirstSearch(max_depth=4), BOTH, CALL, calling(REST), calling(REST), DONE)
     assert [step.parent for step in trajectory.steps] == [-1, 0, 0, -1, 3]
-    plain = [turn.messages[-1].content.startswith('This is not the first time') for turn in turns]
+    plain = [request.messages[-1].content.startswith('This is not the first time') for request in requests]
     assert plain == [False, False, True, True, False]
-    assert not any(m.content.startswith('This is not') for turn in turns for m in turn.messages[:-1])
+    assert not any(m.content.startswith('This is not') for request in requests for m in request.messages[:-1])
     before, after = prompts.DIVERSITY
-    shown = turns[2].messages[-1].content.removeprefix(before).removesuffix(after)
+    shown = requests[2].messages[-1].content.removeprefix(before).removesuffix(after)
     listed, _, former = shown.partition('\nagain, ')
     assert former == 'your former observation: 300\n'
     (candidate,) = json.loads(listed)
@@ -121,17 +121,17 @@ def test_the_second_child_is_shown_what_the_first_did() -> None:
         'function_output': '300',
         'mento-carlo-action-value': 0.0,
     }
-    assert turns[3].messages[-1].content.endswith(f']\n{after}')  # the beginning has no observation
+    assert requests[3].messages[-1].content.endswith(f']\n{after}')  # the beginning has no observation
 
 
 def test_a_thought_stands_for_the_first_call_behind_it() -> None:
-    _, turns = drive(DepthFirstSearch(max_depth=4), CALL, THOUGHT, calling(REST), GIVES_UP, DONE)
+    _, requests = drive(DepthFirstSearch(max_depth=4), CALL, THOUGHT, calling(REST), GIVES_UP, DONE)
     # 0 call, 1 thought, 2 call, at the limit, 3 gives up: two back, to the second child of 0.
-    listed = turns[4].messages[-1].content
+    listed = requests[4].messages[-1].content
     assert '"subtract_"' in listed and '"Finish"' not in listed
-    _, turns = drive(DepthFirstSearch(max_depth=2), THOUGHT, THOUGHT, THOUGHT, DONE)
-    assert [turn.messages[-1].role for turn in turns] == ['user', 'assistant', 'assistant', 'user']
-    assert turns[3].messages == turns[0].messages  # only thoughts: there is nothing to show
+    _, requests = drive(DepthFirstSearch(max_depth=2), THOUGHT, THOUGHT, THOUGHT, DONE)
+    assert [request.messages[-1].role for request in requests] == ['user', 'assistant', 'assistant', 'user']
+    assert requests[3].messages == requests[0].messages  # only thoughts: there is nothing to show
 
 
 def test_what_is_asked() -> None:
@@ -145,22 +145,22 @@ def test_what_is_asked() -> None:
     }
     tools = tuple(ToolSchema(name, f'calls {name}', NUMBERS) for name in documents)
     task = Task('1', 's', 'What {is} this?', tools, documents=documents)
-    _, turns = drive(SEARCH, DONE, task=task)
-    system, user = turns[0].messages
+    _, requests = drive(SEARCH, DONE, task=task)
+    system, user = requests[0].messages
     listed = system.content.partition('following tools:\n')[2]
     assert (
         listed
         == f'1.Sums & More: {"d" * 512}\n2.sums_more: {"d" * 512}\n3.a: calls a\n4.b: c d\n5.n: None\n6.o: None\n'
     )
     assert user.content == '\nWhat {is} this?\nBegin!\n'
-    assert turns[0].tools is not None and turns[0].tools.parallel is False
-    assert [tool.name for tool in turns[0].tools.tools] == [*documents, 'Finish']
+    assert requests[0].tools is not None and requests[0].tools.parallel is False
+    assert [tool.name for tool in requests[0].tools.tools] == [*documents, 'Finish']
 
 
 def test_unknown_functions_and_broken_arguments_are_told() -> None:
     broken = Answer('', calls=(make_call('multiply_', '{"input": [1,'),))
-    trajectory, turns = drive(SEARCH, calling(('guess', {})), broken, DONE)
-    messages = turns[2].messages
+    trajectory, requests = drive(SEARCH, calling(('guess', {})), broken, DONE)
+    messages = requests[2].messages
     assert messages[2].calls[0].name == prompts.INVALID_NAME
     assert json.loads(messages[3].content)['error'] == 'No such function name: guess'
     assert json.loads(messages[5].content) == {'error': 'Tool input parse error...\n', 'response': ''}
@@ -173,17 +173,17 @@ def test_unknown_functions_and_broken_arguments_are_told() -> None:
 
 
 def test_a_finish_that_says_nothing_is_told() -> None:
-    trajectory, turns = drive(SEARCH, calling(('Finish', {})), calling(('Finish', 'broken')), DONE)
+    trajectory, requests = drive(SEARCH, calling(('Finish', {})), calling(('Finish', 'broken')), DONE)
     assert [step.parent for step in trajectory.steps] == [-1, 0, 1]
-    assert 'return_type' in turns[1].messages[-1].content and turns[1].messages[-1].role == 'tool'
+    assert 'return_type' in requests[1].messages[-1].content and requests[1].messages[-1].role == 'tool'
     assert (trajectory.final_answer, trajectory.calls) == ('258', ())
 
 
 def test_only_the_first_call_of_an_answer_counts() -> None:
-    trajectory, turns = drive(SEARCH, calling(PRODUCT, REST), DONE)
+    trajectory, requests = drive(SEARCH, calling(PRODUCT, REST), DONE)
     assert [call.name for call in trajectory.calls] == ['multiply_']
     assert [step.reason for step in trajectory.steps] == ['call:several', '']
-    assert len(turns[1].messages[2].calls) == 1
+    assert len(requests[1].messages[2].calls) == 1
 
 
 STABLE = {'runner': 'stabletoolbench'}
@@ -191,11 +191,11 @@ STABLE = {'runner': 'stabletoolbench'}
 
 @pytest.mark.parametrize('loop', [DepthFirstSearch(**STABLE), ToolBenchReAct(**STABLE)], ids=lambda loop: loop.name)
 def test_stabletoolbench_carries_out_all_calls_of_an_answer(loop: DepthFirstSearch) -> None:
-    trajectory, turns = drive(loop, calling(PRODUCT, REST), DONE)
+    trajectory, requests = drive(loop, calling(PRODUCT, REST), DONE)
     assert [call.observation for call in trajectory.calls] == ['300', '258']
     assert [step.reason for step in trajectory.steps] == ['', '']
-    assert turns[0].tools is not None and turns[0].tools.parallel is None
-    assistant, *told = turns[1].messages[2:]
+    assert requests[0].tools is not None and requests[0].tools.parallel is None
+    assistant, *told = requests[1].messages[2:]
     assert [(call.id, message.call_id) for call, message in zip(assistant.calls, told, strict=True)] == [
         ('id0', 'id0'),
         ('id1', 'id1'),
@@ -207,22 +207,22 @@ def test_stabletoolbench_carries_out_all_calls_of_an_answer(loop: DepthFirstSear
     assert (trajectory.final_answer, [len(step.calls) for step in trajectory.steps]) == ('258', [2, 1])
     trajectory, _ = drive(loop, calling(PRODUCT, give_up))
     assert trajectory.stopped == 'finish:gave_up' and trajectory.path == (0,)
-    trajectory, turns = drive(loop, calling(PRODUCT, finishing('258'), REST))
-    assert (len(turns), trajectory.final_answer) == (1, '258')
+    trajectory, requests = drive(loop, calling(PRODUCT, finishing('258'), REST))
+    assert (len(requests), trajectory.final_answer) == (1, '258')
     assert [call.name for call in trajectory.steps[0].calls] == ['multiply_', 'Finish']
 
 
 def test_each_of_several_calls_is_two_deep() -> None:
     loop = DepthFirstSearch(max_depth=5, children=1, **STABLE)
-    trajectory, turns = drive(loop, calling(PRODUCT, REST))
-    assert (len(turns), trajectory.stopped) == (2, 'limit:steps')  # 4, then 8
+    trajectory, requests = drive(loop, calling(PRODUCT, REST))
+    assert (len(requests), trajectory.stopped) == (2, 'limit:steps')  # 4, then 8
     loop = DepthFirstSearch(max_depth=4, **STABLE)
-    _, turns = drive(loop, CALL, calling(PRODUCT, REST), DONE)
-    listed, _, former = turns[2].messages[-1].content.partition('\nagain, ')
+    _, requests = drive(loop, CALL, calling(PRODUCT, REST), DONE)
+    listed, _, former = requests[2].messages[-1].content.partition('\nagain, ')
     assert '"multiply_"' in listed and '"subtract_"' not in listed  # the first stands for all
     assert former.startswith('your former observation: 300\n')
-    _, turns = drive(DepthFirstSearch(max_depth=6, **STABLE), calling(PRODUCT, REST), CALL, DONE)
-    assert '\nagain, your former observation: 258\n' in turns[2].messages[-1].content  # here the last
+    _, requests = drive(DepthFirstSearch(max_depth=6, **STABLE), calling(PRODUCT, REST), CALL, DONE)
+    assert '\nagain, your former observation: 258\n' in requests[2].messages[-1].content  # here the last
 
 
 def test_depths_by_the_name_of_the_runner() -> None:
@@ -243,9 +243,9 @@ def test_an_empty_content_beside_a_call_is_one_deep_and_none_is_not() -> None:
 
 
 def test_thoughts_keep_the_blanks_around_them() -> None:
-    trajectory, turns = drive(SEARCH, Answer(' Hm.\n\n'), calling(PRODUCT, text='\tSo. '), DONE)
+    trajectory, requests = drive(SEARCH, Answer(' Hm.\n\n'), calling(PRODUCT, text='\tSo. '), DONE)
     assert [step.text for step in trajectory.steps[:2]] == [' Hm.\n\n', '\tSo. ']
-    assert [message.content for message in turns[2].messages[2:4]] == [' Hm.\n\n', '\tSo. ']
+    assert [message.content for message in requests[2].messages[2:4]] == [' Hm.\n\n', '\tSo. ']
 
 
 def test_the_diversity_prompt_shows_what_a_call_passed_as_it_was_written() -> None:
@@ -253,13 +253,13 @@ def test_the_diversity_prompt_shows_what_a_call_passed_as_it_was_written() -> No
     first = Answer('', calls=(make_call('multiply_', written),))
     kept = with_extras(Answer(''), json.loads(json.dumps(extras(first))))  # as after a kill
     for answer in (first, kept):
-        _, turns = drive(DepthFirstSearch(max_depth=2), answer, DONE)
-        assert f'"arguments": {json.dumps(written)},' in turns[1].messages[-1].content
+        _, requests = drive(DepthFirstSearch(max_depth=2), answer, DONE)
+        assert f'"arguments": {json.dumps(written)},' in requests[1].messages[-1].content
 
 
 def test_observations_are_cut_as_published() -> None:
-    trajectory, turns = drive(DepthFirstSearch(max_observation=2), CALL, DONE)
-    assert turns[1].messages[-1].content == '30...' == trajectory.calls[0].observation
+    trajectory, requests = drive(DepthFirstSearch(max_observation=2), CALL, DONE)
+    assert requests[1].messages[-1].content == '30...' == trajectory.calls[0].observation
     assert trajectory.calls[0].whole_chars == 3
 
 
@@ -273,24 +273,24 @@ def test_reasons_of_steps() -> None:
 
 
 def test_react_is_one_chain() -> None:
-    trajectory, turns = drive(REACT, CALL)
-    assert (len(turns), trajectory.stopped, trajectory.loop) == (6, 'limit:steps', 'toolbench_react')
-    trajectory, turns = drive(REACT, THOUGHT)
-    assert (len(turns), trajectory.path, trajectory.stopped) == (12, tuple(range(12)), 'limit:steps')
-    trajectory, turns = drive(REACT, BOTH)
-    assert len(turns) == 4
-    trajectory, turns = drive(REACT, CALL, GIVES_UP)
-    assert (len(turns), trajectory.stopped) == (2, 'finish:gave_up')
-    trajectory, turns = drive(REACT, CALL, DONE)
-    assert (len(turns), trajectory.final_answer, trajectory.path) == (2, '258', (0, 1))
+    trajectory, requests = drive(REACT, CALL)
+    assert (len(requests), trajectory.stopped, trajectory.loop) == (6, 'limit:steps', 'toolbench_react')
+    trajectory, requests = drive(REACT, THOUGHT)
+    assert (len(requests), trajectory.path, trajectory.stopped) == (12, tuple(range(12)), 'limit:steps')
+    trajectory, requests = drive(REACT, BOTH)
+    assert len(requests) == 4
+    trajectory, requests = drive(REACT, CALL, GIVES_UP)
+    assert (len(requests), trajectory.stopped) == (2, 'finish:gave_up')
+    trajectory, requests = drive(REACT, CALL, DONE)
+    assert (len(requests), trajectory.final_answer, trajectory.path) == (2, '258', (0, 1))
 
 
 def test_too_long_a_conversation_loses_its_oldest_observations() -> None:
     answers = iter([CALL, calling(REST), CALL, DONE])
     whole: list[list[str]] = []
 
-    def model(turn: Turn, _: int) -> Answer:
-        observations = [m.content for m in turn.messages if m.role == 'tool' and m.content != LEFT_OUT]
+    def model(request: ModelRequest, _: int) -> Answer:
+        observations = [m.content for m in request.messages if m.role == 'tool' and m.content != LEFT_OUT]
         if len(observations) > 1:
             return Answer('', 'infra:truncated')
         whole.append(observations)
@@ -302,13 +302,13 @@ def test_too_long_a_conversation_loses_its_oldest_observations() -> None:
 
 
 def test_no_room_at_all_goes_back() -> None:
-    def model(turn: Turn, number: int) -> Answer:
-        return Answer('', 'infra:truncated') if len(turn.messages) > 2 else CALL
+    def model(request: ModelRequest, number: int) -> Answer:
+        return Answer('', 'infra:truncated') if len(request.messages) > 2 else CALL
 
     trajectory, _ = talk(SEARCH, model)
     assert (len(trajectory.steps), trajectory.stopped) == (1, 'limit:context')
-    trajectory, turns = drive(SEARCH, Answer('', 'infra:truncated'))
-    assert (trajectory.steps, trajectory.path, len(turns), trajectory.stopped) == ((), (), 1, 'limit:context')
+    trajectory, requests = drive(SEARCH, Answer('', 'infra:truncated'))
+    assert (trajectory.steps, trajectory.path, len(requests), trajectory.stopped) == ((), (), 1, 'limit:context')
 
 
 @pytest.mark.parametrize('name', ['dfsdt', 'toolbench_react'])
@@ -318,7 +318,7 @@ def test_oracle_comes_to_the_end_to_the_byte(name: str) -> None:
     def run() -> list[str]:
         loop = make_loop(name)
         dialogues = {task.id: loop.run(task, session_of(task)) for task in (TASK, unknown)}
-        outcomes = RoundsRunner(OracleModel(), None, 100, batch_size=2).run(dialogues)
+        outcomes = DialogueRunner(OracleModel(), None, 100, batch_size=2).run(dialogues)
         return [outcome.value.to_json() for outcome in outcomes.values()]
 
     first = run()
@@ -349,8 +349,8 @@ def test_whatever_is_answered_it_is_a_bounded_tree(
     script: list[Answer], children: int, max_depth: int, max_model_calls: int
 ) -> None:
     loop = DepthFirstSearch(max_model_calls=max_model_calls, children=children, max_depth=max_depth)
-    trajectory, turns = drive(loop, *script)
-    assert len(turns) == len(trajectory.steps) <= max_model_calls
+    trajectory, requests = drive(loop, *script)
+    assert len(requests) == len(trajectory.steps) <= max_model_calls
     parents = [step.parent for step in trajectory.steps]
     depths: list[int] = []
     ends = set()
@@ -370,10 +370,12 @@ def test_whatever_is_answered_it_is_a_bounded_tree(
     assert all(parents.count(parent) <= children for parent in parents)
     assert bool(trajectory.final_answer) == (not trajectory.stopped)
     if trajectory.stopped == 'limit:calls':
-        assert len(turns) == max_model_calls
+        assert len(requests) == max_model_calls
     assert parse_trajectory(trajectory.to_json()) == trajectory
-    again, turns_again = drive(loop, *script)  # as after a kill
-    assert again == trajectory and [turn.messages for turn in turns_again] == [turn.messages for turn in turns]
+    again, requests_again = drive(loop, *script)  # as after a kill
+    assert again == trajectory and [request.messages for request in requests_again] == [
+        request.messages for request in requests
+    ]
 
 
 def hostile_answers(count: int) -> list[Answer]:
@@ -432,10 +434,10 @@ def test_ten_thousand_hostile_answers() -> None:
     asked, tasks = 0, 0
     while asked < 9_800:
         loop = REACT if tasks % 3 == 2 else SEARCH
-        trajectory, turns = talk(loop, lambda *_: next(answers))
+        trajectory, requests = talk(loop, lambda *_: next(answers))
         assert parse_trajectory(trajectory.to_json()).stopped == trajectory.stopped
         assert len(trajectory.to_json()) < 200 * 100_000
-        asked, tasks = asked + len(turns), tasks + 1
+        asked, tasks = asked + len(requests), tasks + 1
     assert tasks > 20
 
 
@@ -450,7 +452,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
 @pytest.mark.parametrize('name', CALLS)
 def test_published_calls_played_back_through_the_loop(bank: Bank, name: str) -> None:
     """Each call gets its recorded response, whole, and the final answer is the file's."""
-    environment = Environment(bank, recordings_of=name)
+    environment = Environment(bank, preferred_source=name)
     loop = ToolBenchReAct(max_depth=100, max_observation=20_000)
     played = (0, 0)
     for stored in load_answers(RUNS / name):
@@ -459,12 +461,12 @@ def test_published_calls_played_back_through_the_loop(bank: Bank, name: str) -> 
         answers[-1] = calling(finishing(stored.trajectory.final_answer))  # the files write it as text that is no JSON
         task = Task(stored.task.id, 'toolbench', stored.task.query, ())  # so that no name is the end of another
         session = environment.begin(task.id)
-        trajectory, turns = talk(loop, lambda _, number, answers=answers: answers[number], task, session)
+        trajectory, requests = talk(loop, lambda _, number, answers=answers: answers[number], task, session)
         assert [(c.name, c.arguments, c.observation, c.source) for c in trajectory.calls] == [
             (c.name, c.arguments, c.observation, 'exact') for c in stored.trajectory.calls
         ]
         assert (trajectory.final_answer, trajectory.stopped) == (stored.trajectory.final_answer.strip(), '')
-        assert len(turns) == len(steps)
+        assert len(requests) == len(steps)
         played = (played[0] + 1, played[1] + len(trajectory.calls))
     assert played == CALLS[name]
 

@@ -13,7 +13,7 @@ from opencompass_tooleval.agents.dfsdt import DepthFirstSearch
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.toolbench_answers import to_toolbench
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Turn
+from opencompass_tooleval.core.dialogue import ModelRequest
 from opencompass_tooleval.core.tool_calls import make_call
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
@@ -89,11 +89,11 @@ def session_of(folder: Path, task: Task, answers: list[Answered]) -> Session:
     return Environment(Bank(folder / 'bank')).begin(task.id, task.schemas)
 
 
-def as_published(turn: Turn) -> list[dict[str, Any]]:
+def as_published(request: ModelRequest) -> list[dict[str, Any]]:
     """What was asked, as the published runs note it; their tools are of before ``tools`` was."""
     noted = []
     names: dict[str, str] = {}
-    for message in turn.messages:
+    for message in request.messages:
         if message.calls:
             (call,) = message.calls
             names[call.id] = call.name
@@ -125,9 +125,9 @@ def test_the_same_answers_lead_to_the_same_tree(query: str, tmp_path: Path) -> N
     answers, generation, task = published(query)
     assert len(answers) == generation['query_count'] == QUERIES[query]
     session = session_of(tmp_path, task, answers)
-    trajectory, turns = talk(DepthFirstSearch(), lambda _, number: answers[number].answer, task, session)
+    trajectory, requests = talk(DepthFirstSearch(), lambda _, number: answers[number].answer, task, session)
 
-    assert len(turns) == len(answers)
+    assert len(requests) == len(answers)
     assert [step.parent for step in trajectory.steps] == [answer.parent - 1 for answer in answers]
     assert [step.text for step in trajectory.steps] == [answer.text for answer in answers]
     calls = [(call.name, call.arguments, call.observation) for step in trajectory.steps for call in step.calls]
@@ -135,7 +135,7 @@ def test_the_same_answers_lead_to_the_same_tree(query: str, tmp_path: Path) -> N
     assert trajectory.final_answer == json.loads(generation['final_answer'])['final_answer']
     assert (trajectory.stopped, trajectory.path[-1]) == ('', len(answers) - 1)
 
-    asked = [as_published(turns[place]) for place in trajectory.path]
+    asked = [as_published(requests[place]) for place in trajectory.path]
     expected = [as_asked(messages) for messages in generation['train_messages']]
     assert asked == expected
 

@@ -24,13 +24,13 @@ from opencompass_tooleval.agents.task import GoldCall, Task
 from opencompass_tooleval.agents.toolbench_answers import load_answers
 from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Turn
+from opencompass_tooleval.core.dialogue import ModelRequest
 from opencompass_tooleval.core.similarity import ExactSimilarity
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
-from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.tool_docs.instruction import FunctionInstruction, ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
@@ -90,8 +90,8 @@ def session(tmp_path: Path) -> Session:
     return Environment(Bank(tmp_path / 'bank')).begin(TASK.id, TASK.schemas)
 
 
-def purpose_of(turn: Turn) -> str:
-    text = turn.messages[-1].content
+def purpose_of(request: ModelRequest) -> str:
+    text = request.messages[-1].content
     if '\nThis is the API list: ' in text:
         return 'choose_API'
     if text.startswith('You should answer the question based on the response output by the API tool.'):
@@ -107,8 +107,8 @@ class Scripted:
         self.replies = {**ONE_TASK, **replies}
         self.asked: Counter[str] = Counter()
 
-    def __call__(self, turn: Turn, number: int) -> str:
-        purpose = purpose_of(turn)
+    def __call__(self, request: ModelRequest, number: int) -> str:
+        purpose = purpose_of(request)
         replies = self.replies[purpose]
         reply = replies[min(self.asked[purpose], len(replies) - 1)]
         self.asked[purpose] += 1
@@ -141,15 +141,15 @@ def test_prompts_are_the_published_ones() -> None:
 
 
 def test_one_task(session: Session) -> None:
-    trajectory, turns = carried_out(session)
+    trajectory, requests = carried_out(session)
     assert purposes(trajectory) == [*BEGINNING, *ONE_TRY, *END]
     assert [(call.name, call.arguments, call.observation, call.source) for call in trajectory.calls] == [
         ('search_for_maps', {'place': 'Delft'}, 'in Holland', 'exact')
     ]
     assert trajectory.steps[5].calls == trajectory.calls
     assert (trajectory.final_answer, trajectory.stopped) == ('Delft is in Holland.', '')
-    assert [turn.messages[0].content == prompts.TOOL_CHECK_SYSTEM for turn in turns].index(True) == 2
-    asked = [turn.messages[-1].content for turn in turns]
+    assert [request.messages[0].content == prompts.TOOL_CHECK_SYSTEM for request in requests].index(True) == 2
+    asked = [request.messages[-1].content for request in requests]
     assert 'ID: 1\nFinds places.\nID: 2\nSays the weather.\n' in asked[3]
     listed = "This is the API list: ['search_for_maps', 'route_for_maps']\n"
     assert asked[4].startswith(f'Finds places.\n{prompts.CHOOSE_API_NOTE}\n{listed}')
@@ -166,12 +166,12 @@ def test_a_task_sees_the_answers_of_those_it_depends_on(session: Session) -> Non
         'choose_tool': ['{"ID": 1}', '{"ID": 2}'],
         'choose_API': ['["search_for_maps"]', '["now_for_weather"]'],
     }
-    trajectory, turns = carried_out(session, **replies)
+    trajectory, requests = carried_out(session, **replies)
     depend = ['choose_tool', 'choose_API', 'choose_parameter_depend', 'answer_generation_depend', 'answer_check']
     assert purposes(trajectory) == [*BEGINNING, *ONE_TRY, 'tool_check', *depend, *END]
     log = "[{'task': 'Find Delft', 'answer': 'It is in Holland.'}]"
-    for turn in (turns[11], turns[12]):
-        assert f'previous questions and answers: \n {log}\n' in turn.messages[-1].content
+    for request in (requests[11], requests[12]):
+        assert f'previous questions and answers: \n {log}\n' in request.messages[-1].content
     assert [call.observation for call in trajectory.calls] == ['in Holland', 'rain']
 
 
@@ -198,14 +198,14 @@ def test_ids_are_what_they_are(session: Session) -> None:
 
 def test_tools_that_were_tried_are_left_out_and_all_tries_are_made(session: Session) -> None:
     no = '{"Choice": "No"}'
-    trajectory, turns = carried_out(session, choose_tool=['{"ID": 1}', '{"ID": 2}', '{"ID": 1}'], answer_check=[no])
+    trajectory, requests = carried_out(session, choose_tool=['{"ID": 1}', '{"ID": 2}', '{"ID": 1}'], answer_check=[no])
     empty_try = ['choose_tool', 'choose_API', 'answer_generation', 'answer_check']  # Weather has no such API
     assert purposes(trajectory)[3:] == [*ONE_TRY, *empty_try, *ONE_TRY * 3, *END]
-    listed = [t.messages[-1].content.partition('Tool List:\n')[2].partition('\n\nPlease')[0] for t in turns]
+    listed = [t.messages[-1].content.partition('Tool List:\n')[2].partition('\n\nPlease')[0] for t in requests]
     both = 'ID: 1\nFinds places.\nID: 2\nSays the weather.'
     chosen = [tools for tools, purpose in zip(listed, purposes(trajectory), strict=True) if purpose == 'choose_tool']
     assert chosen == [both, 'ID: 2\nSays the weather.', '', '', '']
-    assert 'answers: []\n' in turns[-2].messages[-1].content  # none was accepted
+    assert 'answers: []\n' in requests[-2].messages[-1].content  # none was accepted
     assert trajectory.final_answer == 'Delft is in Holland.'
 
 
@@ -215,16 +215,16 @@ def test_only_accepted_answers_are_summarized_and_the_last_is_logged(session: Se
         'answer_generation': ['First.', 'Second.'],
         'answer_check': [*['{"Choice": "No"}'] * 5, '{"Choice": "Yes"}'],
     }
-    trajectory, turns = carried_out(session, **replies)
-    asked = dict(zip(purposes(trajectory), (turn.messages[-1].content for turn in turns), strict=True))
+    trajectory, requests = carried_out(session, **replies)
+    asked = dict(zip(purposes(trajectory), (request.messages[-1].content for request in requests), strict=True))
     assert "[{'task': 'Find Delft', 'answer': 'Second.'}]" in asked['answer_generation_depend']
     assert "answers: [{'task': 'Look out there', 'answer': 'It rains.'}]\n" in asked['answer_summarize']
 
 
 def test_a_later_task_is_shown_without_an_answer(session: Session) -> None:
     order = '[{"task": "Look", "id": 2, "dep": [1]}, {"task": "Find Delft", "id": 1, "dep": -1}]'
-    _, turns = carried_out(session, task_topology=[order])
-    asked = [turn.messages[-1].content for turn in turns]
+    _, requests = carried_out(session, task_topology=[order])
+    asked = [request.messages[-1].content for request in requests]
     assert any("previous questions and answers: \n [{'task': 'Find Delft', 'answer': ''}]\n" in text for text in asked)
 
 
@@ -236,18 +236,18 @@ def test_yes_anywhere_ends_the_tries(session: Session) -> None:
 def test_several_apis_and_several_calls(session: Session) -> None:
     parameters = ['{"Parameters": [{"place": "Delft"}, {"place": "Rome"}]}', '{"Parameters": {"place": "Delft"}}']
     replies = {'choose_API': ['["search_for_maps", "route_for_maps"]'], 'choose_parameter': parameters}
-    trajectory, turns = carried_out(session, **replies)
+    trajectory, requests = carried_out(session, **replies)
     assert [call.name for call in trajectory.calls] == ['search_for_maps', 'search_for_maps', 'route_for_maps']
     assert [len(step.calls) for step in trajectory.steps[4:8]] == [0, 2, 1, 0]  # with what chose their parameters
-    shown = turns[7].messages[-1].content.partition('API response:\n ')[2].removesuffix('\nOutput:')
+    shown = requests[7].messages[-1].content.partition('API response:\n ')[2].removesuffix('\nOutput:')
     assert shown == ('in Holland\n\n' + 'in Italy ' * 200)[:1_000]
     assert trajectory.calls[1].whole_chars == 1_800
 
 
 def test_a_task_that_needs_no_tool_is_answered_directly(session: Session) -> None:
-    trajectory, turns = carried_out(session, tool_check=['{"Reason": "", "Choice": "No"}'])
+    trajectory, requests = carried_out(session, tool_check=['{"Reason": "", "Choice": "No"}'])
     assert purposes(trajectory) == [*BEGINNING, 'answer_generation_direct', *END]
-    assert "[{'task': 'Find Delft', 'answer': 'I just know.'}]" in turns[-2].messages[-1].content
+    assert "[{'task': 'Find Delft', 'answer': 'I just know.'}]" in requests[-2].messages[-1].content
     assert trajectory.calls == () and trajectory.final_answer
 
 
@@ -300,8 +300,8 @@ def test_unread_replies_say_so(session: Session) -> None:
     'names', ['"search_for_maps"', '["search_for_maps"]\n\nIt finds places.', '```\n["guess", "search_for_maps"]\n```']
 )
 def test_apis_that_are_chosen_in_other_words(session: Session, names: str) -> None:
-    trajectory, turns = carried_out(session, choose_API=[names])
-    assert [call.name for call in trajectory.calls] == ['search_for_maps'] and len(turns) == 10
+    trajectory, requests = carried_out(session, choose_API=[names])
+    assert [call.name for call in trajectory.calls] == ['search_for_maps'] and len(requests) == 10
 
 
 def test_what_may_be_empty_is_passed_as_nothing(session: Session) -> None:
@@ -310,18 +310,18 @@ def test_what_may_be_empty_is_passed_as_nothing(session: Session) -> None:
 
 
 def test_no_room_for_the_last_check_costs_no_answer(session: Session) -> None:
-    trajectory, turns = carried_out(session, loop=EasyTool(max_steps=9))
-    assert (len(turns), trajectory.final_answer, trajectory.stopped) == (9, 'Delft is in Holland.', '')
+    trajectory, requests = carried_out(session, loop=EasyTool(max_steps=9))
+    assert (len(requests), trajectory.final_answer, trajectory.stopped) == (9, 'Delft is in Holland.', '')
 
 
 def test_limits(session: Session) -> None:
-    trajectory, turns = carried_out(session, loop=EasyTool(max_steps=4))
-    assert (len(turns), trajectory.stopped) == (4, 'limit:steps')
+    trajectory, requests = carried_out(session, loop=EasyTool(max_steps=4))
+    assert (len(requests), trajectory.stopped) == (4, 'limit:steps')
     many = ['{"Parameters": [' + '{"place": "Delft"}, ' * 50 + ']}']
     trajectory, _ = carried_out(session, loop=EasyTool(max_calls=10), choose_parameter=many)
     assert (len(trajectory.calls), trajectory.stopped) == (10, 'limit:calls')
-    trajectory, turns = talk(EasyTool(), lambda *_: Answer('', 'infra:truncated'), TASK, session)
-    assert (len(turns), trajectory.stopped) == (1, 'limit:context')
+    trajectory, requests = talk(EasyTool(), lambda *_: Answer('', 'infra:truncated'), TASK, session)
+    assert (len(requests), trajectory.stopped) == (1, 'limit:context')
     never = talk(EasyTool(max_steps=30), lambda *_: 'Hm.', TASK, session)[0]
     assert (len(never.steps), never.stopped) == (12, 'plan:no_tasks')
 
@@ -346,8 +346,10 @@ def test_retrieval_chooses_among_the_five_nearest(session: Session, tmp_path: Pa
     file = tmp_path / 'corpus.json'
     file.write_text(dump_instructions(tool_instructions([f'Find {n}' for n in range(8)] + ['Maps'])))
     loop = EasyTool(retrieve=True, corpus=str(file), similarity=ByWord)
-    trajectory, turns = carried_out(session, loop=loop, choose_tool=['{"ID": 3}'], choose_API=['["do_it_for_find_0"]'])
-    listed = turns[3].messages[-1].content.partition('Tool List:\n')[2].partition('\n\nPlease')[0]
+    trajectory, requests = carried_out(
+        session, loop=loop, choose_tool=['{"ID": 3}'], choose_API=['["do_it_for_find_0"]']
+    )
+    listed = requests[3].messages[-1].content.partition('Tool List:\n')[2].partition('\n\nPlease')[0]
     assert listed == '\n'.join(f'ID: {n + 3}\nCan find {n} for you' for n in range(5))
     assert [(call.name, call.fault) for call in trajectory.calls] == [('do_it_for_find_0', 'unanswered')]
     assert trajectory.settings['encoder'] == 'words' and trajectory.settings['corpus'] == file.name
@@ -358,8 +360,8 @@ def test_the_five_nearest_of_a_task_stay_the_same_while_it_is_tried(session: Ses
     file.write_text(dump_instructions(tool_instructions([f'Find {n}' for n in range(8)])))
     loop = EasyTool(retrieve=True, corpus=str(file), similarity=ByWord)
     chosen = [f'{{"ID": {n}}}' for n in (3, 4, 99, 5, 6)]
-    _, turns = carried_out(session, loop=loop, choose_tool=chosen, choose_API=['[]'], answer_check=['no'])
-    listed = [turn.messages[-1].content for turn in turns if purpose_of(turn) == 'choose_tool']
+    _, requests = carried_out(session, loop=loop, choose_tool=chosen, choose_API=['[]'], answer_check=['no'])
+    listed = [request.messages[-1].content for request in requests if purpose_of(request) == 'choose_tool']
     assert [text.count('\nCan find ') for text in listed] == [5, 4, 3, 3, 2]
 
 
@@ -397,7 +399,7 @@ def test_oracle_comes_to_the_end_to_the_byte(session: Session, tmp_path: Path, r
         dialogues = {
             task.id: loop.run(task, environment.begin(task.id, task.schemas)) for task in (known, guessed, none)
         }
-        outcomes = RoundsRunner(OracleModel(), None, 100, batch_size=2).run(dialogues)
+        outcomes = DialogueRunner(OracleModel(), None, 100, batch_size=2).run(dialogues)
         return [outcome.value.to_json() for outcome in outcomes.values()]
 
     first = run()
@@ -430,17 +432,17 @@ def test_ten_thousand_hostile_answers(session: Session) -> None:
     while asked < 10_000:
         right = Scripted(**TWO_TASKS)
 
-        def model(turn: Turn, number: int, right: Scripted = right) -> str:
+        def model(request: ModelRequest, number: int, right: Scripted = right) -> str:
             if draw.random() < 0.6:
-                return right(turn, number)
+                return right(request, number)
             return draw.choice(odd) if draw.random() < 0.3 else hostile[draw.randrange(len(hostile))]
 
-        trajectory, turns = talk(EasyTool(), model, TASK, session)
+        trajectory, requests = talk(EasyTool(), model, TASK, session)
         assert parse_trajectory(trajectory.to_json()).stopped == trajectory.stopped
-        assert len(turns) <= 500
+        assert len(requests) <= 500
         texts = [step.text for step in trajectory.steps]
-        assert len(texts) == len(turns) or trajectory.stopped == 'limit:context'
-        asked, tasks = asked + len(turns), tasks + 1
+        assert len(texts) == len(requests) or trajectory.stopped == 'limit:context'
+        asked, tasks = asked + len(requests), tasks + 1
     assert tasks > 20
 
 
@@ -449,7 +451,7 @@ def test_ten_thousand_hostile_answers(session: Session) -> None:
 def test_published_calls_played_back_through_the_method(tmp_path: Path, name: str) -> None:
     """One task per call: each gets its recorded response, and the final answer is the file's."""
     write_bank(read_sources(find_sources([RUNS / name])), tmp_path / 'bank')
-    environment = Environment(Bank(tmp_path / 'bank'), recordings_of=name)
+    environment = Environment(Bank(tmp_path / 'bank'), preferred_source=name)
     played = 0
     for stored in load_answers(RUNS / name):
         calls = [call for call in stored.trajectory.calls if isinstance(call.arguments, dict)]

@@ -15,7 +15,7 @@ import pytest
 from opencompass_tooleval.agents.easytool import EasyTool
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import Trajectory
-from opencompass_tooleval.core.dialogue import Turn
+from opencompass_tooleval.core.dialogue import ModelRequest
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer
@@ -61,7 +61,7 @@ def task() -> Task:
 
 def session(offered: Task) -> Session:
     names = tuple(tool.name for tool in offered.tools)
-    return Environment(functions=lambda: (World(names),)).begin(offered.id, offered.schemas)
+    return Environment(stateful_tools=lambda: (World(names),)).begin(offered.id, offered.schemas)
 
 
 class Scripted:
@@ -71,19 +71,19 @@ class Scripted:
         self.replies = replies
         self.asked: Counter[str] = Counter()
 
-    def __call__(self, turn: Turn, number: int) -> str:
-        kind = purpose_of(turn)
+    def __call__(self, request: ModelRequest, number: int) -> str:
+        kind = purpose_of(request)
         replies = self.replies[kind]
         place = self.asked[kind]
         self.asked[kind] += 1
         return replies[place % len(replies)].replace('#', str(place))
 
 
-def digest(turn: Turn) -> str:
-    return hashlib.sha256(turn.messages[-1].content.encode()).hexdigest()[:16]
+def digest(request: ModelRequest) -> str:
+    return hashlib.sha256(request.messages[-1].content.encode()).hexdigest()[:16]
 
 
-def run_again(run: Mapping[str, Any]) -> tuple[Trajectory, list[Turn]]:
+def run_again(run: Mapping[str, Any]) -> tuple[Trajectory, list[ModelRequest]]:
     offered = task()
     return talk(EasyTool(), Scripted(run['replies']), offered, session(offered))
 
@@ -92,11 +92,11 @@ def run_again(run: Mapping[str, Any]) -> tuple[Trajectory, list[Turn]]:
 def test_a_run_asks_the_same_and_ends_the_same(place: int) -> None:
     assert len(published()['runs']) == RUNS
     run = published()['runs'][place]
-    trajectory, turns = run_again(run)
+    trajectory, requests = run_again(run)
     assert purposes(trajectory) == run['kinds'], run['profile']
     for kind, prompt in (run.get('example_prompts') or {}).items():
-        assert prompt in [turn.messages[-1].content for turn in turns if purpose_of(turn) == kind]
-    assert [digest(turn) for turn in turns] == run['prompt_digests'], run['profile']
+        assert prompt in [request.messages[-1].content for request in requests if purpose_of(request) == kind]
+    assert [digest(request) for request in requests] == run['prompt_digests'], run['profile']
     assert [[call.name, call.arguments] for call in trajectory.calls] == run['calls']
     assert trajectory.final_answer == (run['final_answer'] or '')
     assert trajectory.stopped == STOPPED[run['raised']]

@@ -18,7 +18,7 @@ from tests.agents.support import TASK, talk
 from tests.agents.test_toolbench_published_runs import session, task
 from tests.instructions.shared_data import expected
 
-LOOPS = [DepthFirstSearch(), ToolBenchReAct(), FunctionCalling(finish='tool')]
+LOOPS = [DepthFirstSearch(), ToolBenchReAct(), FunctionCalling(stop_on='tool')]
 GIVEN_UP = Answer('', calls=(make_call('Finish', '{"return_type": "give_up_and_restart"}'),))
 CODES = {'': 3, GAVE_UP: 4, UNREADABLE: 'raises'}
 
@@ -33,15 +33,15 @@ def test_finish_comes_to_what_it_came_to(loop: Any) -> None:
     for step in steps('finish'):
         call = make_call('Finish', step['arguments'])
         answers = [Answer('', calls=(call,)), GIVEN_UP]
-        trajectory, turns = talk(loop, lambda _, number, answers=answers: answers[min(number, 1)])
+        trajectory, requests = talk(loop, lambda _, number, answers=answers: answers[min(number, 1)])
         finish = read_finish(call.arguments, written=call.written)
         assert (CODES[finish.stopped] if finish.is_end else 2) == step['code'], step['case']
-        assert (len(turns) == 1) == finish.is_end
+        assert (len(requests) == 1) == finish.is_end
         told = trajectory.steps[0].calls[0].observation
         assert told == ('' if step['code'] == 'raises' else step['observation']), step['case']
         assert trajectory.stopped == (finish.stopped if finish.is_end else GAVE_UP)
         if not finish.is_end:
-            assert turns[1].messages[-1].content == told
+            assert requests[1].messages[-1].content == told
 
 
 @pytest.mark.parametrize('name', ['dfsdt', 'toolbench_react'])
@@ -62,8 +62,8 @@ def test_a_name_calls_the_first_function_that_ends_in_it(name: str) -> None:
 @pytest.mark.parametrize('name', ['ish', 'h', 'inish'])
 def test_the_end_of_finish_stops_the_run(name: str) -> None:
     call = make_call(name, '{"return_type": "give_answer", "final_answer": "x"}')
-    trajectory, turns = talk(DepthFirstSearch(), lambda *_: Answer('', calls=(call,)))
-    assert (trajectory.stopped, trajectory.final_answer, len(turns), trajectory.calls) == (UNREADABLE, '', 1, ())
+    trajectory, requests = talk(DepthFirstSearch(), lambda *_: Answer('', calls=(call,)))
+    assert (trajectory.stopped, trajectory.final_answer, len(requests), trajectory.calls) == (UNREADABLE, '', 1, ())
     assert trajectory.steps[0].calls[0].name == name
 
 
@@ -103,8 +103,8 @@ def test_what_is_no_finish_with_an_answer_is_told_itself(text: str) -> None:
 def test_json_that_is_no_object_stops_the_run(written: str) -> None:
     call = make_call('Finish', written)
     for loop in LOOPS:
-        trajectory, turns = talk(loop, lambda *_: Answer('', calls=(call,)))
-        assert (trajectory.stopped, trajectory.final_answer, len(turns)) == (UNREADABLE, '', 1)
+        trajectory, requests = talk(loop, lambda *_: Answer('', calls=(call,)))
+        assert (trajectory.stopped, trajectory.final_answer, len(requests)) == (UNREADABLE, '', 1)
 
 
 def test_a_text_that_means_ill_is_read_in_no_time() -> None:
@@ -114,6 +114,6 @@ def test_a_text_that_means_ill_is_read_in_no_time() -> None:
 
 def test_an_empty_answer_is_an_answer_of_nothing() -> None:
     call = make_call('Finish', '{"return_type": "give_answer", "final_answer": ""}')
-    trajectory, turns = talk(DepthFirstSearch(), lambda *_: Answer('', calls=(call,)))
-    assert (trajectory.final_answer, trajectory.stopped, len(turns)) == ('', '', 1)
+    trajectory, requests = talk(DepthFirstSearch(), lambda *_: Answer('', calls=(call,)))
+    assert (trajectory.final_answer, trajectory.stopped, len(requests)) == ('', '', 1)
     assert of_trajectory(TASK, trajectory).told == ''

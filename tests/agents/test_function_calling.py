@@ -12,17 +12,17 @@ from opencompass_tooleval.agents.function_calling import FunctionCalling
 from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Turn
+from opencompass_tooleval.core.dialogue import ModelRequest
 from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.simulator import Simulator
-from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
 from tests.agents.support import PRODUCT, REST, TASK, calling, drive, session_of, talk
 
 TEXT = FunctionCalling()
-TOOL = FunctionCalling(finish='tool')
+TOOL = FunctionCalling(stop_on='tool')
 
 
 def finishing(answer: str) -> tuple[str, dict[str, str]]:
@@ -31,15 +31,15 @@ def finishing(answer: str) -> tuple[str, dict[str, str]]:
 
 def test_calls_are_carried_out_and_told():
     first = calling(PRODUCT, text='<think>first</think>Well,').changed(usage=Usage(30, 5))
-    trajectory, turns = drive(TEXT, first, calling(REST), Answer('It is 258.'))
-    assert [(message.role, message.content) for message in turns[2].messages[1:]] == [
+    trajectory, requests = drive(TEXT, first, calling(REST), Answer('It is 258.'))
+    assert [(message.role, message.content) for message in requests[2].messages[1:]] == [
         ('user', TASK.query),
         ('assistant', 'Well,'),
         ('tool', '300'),
         ('assistant', ''),
         ('tool', '258'),
     ]
-    assert all(turn.may_be_too_long and not turn.model for turn in turns)
+    assert all(request.may_be_too_long and not request.model for request in requests)
     assert [(call.name, call.arguments, call.observation, call.source) for call in trajectory.calls] == [
         (*PRODUCT, '300', 'function'),
         (*REST, '258', 'function'),
@@ -54,16 +54,16 @@ def test_calls_are_carried_out_and_told():
         'max_steps': 20,
         'max_calls': 100,
         'max_observation': 20_000,
-        'finish': 'text',
+        'stop_on': 'text',
         'parallel': None,
-        'prompts': 'own',
+        'prompts': 'tooleval',
     }
     assert parse_trajectory(trajectory.to_json()) == trajectory
 
 
 def test_all_calls_of_an_answer_are_carried_out_in_order():
-    trajectory, turns = drive(TEXT, calling(PRODUCT, ('sqrt_', {}), REST), Answer('258'))
-    assert [(m.call_id, m.content) for m in turns[1].messages if m.role == 'tool'] == [
+    trajectory, requests = drive(TEXT, calling(PRODUCT, ('sqrt_', {}), REST), Answer('258'))
+    assert [(m.call_id, m.content) for m in requests[1].messages if m.role == 'tool'] == [
         ('id0', '300'),
         ('id1', trajectory.calls[1].observation),
         ('id2', '258'),
@@ -73,24 +73,24 @@ def test_all_calls_of_an_answer_are_carried_out_in_order():
 
 @pytest.mark.parametrize('arguments', ['{"input": [1', '', 'null', 7, [1, 2], None, {'number': 1}])
 def test_bad_arguments_are_told(arguments):
-    trajectory, turns = drive(TEXT, calling(('multiply_', arguments)), Answer('no'))
+    trajectory, requests = drive(TEXT, calling(('multiply_', arguments)), Answer('no'))
     (call,) = trajectory.calls
     assert (call.source, call.fault, trajectory.final_answer) == ('error', 'wrong_arguments', 'no')
-    assert turns[1].messages[-1].content == call.observation != ''
-    (repeated,) = turns[1].messages[-2].calls
+    assert requests[1].messages[-1].content == call.observation != ''
+    (repeated,) = requests[1].messages[-2].calls
     assert repeated.arguments == (arguments if isinstance(arguments, dict) else {'unreadable_arguments': arguments})
 
 
 def test_only_the_first_call_counts_where_one_is_wanted():
-    trajectory, turns = drive(FunctionCalling(parallel=False), calling(PRODUCT, REST), Answer('300'))
-    assert turns[0].tools.parallel is False
+    trajectory, requests = drive(FunctionCalling(parallel=False), calling(PRODUCT, REST), Answer('300'))
+    assert requests[0].tools.parallel is False
     assert [(len(step.calls), step.reason) for step in trajectory.steps] == [(1, 'call:several'), (0, '')]
-    assert [len(message.calls) for message in turns[1].messages] == [0, 0, 1, 0]
+    assert [len(message.calls) for message in requests[1].messages] == [0, 0, 1, 0]
 
 
 def test_lazy_model_answers_without_a_call():
-    trajectory, turns = drive(TEXT, Answer('I think 258.'))
-    assert (len(turns), trajectory.calls, trajectory.final_answer, trajectory.stopped) == (1, (), 'I think 258.', '')
+    trajectory, requests = drive(TEXT, Answer('I think 258.'))
+    assert (len(requests), trajectory.calls, trajectory.final_answer, trajectory.stopped) == (1, (), 'I think 258.', '')
 
 
 @pytest.mark.parametrize(
@@ -98,24 +98,24 @@ def test_lazy_model_answers_without_a_call():
     [(' \n', 'answer:empty'), ('<think>12 times', 'answer:truncated_reasoning'), ('a' * 200_001, 'answer:too_long')],
 )
 def test_an_answer_of_nothing_is_reminded_once(answer, reason):
-    trajectory, turns = drive(TEXT, Answer(answer))
+    trajectory, requests = drive(TEXT, Answer(answer))
     assert ([step.reason for step in trajectory.steps], trajectory.stopped) == ([reason] * 2, 'finish:missing')
-    assert turns[1].messages[-1].content == prompts.GO_ON['EN']
+    assert requests[1].messages[-1].content == prompts.GO_ON['EN']
     again, _ = drive(TEXT, Answer(answer), calling(PRODUCT), Answer(answer), Answer('258'))
     assert ([step.reason for step in again.steps], again.final_answer) == ([reason, '', reason, ''], '258')
 
 
 @pytest.mark.parametrize(('loop', 'end'), [(TEXT, '直接用文字回答用户'), (TOOL, '请调用 Finish')])
 def test_chinese_tasks_have_chinese_prompts(loop, end):
-    _, turns = drive(loop, Answer(' \n'), task=replace(TASK, language='ZH'))
-    assert end in turns[0].messages[0].content
-    assert turns[1].messages[-1].content.startswith('你的上一条消息')
+    _, requests = drive(loop, Answer(' \n'), task=replace(TASK, language='ZH'))
+    assert end in requests[0].messages[0].content
+    assert requests[1].messages[-1].content.startswith('你的上一条消息')
 
 
 def test_finish_ends_it():
-    trajectory, turns = drive(TOOL, calling(PRODUCT), calling(REST, finishing('258'), PRODUCT))
-    assert [tool.name for tool in turns[0].tools.tools] == ['multiply_', 'subtract_', 'Finish']
-    assert turns[0].messages[0].content == prompts.FUNCTION_CALLING_FINISH['EN']
+    trajectory, requests = drive(TOOL, calling(PRODUCT), calling(REST, finishing('258'), PRODUCT))
+    assert [tool.name for tool in requests[0].tools.tools] == ['multiply_', 'subtract_', 'Finish']
+    assert requests[0].messages[0].content == prompts.FUNCTION_CALLING_FINISH['EN']
     assert [call.name for call in trajectory.calls] == ['multiply_', 'subtract_']
     assert [(call.name, call.source) for call in trajectory.steps[1].calls] == [
         ('subtract_', 'function'),
@@ -126,11 +126,11 @@ def test_finish_ends_it():
 
 def test_calls_without_an_id_get_one_of_their_own():
     called = Answer(f'<think>{"h" * 30_000}</think>{"t" * 30_000}', calls=(ToolCall(*PRODUCT), ToolCall(*REST)))
-    _, turns = drive(TEXT, called, called, Answer('258'))
-    ids = [message.call_id for message in turns[2].messages if message.call_id]
+    _, requests = drive(TEXT, called, called, Answer('258'))
+    ids = [message.call_id for message in requests[2].messages if message.call_id]
     assert len(set(ids)) == len(ids) == 4
-    assert ids == [call.id for message in turns[2].messages for call in message.calls]
-    (said,) = [message.content for message in turns[1].messages if message.calls]
+    assert ids == [call.id for message in requests[2].messages for call in message.calls]
+    (said,) = [message.content for message in requests[1].messages if message.calls]
     assert len(said) == 20_000 and said.startswith('ttt')
 
 
@@ -149,15 +149,15 @@ def test_giving_up_ends_it():
     ],
 )
 def test_a_finish_that_says_nothing_goes_on(arguments, told):
-    trajectory, turns = drive(TOOL, calling(('Finish', arguments)), calling(finishing('258')))
-    assert told in turns[1].messages[-1].content.replace('\\"', '"')
-    assert (trajectory.final_answer, trajectory.calls, len(turns)) == ('258', (), 2)
+    trajectory, requests = drive(TOOL, calling(('Finish', arguments)), calling(finishing('258')))
+    assert told in requests[1].messages[-1].content.replace('\\"', '"')
+    assert (trajectory.final_answer, trajectory.calls, len(requests)) == ('258', (), 2)
 
 
 def test_never_finishing():
-    trajectory, turns = drive(TOOL, Answer('It is 258.'))
+    trajectory, requests = drive(TOOL, Answer('It is 258.'))
     assert [step.reason for step in trajectory.steps] == ['call:none', 'call:none']
-    assert [m.content for m in turns[1].messages[2:]] == ['It is 258.', prompts.GO_ON_FINISH['EN']]
+    assert [m.content for m in requests[1].messages[2:]] == ['It is 258.', prompts.GO_ON_FINISH['EN']]
     assert (trajectory.final_answer, trajectory.stopped) == ('', 'finish:missing')
 
 
@@ -167,25 +167,25 @@ def test_a_thought_between_calls_is_no_end():
 
 
 def test_finish_is_a_tool_only_where_it_is_offered():
-    trajectory, turns = drive(TEXT, calling(finishing('258')), Answer('258'))
+    trajectory, requests = drive(TEXT, calling(finishing('258')), Answer('258'))
     assert trajectory.calls[0].fault == 'unknown_tool'
-    assert [tool.name for tool in turns[0].tools.tools] == ['multiply_', 'subtract_']
+    assert [tool.name for tool in requests[0].tools.tools] == ['multiply_', 'subtract_']
 
 
 def test_looping_ends_at_its_steps():
-    trajectory, turns = drive(FunctionCalling(max_steps=5), calling(PRODUCT))
-    assert (len(turns), len(trajectory.calls), trajectory.stopped) == (5, 5, 'limit:steps')
+    trajectory, requests = drive(FunctionCalling(max_steps=5), calling(PRODUCT))
+    assert (len(requests), len(trajectory.calls), trajectory.stopped) == (5, 5, 'limit:steps')
 
 
 def test_calls_are_bounded():
-    trajectory, turns = drive(FunctionCalling(max_calls=5), calling(PRODUCT, REST))
-    assert (len(turns), len(trajectory.calls), trajectory.stopped) == (3, 5, 'limit:calls')
+    trajectory, requests = drive(FunctionCalling(max_calls=5), calling(PRODUCT, REST))
+    assert (len(requests), len(trajectory.calls), trajectory.stopped) == (3, 5, 'limit:calls')
     trajectory, _ = drive(FunctionCalling(max_calls=2), calling(PRODUCT, REST))
     assert [(len(step.calls), step.reason) for step in trajectory.steps] == [(2, ''), (0, 'limit:calls')]
 
 
 def test_finish_is_no_call_of_a_tool():
-    loop = FunctionCalling(finish='tool', max_calls=2)
+    loop = FunctionCalling(stop_on='tool', max_calls=2)
     trajectory, _ = drive(loop, calling(('Finish', {}), PRODUCT, REST), calling(finishing('258')))
     assert (len(trajectory.calls), trajectory.final_answer, trajectory.stopped) == (2, '258', '')
     trajectory, _ = drive(loop, calling(PRODUCT, REST, PRODUCT, finishing('258')))
@@ -194,19 +194,19 @@ def test_finish_is_no_call_of_a_tool():
 
 def test_observations_are_cut():
     loop = FunctionCalling(max_observation=2)
-    trajectory, turns = drive(loop, calling(PRODUCT), Answer('258'))
-    assert turns[1].messages[-1].content == '30...' == trajectory.calls[0].observation
+    trajectory, requests = drive(loop, calling(PRODUCT), Answer('258'))
+    assert requests[1].messages[-1].content == '30...' == trajectory.calls[0].observation
     assert trajectory.calls[0].whole_chars == 3
     assert (TEXT.settings['max_observation'], TOOL.settings['max_observation']) == (20_000, 1_024)
-    assert FunctionCalling(finish='tool', max_observation=5_000).settings['max_observation'] == 5_000
+    assert FunctionCalling(stop_on='tool', max_observation=5_000).settings['max_observation'] == 5_000
 
 
 def test_too_long_a_conversation_loses_its_oldest_observations():
     calls = [calling((PRODUCT[0], {'input': [12, n]})) for n in range(4)]
     given = []
 
-    def model(turn: Turn, _: int) -> Answer:
-        whole = [m.content for m in turn.messages if m.role == 'tool' and m.content != LEFT_OUT]
+    def model(request: ModelRequest, _: int) -> Answer:
+        whole = [m.content for m in request.messages if m.role == 'tool' and m.content != LEFT_OUT]
         if len(whole) > 2:
             return Answer('', 'infra:truncated')
         given.append(whole)
@@ -218,29 +218,29 @@ def test_too_long_a_conversation_loses_its_oldest_observations():
 
 
 def test_no_room_at_all():
-    trajectory, turns = drive(TEXT, calling(PRODUCT), calling(REST), Answer('', 'infra:truncated'))
+    trajectory, requests = drive(TEXT, calling(PRODUCT), calling(REST), Answer('', 'infra:truncated'))
     assert (trajectory.stopped, trajectory.left_out, len(trajectory.calls)) == ('limit:context', 2, 2)
-    assert len(turns) == 5
-    trajectory, turns = drive(TEXT, Answer('', 'infra:truncated'))
-    assert (trajectory.stopped, len(turns), trajectory.steps) == ('limit:context', 1, ())
+    assert len(requests) == 5
+    trajectory, requests = drive(TEXT, Answer('', 'infra:truncated'))
+    assert (trajectory.stopped, len(requests), trajectory.steps) == ('limit:context', 1, ())
 
 
 def test_a_simulator_is_asked_between():
     environment = Environment(simulator=Simulator('judge'))
     session = environment.begin(TASK.id, TASK.schemas)
     answers = [calling(PRODUCT, REST), '{"error": "", "response": "a"}', '{"error": "", "response": "b"}', Answer('ab')]
-    trajectory, turns = talk(TEXT, lambda _, number: answers[number], session=session)
+    trajectory, requests = talk(TEXT, lambda _, number: answers[number], session=session)
     assert [call.source for call in trajectory.calls] == ['simulated', 'simulated']
-    assert '"a"' in turns[3].messages[-2].content and '"b"' in turns[3].messages[-1].content
+    assert '"a"' in requests[3].messages[-2].content and '"b"' in requests[3].messages[-1].content
     assert trajectory.final_answer == 'ab'
 
 
-@pytest.mark.parametrize(('finish', 'steps'), [('text', 3), ('tool', 3)])
-def test_oracle_replays_the_gold_calls_to_the_byte(finish, steps):
+@pytest.mark.parametrize(('stop_on', 'steps'), [('text', 3), ('tool', 3)])
+def test_oracle_replays_the_gold_calls_to_the_byte(stop_on, steps):
     def run() -> list[str]:
-        loop = make_loop('function_calling', finish=finish)
+        loop = make_loop('function_calling', stop_on=stop_on)
         dialogues = {f'q{n}': loop.run(TASK, session_of()) for n in range(3)}
-        outcomes = RoundsRunner(OracleModel(), None, 100, batch_size=2).run(dialogues)
+        outcomes = DialogueRunner(OracleModel(), None, 100, batch_size=2).run(dialogues)
         return [outcome.value.to_json() for outcome in outcomes.values()]
 
     first = run()
@@ -251,7 +251,7 @@ def test_oracle_replays_the_gold_calls_to_the_byte(finish, steps):
     assert (len(trajectory.steps), trajectory.final_answer, trajectory.stopped) == (steps, prompts.GOLD_ANSWER, '')
 
 
-@pytest.mark.parametrize('wrong', [{'finish': 'never'}, {'max_steps': 0}, {'max_calls': 0}, {'max_observation': -1}])
+@pytest.mark.parametrize('wrong', [{'stop_on': 'never'}, {'max_steps': 0}, {'max_calls': 0}, {'max_observation': -1}])
 def test_wrong_options_are_refused(wrong):
-    with pytest.raises(ValueError, match=r'finish is|are 1 at least'):
+    with pytest.raises(ValueError, match=r'stop_on is|are 1 at least'):
         FunctionCalling(**wrong)

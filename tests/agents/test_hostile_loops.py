@@ -156,19 +156,19 @@ def run(loop: Loop, answer: Callable[[Random], Answer]) -> list[Trajectory]:
     rng = Random(16)
     trajectories, answers = [], 0
     while answers < COUNT:
-        session = Environment(functions=lambda: (Hostile(rng),)).begin(TASK.id, TASK.schemas)
-        trajectory, turns = talk(loop, lambda turn, number: answer(rng), session=session)
+        session = Environment(stateful_tools=lambda: (Hostile(rng),)).begin(TASK.id, TASK.schemas)
+        trajectory, requests = talk(loop, lambda request, number: answer(rng), session=session)
         check(trajectory)
-        for turn in turns:
-            assert all(isinstance(call.arguments, dict) for message in turn.messages for call in message.calls)
+        for request in requests:
+            assert all(isinstance(call.arguments, dict) for message in request.messages for call in message.calls)
         trajectories.append(trajectory)
-        answers += len(turns)
+        answers += len(requests)
     return trajectories
 
 
-@pytest.mark.parametrize('finish', ['text', 'tool'])
-def test_native_answers(finish: str) -> None:
-    trajectories = run(FunctionCalling(max_steps=STEPS, max_calls=12, finish=finish), native)
+@pytest.mark.parametrize('stop_on', ['text', 'tool'])
+def test_native_answers(stop_on: str) -> None:
+    trajectories = run(FunctionCalling(max_steps=STEPS, max_calls=12, stop_on=stop_on), native)
     faults = {call.fault for trajectory in trajectories for call in trajectory.calls}
     assert faults >= {'', 'unknown_tool', 'wrong_arguments'}
     stops = {trajectory.stopped for trajectory in trajectories}
@@ -189,6 +189,6 @@ def test_written_answers() -> None:
 def test_nothing_but_large_answers(large: str) -> None:
     calls = tuple(ToolCall(name, make_call('', large).arguments, large[:300]) for name in ('multiply_', large[:256]))
     rng = Random(0)
-    session = Environment(functions=lambda: (Hostile(rng),)).begin(TASK.id, TASK.schemas)
+    session = Environment(stateful_tools=lambda: (Hostile(rng),)).begin(TASK.id, TASK.schemas)
     loop = FunctionCalling(max_steps=STEPS)
-    check(talk(loop, lambda turn, number: Answer(large, calls=calls * 3), session=session)[0])
+    check(talk(loop, lambda request, number: Answer(large, calls=calls * 3), session=session)[0])

@@ -153,7 +153,7 @@ def test_what_one_evaluation_kept_is_a_file_of_judgements(
 
     answers = [trajectory('Delft.'), trajectory('Haarlem.')]
     first = ToolEvalAgentJudgedEvaluator(
-        SUBSET, scripted(says), judged=kinds, times=2, reference=str(reference), rounds=2, orders='both'
+        SUBSET, scripted(says), judged=kinds, judgements_per_answer=2, reference=str(reference), rounds=2, orders='both'
     )
     first._out_dir = str(tmp_path / 'results' / 'model' / 'data')
     result = evaluate(first, answers)
@@ -304,7 +304,7 @@ def test_a_judge_may_call_functions(scripted: Callable[..., dict[str, Any]], mon
     cfg = scripted(lambda item: '')
     monkeypatch.setattr(Scripted, 'reply', reply)
     for calls in (4, 0):  # and what was called is kept
-        evaluator = ToolEvalAgentJudgedEvaluator(SUBSET, cfg, times=2, function_calls=True)
+        evaluator = ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judgements_per_answer=2, function_calls=True)
         result = evaluate(evaluator, [trajectory()])
         assert (result['solved_rate'], result['provenance']['judge_calls']) == (100.0, calls)
         assert result['provenance']['judge_calls_functions'] is True
@@ -352,7 +352,7 @@ def test_the_judge_is_not_told_where_an_observation_came_from() -> None:
     for name, texts in prompts.items():
         assert len(texts) == 1, name  # whatever the source
         (text,) = texts
-        assert not any(word in text for word in ('simulat', 'elsewhere', 'nearest', 'a-bank', 'source', 'whole_chars'))
+        assert not any(word in text for word in ('simulat', 'other_task', 'nearest', 'a-bank', 'source', 'whole_chars'))
 
 
 def test_what_is_missing_is_said(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:

@@ -74,7 +74,10 @@ def test_answers_and_judgements_that_are_not_there_are_counted_apart() -> None:
     answers = [answer(query_id=str(number)) for number in range(100)]
     judgements = [judgement(str(number), *['Solved'] * 4) for number in range(100)]
     judgements[7], judgements[9] = judgement('7', *[''] * 4), judgement('9', 'Solved', '', '', '')
-    judged = [judge_answer(one, [own], ('solved',)) for one, own in zip(answers, judgements, strict=True)]
+    judged = [
+        judge_answer(one, [judgement_of_it], ('solved',))
+        for one, judgement_of_it in zip(answers, judgements, strict=True)
+    ]
     found = breakdown(judged)
     assert (found['unjudged'], found['unjudged_opinions']) == (1, 7)
     (line, *_) = judged_lines(judged, 'j')
@@ -116,13 +119,13 @@ def test_judgements_of_no_task_are_an_error() -> None:
 
 
 def test_only_judgements_of_the_very_answer_count() -> None:
-    own, other = answer(), answer('Leiden.')
-    rows = [judgement('1', 'Solved', digest=other.digest), judgement('1', 'Unsolved', digest=own.digest)]
-    assert [opinion.value for opinion in match_answer(own, rows).found['solved']] == ['Unsolved']
-    assert match_answer(own, rows[:1]).fault == 'other_answer'
-    assert match_answer(own, []).fault == 'no_judgement'
-    assert own.digest != replace(own, nodes=[call(), *own.nodes]).digest
-    assert own.digest == replace(own, query='Another?', tools=[]).digest
+    answered, other = answer(), answer('Leiden.')
+    rows = [judgement('1', 'Solved', digest=other.digest), judgement('1', 'Unsolved', digest=answered.digest)]
+    assert [opinion.value for opinion in match_answer(answered, rows).found['solved']] == ['Unsolved']
+    assert match_answer(answered, rows[:1]).fault == 'other_answer'
+    assert match_answer(answered, []).fault == 'no_judgement'
+    assert answered.digest != replace(answered, nodes=[call(), *answered.nodes]).digest
+    assert answered.digest == replace(answered, query='Another?', tools=[]).digest
 
 
 def test_predictions_beside_a_file_say_what_was_judged() -> None:
@@ -141,7 +144,7 @@ def test_success_is_easytools() -> None:
 
 
 def test_both_solved_and_passed_are_asked_for_once() -> None:
-    asked = judgings([answer()], {}, JudgeSettings(('solved', 'pass'), times=2))
+    asked = judgings([answer()], {}, JudgeSettings(('solved', 'pass'), judgements_per_answer=2))
     assert list(asked) == [('1', 'solved', 0), ('1', 'solved', 1)]
     found = {
         place: run(judging, lambda item: '{"task_status": "Unsolvable"}' if 'task' in item.id else status('Unsolved'))[
@@ -158,10 +161,11 @@ def test_failures_of_the_server_are_not_judged() -> None:
 
 
 @pytest.mark.parametrize(
-    'settings', [{'kinds': ('best',)}, {'kinds': ()}, {'times': 0}, {'rounds': 1_001}, {'orders': 'mine'}]
+    'settings',
+    [{'kinds': ('best',)}, {'kinds': ()}, {'judgements_per_answer': 0}, {'rounds': 1_001}, {'orders': 'mine'}],
 )
 def test_settings_that_cannot_be(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r'judged|times and rounds|orders'):
+    with pytest.raises(ValueError, match=r'judged|judgements_per_answer and rounds|orders'):
         JudgeSettings(**settings)
 
 
@@ -175,7 +179,7 @@ OWN_ROW = {'id': '1', 'solved': [{'value': 'Solved'}]}
         ([3], 'the judgement is no object'),
         ([{**OWN_ROW, 'solved': {}}], "'solved' is no list"),
         ([{**OWN_ROW, 'solved': [3]}], "'solved': an opinion is no object"),
-        ([{**OWN_ROW, 'solved': [{'value': 'own'}]}], "'value' is none of Solved"),
+        ([{**OWN_ROW, 'solved': [{'value': 'candidate'}]}], "'value' is none of Solved"),
         ([{**OWN_ROW, 'solved': [{'value': ''}]}], "'fault' does not say why"),
         ([{**OWN_ROW, 'solved': [{'value': 'Solved', 'fault': 'unread'}]}], "'value' is none of"),
         ([{**OWN_ROW, 'solved': [{'value': 'Solved'}] * 1_001}], "'solved' is no list"),
@@ -202,4 +206,6 @@ def test_another_models_preferences_are_refused(tmp_path: Path) -> None:
     file.write_text(json.dumps({'1': {'a': 1, 'b': 2, 'round_0': 'complete'}}), encoding='utf-8')
     with pytest.raises(DataError, match='it is of a and b, not of c'):
         load_judgements(file, 'c')
-    assert [opinion.value for opinion in load_judgements(file, 'a')[0].found['win']] == ['own'] + ['reference'] * 2
+    assert [opinion.value for opinion in load_judgements(file, 'a')[0].found['win']] == ['candidate'] + [
+        'reference'
+    ] * 2

@@ -12,10 +12,10 @@ import pytest
 from opencompass.models.base import BaseModel
 
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.reading import parse_enclosed
-from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.work_dir.journal import Journal
 
 pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
@@ -27,14 +27,14 @@ from lagent.schema import ActionReturn
 
 from opencompass_tooleval.agents.lagent_bridge import (
     FORCE_STOP,
-    ReActRounds,
+    ReActConversation,
     ShownTools,
     ToolReActProtocol,
     lagent_protocol,
 )
 from tests.forked import run_python
 from tests.growth import in_linear_time
-from tests.rounds import run_alone
+from tests.run_alone import run_alone
 
 SYSTEM = 'Tools: {tool_description} Names: {action_names} {thought} {action} {action_input} {response} {finish}'
 DESCRIPTION = {
@@ -76,11 +76,13 @@ class AgentRun:
     answer: str | None
 
 
-def dialogue(question: str = 'q', steps: int = 20) -> Rounds[AgentRun]:
-    rounds = ReActRounds(ToolReActProtocol(SYSTEM), ShownTools([DESCRIPTION], ['total']), [Message('user', question)])
+def dialogue(question: str = 'q', steps: int = 20) -> Dialogue[AgentRun]:
+    rounds = ReActConversation(
+        ToolReActProtocol(SYSTEM), ShownTools([DESCRIPTION], ['total']), [Message('user', question)]
+    )
     made: list[Called] = []
     for step in range(steps):
-        action = rounds.read((yield Turn(rounds.prompt(step == steps - 1))))
+        action = rounds.read((yield ModelRequest(rounds.prompt(step == steps - 1))))
         if action.is_final:
             return AgentRun(tuple(made), action.text)
         if action.name is not None:
@@ -185,8 +187,8 @@ def test_a_model_cannot_say_what_a_tool_returned() -> None:
     invented = f'{call("total", "{}")}\nResponse:42\n{finish("42")}'
     asked = dialogue()
     next(asked)
-    turn = asked.send(invented)
-    assert turn.messages[2:] == (
+    request = asked.send(invented)
+    assert request.messages[2:] == (
         Message('assistant', call('total', '{}')),
         Message('user', 'Response:pass whole numbers\n'),
     )
@@ -204,13 +206,13 @@ def test_answers_out_of_format_are_told_and_are_no_calls(answer: str) -> None:
 
 def test_a_model_that_never_finishes_is_stopped() -> None:
     asked = dialogue()
-    turns = [next(asked)]
+    requests = [next(asked)]
     with pytest.raises(StopIteration) as end:
         for number in range(100):
-            turns.append(asked.send(call('total', f'{{"input": [{number}]}}')))
-    assert len(turns) == 20
-    assert [FORCE_STOP in turn.messages[-1].content for turn in turns] == [False] * 19 + [True]
-    assert all(message.role in ('user', 'assistant') for message in turns[-1].messages[1:])
+            requests.append(asked.send(call('total', f'{{"input": [{number}]}}')))
+    assert len(requests) == 20
+    assert [FORCE_STOP in request.messages[-1].content for request in requests] == [False] * 19 + [True]
+    assert all(message.role in ('user', 'assistant') for message in requests[-1].messages[1:])
     assert len(end.value.value.calls) == 20
     assert end.value.value.answer is None
 
@@ -246,13 +248,13 @@ def test_hostile_answers(kind: str, tmp_path: Path) -> None:
     assert not marker.exists()
 
 
-def questions(count: int) -> dict[str, Rounds[AgentRun]]:
+def questions(count: int) -> dict[str, Dialogue[AgentRun]]:
     return {f'q{number}': dialogue(f'count to {1 + number % 5}') for number in range(count)}
 
 
 def test_questions_advance_together() -> None:
     model = Scripted(adds_one_by_one)
-    outcomes = RoundsRunner(model, None, 100).run(questions(60))
+    outcomes = DialogueRunner(model, None, 100).run(questions(60))
     assert [len(batch) for batch in model.batches] == [60, 60, 48, 36, 24, 12]
     for number, outcome in enumerate(outcomes.values()):
         assert outcome.value is not None
@@ -269,9 +271,9 @@ def test_an_interrupted_run_asks_nothing_twice(tmp_path: Path) -> None:
     journal = Journal(tmp_path / 'journal.jsonl')
     first, second, whole = Scripted(killed), Scripted(adds_one_by_one), Scripted(adds_one_by_one)
     with pytest.raises(KeyboardInterrupt):
-        RoundsRunner(first, journal, 100, batch_size=10).run(questions(25))
-    outcomes = RoundsRunner(second, journal, 100, batch_size=10).run(questions(25))
-    assert outcomes == RoundsRunner(whole, None, 100, batch_size=10).run(questions(25))
+        DialogueRunner(first, journal, 100, batch_size=10).run(questions(25))
+    outcomes = DialogueRunner(second, journal, 100, batch_size=10).run(questions(25))
+    assert outcomes == DialogueRunner(whole, None, 100, batch_size=10).run(questions(25))
     asked = sum(map(len, first.batches[:-1])) + sum(map(len, second.batches))
     assert asked == sum(map(len, whole.batches)) == 100
     assert sum(map(len, second.batches)) == 50
@@ -281,7 +283,7 @@ def test_a_question_without_an_answer_does_not_hold_up_the_others() -> None:
     def fails(conversation: list[dict[str, str]]) -> str:
         return Answer('', 'infra:timeout') if 'to 3' in conversation[1]['prompt'] else adds_one_by_one(conversation)
 
-    outcomes = RoundsRunner(Scripted(fails), None, 100).run(questions(5))
+    outcomes = DialogueRunner(Scripted(fails), None, 100).run(questions(5))
     assert [outcome.infra for outcome in outcomes.values()] == [None, None, 'infra:timeout', None, None]
     assert outcomes['q4'].value is not None
 
@@ -326,7 +328,7 @@ def test_lagents_own_agent_asks_and_ends_the_same(steps: int, is_chinese: bool) 
     run = ReAct(model, executor, ReActProtocol(**chinese), max_turn=steps).chat('1 + 2 + 3?')
 
     tools = ShownTools(executor.get_actions_info(), executor.action_names())
-    rounds = ReActRounds(lagent_protocol(is_chinese), tools, [Message('user', '1 + 2 + 3?')])
+    rounds = ReActConversation(lagent_protocol(is_chinese), tools, [Message('user', '1 + 2 + 3?')])
     asked, final = [], 'Sorry that I cannot answer your question.'
     for step, answer in zip(range(steps), answers, strict=False):
         asked.append([(message.role, message.content) for message in rounds.prompt(step == steps - 1)])
@@ -343,7 +345,7 @@ def test_lagents_own_agent_asks_and_ends_the_same(steps: int, is_chinese: bool) 
     assert len(asked) == min(steps, 5)
 
 
-def test_without_lagent_the_mend_is_named() -> None:
+def test_without_lagent_the_fix_is_named() -> None:
     code = (
         'import sys\n'
         "bridge = 'opencompass_tooleval.agents.lagent_bridge'\n"

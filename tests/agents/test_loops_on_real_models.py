@@ -15,7 +15,7 @@ from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer
-from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.local_chat import ToolEvalHFChat
 from tests.agents.support import PRODUCT, TASK, session_of
 from tests.conftest import load_tool
@@ -47,7 +47,7 @@ def local(model: Path, max_seq_len: int = 4096) -> ToolEvalHFChat:
 
 def run(loop: Loop, model: object, make_session: Callable[[], Session] = session_of) -> list[Trajectory]:
     dialogues = {f'q{number}': loop.run(TASK, make_session()) for number in range(3)}
-    outcomes = RoundsRunner(model, None, OUT_LEN, batch_size=2).run(dialogues)
+    outcomes = DialogueRunner(model, None, OUT_LEN, batch_size=2).run(dialogues)
     trajectories = [outcome.value for outcome in outcomes.values() if outcome.value]
     assert [outcome.infra for outcome in outcomes.values()] == [None] * 3
     assert all(parse_trajectory(trajectory.to_json()) == trajectory for trajectory in trajectories)
@@ -72,7 +72,7 @@ def test_a_local_model_that_talks(tiny_model: Path, tmp_path: Path) -> None:
     first = run(FunctionCalling(max_steps=3), model)
     assert all(trajectory.final_answer and not trajectory.calls for trajectory in first)
     assert [trajectory.to_json() for trajectory in first] == [first[0].to_json()] * 3
-    required = run(FunctionCalling(max_steps=3, finish='tool'), model)
+    required = run(FunctionCalling(max_steps=3, stop_on='tool'), model)
     assert {trajectory.stopped for trajectory in required} == {'finish:missing'}
 
 
@@ -100,7 +100,7 @@ class Talkative:
 
 def test_a_conversation_over_a_local_models_limit_loses_its_oldest_observation(calling: Path) -> None:
     def much() -> Session:
-        return Environment(functions=lambda: (Talkative(),)).begin(TASK.id, TASK.schemas)
+        return Environment(stateful_tools=lambda: (Talkative(),)).begin(TASK.id, TASK.schemas)
 
     loop = FunctionCalling(max_steps=4)
     (whole, *_) = run(loop, local(calling), much)
@@ -131,7 +131,7 @@ ONE_CALL = LENIENT.replace(
 def test_a_template_of_one_call_needs_parallel_false(calling: Path, tmp_path: Path) -> None:
     folder = with_template(calling, tmp_path, ONE_CALL)
     model = CallsTwice(path=str(folder), max_seq_len=4096, generation_kwargs={'do_sample': False})
-    refused = RoundsRunner(model, None, OUT_LEN).run({'q': FunctionCalling(max_steps=3).run(TASK, session_of())})
+    refused = DialogueRunner(model, None, OUT_LEN).run({'q': FunctionCalling(max_steps=3).run(TASK, session_of())})
     assert refused['q'].infra == 'infra:bad_request'
     for trajectory in run(FunctionCalling(max_steps=3, parallel=False), model):
         assert [(step.reason, len(step.calls)) for step in trajectory.steps] == [('call:several', 1)] * 3

@@ -14,7 +14,7 @@ from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer
-from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from tests.agents.support import TOOLS
 from tests.models.api.scripted_server import KEY, Request, Script, call, serving
@@ -96,12 +96,12 @@ class Writing(Agent):
 
 def carried_out(loop: Loop, script: Script, kinds: tuple[str, ...] = KINDS) -> dict[str, Trajectory]:
     """Kind of model -> what came of it."""
-    environment = Environment(functions=lambda: (Multiplied(),))
+    environment = Environment(stateful_tools=lambda: (Multiplied(),))
     tasks = [Task(kind, 'http', f'{kind} model: what is 12 * 25 - 42?', TOOLS) for kind in kinds]
     dialogues = {task.id: loop.run(task, environment.begin(task.id, task.schemas)) for task in tasks}
     with serving(script) as url:
         model = ToolEvalOpenAI('tiny', key=KEY, openai_api_base=url, max_seq_len=100_000, retry=0, max_workers=4)
-        outcomes = RoundsRunner(model, None, 64).run(dialogues)
+        outcomes = DialogueRunner(model, None, 64).run(dialogues)
     assert [outcome.infra for outcome in outcomes.values()] == [None] * len(kinds)
     return {kind: outcome.value for kind, outcome in outcomes.items() if outcome.value}
 

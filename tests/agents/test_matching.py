@@ -98,7 +98,9 @@ def test_against_every_matching() -> None:
         calls = ' '.join(drawn.choice('aab') + drawn.choice('123') for _ in range(drawn.randrange(5)))
         gold = ' '.join(drawn.choice('aab') + drawn.choice('123?') for _ in range(drawn.randrange(5)))
         made, wanted = calls_of(calls), gold_of(gold)
-        edges = [(i, j) for i, call in enumerate(made) for j, its in enumerate(wanted) if call.name == its.name]
+        edges = [
+            (i, j) for i, call in enumerate(made) for j, gold_call in enumerate(wanted) if call.name == gold_call.name
+        ]
         same = {(i, j) for i, j in edges if wanted[j].open_arguments or made[i].arguments == wanted[j].arguments}
         all_matchings = list(matchings(edges))
         matched = max(map(len, all_matchings))

@@ -30,12 +30,15 @@ def test_the_functions_are_the_published_ones() -> None:
     functions = {function['name']: function for function in published['completions_kwargs']['functions']}
     assert set(functions) == set(prompts.QUESTIONS)
     for name, question in prompts.QUESTIONS.items():
-        ours, theirs = question.function, functions[name]
-        assert (ours.description, ours.parameters['type']) == (theirs['description'], theirs['parameters']['type'])
-        properties = dict(ours.parameters['properties'])
+        sent, published_function = question.function, functions[name]
+        assert (sent.description, sent.parameters['type']) == (
+            published_function['description'],
+            published_function['parameters']['type'],
+        )
+        properties = dict(sent.parameters['properties'])
         assert properties.pop('reason')  # asked for with each
-        assert properties == theirs['parameters']['properties']
-        assert ours.parameters['required'] == [*theirs['parameters']['required'], 'reason']
+        assert properties == published_function['parameters']['properties']
+        assert sent.parameters['required'] == [*published_function['parameters']['required'], 'reason']
 
 
 def test_what_is_filled_in_is_no_place() -> None:

@@ -12,12 +12,12 @@ from opencompass_tooleval.agents.context import LEFT_OUT
 from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Turn
+from opencompass_tooleval.core.dialogue import ModelRequest
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.simulator import Simulator
-from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
 from tests.agents.support import PRODUCT, REST, TASK, drive, session_of, talk
 
@@ -39,15 +39,15 @@ def final(answer: str) -> str:
 
 def test_actions_are_carried_out_and_told():
     first = Answer(action(*PRODUCT, thought='first'), usage=Usage(30, 5))
-    trajectory, turns = drive(LOOP, first, action(*REST), final('It is 258.'))
-    assert [(message.role, message.content) for message in turns[2].messages[1:]] == [
+    trajectory, requests = drive(LOOP, first, action(*REST), final('It is 258.'))
+    assert [(message.role, message.content) for message in requests[2].messages[1:]] == [
         ('user', TASK.query),
         ('assistant', first),
         ('user', 'Response:300\n'),
         ('assistant', action(*REST)),
         ('user', 'Response:258\n'),
     ]
-    assert all(turn.may_be_too_long and turn.tools is None for turn in turns)
+    assert all(request.may_be_too_long and request.tools is None for request in requests)
     assert [(call.name, call.arguments, call.observation, call.source) for call in trajectory.calls] == [
         (*PRODUCT, '300', 'function'),
         (*REST, '258', 'function'),
@@ -65,8 +65,8 @@ def test_actions_are_carried_out_and_told():
 
 def test_tools_are_shown_as_their_documentation_has_them():
     task = replace(TASK, documents={'multiply_': {'description': 'Documented.', 'name': 'other', 'return_data': []}})
-    _, (turn,) = drive(LOOP, final('1'), task=task)
-    system = turn.messages[0].content
+    _, (request,) = drive(LOOP, final('1'), task=task)
+    system = request.messages[0].content
     assert "{'name': 'multiply_', 'description': 'Documented.', 'return_data': []}" in system
     assert "{'name': 'subtract_', 'description': 'The first number less the second.', 'parameters': {" in system
     assert "one of [['multiply_', 'subtract_']]" in system
@@ -75,24 +75,24 @@ def test_tools_are_shown_as_their_documentation_has_them():
 
 def test_instructions_are_shown_in_place_of_documentation():
     task = replace(TASK, documents={'multiply_': {'a': 1}}, instructions={'multiply_': {'description': 'Short.'}})
-    _, (turn,) = drive(LOOP, final('1'), task=task)
-    assert "{'name': 'multiply_', 'description': 'Short.'}" in turn.messages[0].content
+    _, (request,) = drive(LOOP, final('1'), task=task)
+    assert "{'name': 'multiply_', 'description': 'Short.'}" in request.messages[0].content
 
 
 @pytest.mark.parametrize('name', ['nothing', 'multiply_.run', 'a.b.c', "__import__('os')", 'InvalidAction'])
 def test_unknown_tools_are_told(name):
-    trajectory, turns = drive(LOOP, action(name, {}), final('no'))
+    trajectory, requests = drive(LOOP, action(name, {}), final('no'))
     (call,) = trajectory.calls
     assert (call.name, call.source, call.fault) == (name, 'error', 'unknown_tool')
-    assert name in turns[1].messages[-1].content
+    assert name in requests[1].messages[-1].content
 
 
 @pytest.mark.parametrize('arguments', ['{"input": [1', '', '7', 'None', '[1, 2]', '{"number": 1}'])
 def test_bad_arguments_are_told(arguments):
-    trajectory, turns = drive(LOOP, action('multiply_', arguments), final('no'))
+    trajectory, requests = drive(LOOP, action('multiply_', arguments), final('no'))
     (call,) = trajectory.calls
     assert (call.source, call.fault, trajectory.final_answer) == ('error', 'wrong_arguments', 'no')
-    assert turns[1].messages[-1].content == f'Response:{call.observation}\n'
+    assert requests[1].messages[-1].content == f'Response:{call.observation}\n'
 
 
 @pytest.mark.parametrize(
@@ -106,17 +106,17 @@ def test_bad_arguments_are_told(arguments):
     ],
 )
 def test_answers_without_an_action_are_told_the_format(answer, reason):
-    trajectory, turns = drive(LOOP, answer, action(*PRODUCT), final('300'))
-    assert turns[1].messages[-1].content == FORMAT
+    trajectory, requests = drive(LOOP, answer, action(*PRODUCT), final('300'))
+    assert requests[1].messages[-1].content == FORMAT
     assert [(step.reason, len(step.calls)) for step in trajectory.steps] == [(reason, 0), ('', 1), ('', 1)]
-    lazy, turns = drive(ReAct(max_steps=3), answer)
-    assert (len(turns), lazy.stopped, lazy.final_answer, lazy.calls) == (3, 'finish:missing', '', ())
+    lazy, requests = drive(ReAct(max_steps=3), answer)
+    assert (len(requests), lazy.stopped, lazy.final_answer, lazy.calls) == (3, 'finish:missing', '', ())
 
 
 @pytest.mark.parametrize('answer', ['', '{}', ' \n'])
 def test_a_finish_without_an_answer_is_one(answer):
-    trajectory, turns = drive(LOOP, action('FinishAction', answer))
-    assert (len(turns), trajectory.final_answer, trajectory.stopped, trajectory.calls) == (1, '', '', ())
+    trajectory, requests = drive(LOOP, action('FinishAction', answer))
+    assert (len(requests), trajectory.final_answer, trajectory.stopped, trajectory.calls) == (1, '', '', ())
     assert trajectory.steps[0].reason == 'answer:empty'
 
 
@@ -126,15 +126,15 @@ def test_finish_action_may_be_an_action():
 
 
 def test_looping_ends_at_its_steps():
-    trajectory, turns = drive(LOOP, action(*PRODUCT))
-    assert (len(turns), len(trajectory.calls), trajectory.stopped) == (20, 20, 'limit:steps')
-    assert turns[-1].messages[-1].content.startswith('You should directly give results')
+    trajectory, requests = drive(LOOP, action(*PRODUCT))
+    assert (len(requests), len(trajectory.calls), trajectory.stopped) == (20, 20, 'limit:steps')
+    assert requests[-1].messages[-1].content.startswith('You should directly give results')
     assert {call.observation for call in trajectory.calls} == {'300'}
 
 
 def test_observations_are_cut():
-    trajectory, turns = drive(ReAct(max_observation=2), action(*PRODUCT), final('258'))
-    assert turns[1].messages[-1].content == 'Response:30...\n'
+    trajectory, requests = drive(ReAct(max_observation=2), action(*PRODUCT), final('258'))
+    assert requests[1].messages[-1].content == 'Response:30...\n'
     assert (trajectory.calls[0].observation, trajectory.calls[0].whole_chars) == ('30...', 3)
 
 
@@ -156,7 +156,7 @@ class Counter:
 
 def test_each_call_of_a_tool_with_a_state_is_made_once_also_the_same_again():
     counter = Counter()
-    session = Environment(functions=lambda: (counter,)).begin(TASK.id, TASK.schemas)
+    session = Environment(stateful_tools=lambda: (counter,)).begin(TASK.id, TASK.schemas)
     answers = [action(*PRODUCT)] * 5 + [final('5')]
     trajectory, _ = talk(LOOP, lambda _, number: answers[number], session=session)
     assert [call.observation for call in trajectory.calls] == ['1', '2', '3', '4', '5']
@@ -166,45 +166,45 @@ def test_each_call_of_a_tool_with_a_state_is_made_once_also_the_same_again():
 def test_a_simulator_is_asked_between():
     session = Environment(simulator=Simulator('judge')).begin(TASK.id, TASK.schemas)
     answers = [action(*PRODUCT), '{"error": "", "response": "a"}', action(*REST), '{"error": "", "response": "b"}']
-    trajectory, turns = talk(LOOP, lambda _, number: [*answers, final('ab')][number], session=session)
+    trajectory, requests = talk(LOOP, lambda _, number: [*answers, final('ab')][number], session=session)
     assert [call.source for call in trajectory.calls] == ['simulated', 'simulated']
-    assert '"a"' in turns[2].messages[-1].content and '"b"' in turns[4].messages[-1].content
+    assert '"a"' in requests[2].messages[-1].content and '"b"' in requests[4].messages[-1].content
     assert (trajectory.final_answer, len(trajectory.steps)) == ('ab', 3)
 
 
 def test_too_long_a_conversation_loses_its_oldest_observations():
     given = []
 
-    def model(turn: Turn, _: int) -> str:
-        whole = [m.content for m in turn.messages if m.content.startswith('Response:') and LEFT_OUT not in m.content]
+    def model(request: ModelRequest, _: int) -> str:
+        whole = [m.content for m in request.messages if m.content.startswith('Response:') and LEFT_OUT not in m.content]
         if len(whole) > 2:
             return Answer('', 'infra:truncated')
         given.append(whole)
         return action(PRODUCT[0], {'input': [12, len(given)]}) if len(given) <= 4 else final('done')
 
-    trajectory, turns = talk(LOOP, model)
+    trajectory, requests = talk(LOOP, model)
     responses = [f'Response:{12 * number}\n' for number in range(1, 5)]
     assert given == [[], responses[:1], responses[:2], responses[1:3], responses[2:]]
     assert (trajectory.left_out, trajectory.final_answer, len(trajectory.calls)) == (2, 'done', 4)
-    assert turns[-1].messages[3].content == f'Response:{LEFT_OUT}\n'
+    assert requests[-1].messages[3].content == f'Response:{LEFT_OUT}\n'
 
 
 def test_no_room_at_all():
-    trajectory, turns = drive(LOOP, action(*PRODUCT), action(*REST), Answer('', 'infra:truncated'))
-    assert (trajectory.stopped, trajectory.left_out, len(trajectory.calls), len(turns)) == ('limit:context', 2, 2, 5)
-    trajectory, turns = drive(LOOP, Answer('', 'infra:truncated'))
-    assert (trajectory.stopped, len(turns), trajectory.steps) == ('limit:context', 1, ())
+    trajectory, requests = drive(LOOP, action(*PRODUCT), action(*REST), Answer('', 'infra:truncated'))
+    assert (trajectory.stopped, trajectory.left_out, len(trajectory.calls), len(requests)) == ('limit:context', 2, 2, 5)
+    trajectory, requests = drive(LOOP, Answer('', 'infra:truncated'))
+    assert (trajectory.stopped, len(requests), trajectory.steps) == ('limit:context', 1, ())
 
 
 def test_a_request_is_never_left_out():
     task = replace(TASK, query='Response:what?')
-    _, turns = drive(LOOP, Answer('', 'infra:truncated'), task=task)
-    assert [turn.messages[1].content for turn in turns] == ['Response:what?']
+    _, requests = drive(LOOP, Answer('', 'infra:truncated'), task=task)
+    assert [request.messages[1].content for request in requests] == ['Response:what?']
 
 
 def test_a_model_cannot_say_what_a_tool_returned():
-    trajectory, turns = drive(LOOP, f'{action(*PRODUCT)}\nResponse:42\n{final("42")}', final('300'))
-    assert turns[1].messages[-1].content == 'Response:300\n'
+    trajectory, requests = drive(LOOP, f'{action(*PRODUCT)}\nResponse:42\n{final("42")}', final('300'))
+    assert requests[1].messages[-1].content == 'Response:300\n'
     assert trajectory.final_answer == '300'
 
 
@@ -212,7 +212,7 @@ def test_oracle_replays_the_gold_calls_to_the_byte():
     def run() -> list[str]:
         loop = make_loop('react')
         dialogues = {f'q{n}': loop.run(TASK, session_of()) for n in range(3)}
-        outcomes = RoundsRunner(OracleModel(), None, 100, batch_size=2).run(dialogues)
+        outcomes = DialogueRunner(OracleModel(), None, 100, batch_size=2).run(dialogues)
         return [outcome.value.to_json() for outcome in outcomes.values()]
 
     first = run()
@@ -224,9 +224,9 @@ def test_oracle_replays_the_gold_calls_to_the_byte():
 
 
 def test_chinese_prompts_are_lagents_too():
-    trajectory, turns = drive(ReAct(max_steps=2), action(*PRODUCT), task=replace(TASK, language='ZH'))
-    assert turns[0].messages[0].content.startswith('你是一个可以调用外部工具的助手')
-    assert turns[1].messages[-1].content == '你需要基于历史消息返回一个最终结果'
+    trajectory, requests = drive(ReAct(max_steps=2), action(*PRODUCT), task=replace(TASK, language='ZH'))
+    assert requests[0].messages[0].content.startswith('你是一个可以调用外部工具的助手')
+    assert requests[1].messages[-1].content == '你需要基于历史消息返回一个最终结果'
     assert (len(trajectory.calls), trajectory.settings['prompts']) == (2, 'lagent')
 
 
@@ -234,17 +234,17 @@ TOOLBENCH = ReAct(prompts='toolbench')
 
 
 def test_toolbenchs_prompt_says_everything_in_one_message():
-    trajectory, turns = drive(
+    trajectory, requests = drive(
         TOOLBENCH,
         f'{action(*PRODUCT)}\nEnd Action\nObservation: 5',
         f'{action(*PRODUCT)}\nObservation: 5',
         action('Finish', {'return_type': 'give_answer', 'final_answer': 'Final Answer: 300'}),
     )
-    (prompt,) = turns[0].messages
+    (prompt,) = requests[0].messages
     assert prompt.role == 'user' and prompt.content.startswith('Answer the following questions as best you can.')
     assert "should be one of ['multiply_', 'subtract_', 'Finish']" in prompt.content
     assert f'Question: {TASK.query}\n' in prompt.content and '{"return_type": "give_answer", "final' in prompt.content
-    assert [(m.role, m.content) for m in turns[2].messages[1:]] == [
+    assert [(m.role, m.content) for m in requests[2].messages[1:]] == [
         ('assistant', f'{action(*PRODUCT)}\n'),
         ('user', 'Observation: 300\n'),
         ('assistant', action(*PRODUCT)),
@@ -256,10 +256,10 @@ def test_toolbenchs_prompt_says_everything_in_one_message():
 
 
 def test_toolbenchs_finish_may_give_up_or_say_nothing():
-    trajectory, turns = drive(
+    trajectory, requests = drive(
         TOOLBENCH, action('Finish', 'broken'), action('Finish', {'return_type': 'give_up_and_restart'})
     )
-    assert turns[1].messages[-1].content.startswith('Observation: {error:"must have "return_type""}')
+    assert requests[1].messages[-1].content.startswith('Observation: {error:"must have "return_type""}')
     assert (trajectory.stopped, trajectory.final_answer, trajectory.calls) == ('finish:gave_up', '', ())
     trajectory, _ = drive(ReAct(prompts='toolbench', max_steps=2), final('300'))
     assert ([step.reason for step in trajectory.steps], trajectory.stopped) == (
@@ -269,16 +269,16 @@ def test_toolbenchs_finish_may_give_up_or_say_nothing():
 
 
 def test_toolbenchs_conversation_loses_observations_but_not_its_prompt():
-    trajectory, turns = drive(TOOLBENCH, action(*PRODUCT), action(*REST), Answer('', 'infra:truncated'))
+    trajectory, requests = drive(TOOLBENCH, action(*PRODUCT), action(*REST), Answer('', 'infra:truncated'))
     assert (trajectory.stopped, trajectory.left_out) == ('limit:context', 2)
-    assert [turn.messages[0] for turn in turns] == [turns[0].messages[0]] * len(turns)
-    assert turns[-1].messages[-1].content == f'Observation: {LEFT_OUT}\n'
+    assert [request.messages[0] for request in requests] == [requests[0].messages[0]] * len(requests)
+    assert requests[-1].messages[-1].content == f'Observation: {LEFT_OUT}\n'
 
 
 @pytest.mark.parametrize('style', PROMPTS)
 def test_oracle_ends_in_every_style(style):
     loop = ReAct(prompts=style)
-    outcomes = RoundsRunner(OracleModel(), None, 100).run({'q': loop.run(TASK, session_of())})
+    outcomes = DialogueRunner(OracleModel(), None, 100).run({'q': loop.run(TASK, session_of())})
     trajectory = outcomes['q'].value
     assert [(call.name, call.arguments) for call in trajectory.calls] == [PRODUCT, REST]
     assert (trajectory.final_answer, trajectory.stopped) == (prompts.GOLD_ANSWER, '')

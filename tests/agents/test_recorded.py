@@ -42,16 +42,17 @@ def scored(name: str) -> tuple[ScoredAnswers, dict[str, Any]]:
 def test_published_runs(name: str) -> None:
     result, rows = scored(name)
     called = {
-        task: [its['name'] for its in tool_messages(row['answer']['answer_details'])] for task, row in rows.items()
+        task: [message['name'] for message in tool_messages(row['answer']['answer_details'])]
+        for task, row in rows.items()
     }
     assert (len(result.scores), result.more['calls']['total']) == CALLS[name]
-    assert [its.id for its in result.scores] == list(rows)
+    assert [score.id for score in result.scores] == list(rows)
     assert result.total.metrics['finish_rate'] == 100
     assert result.more['shares']['exact'] == 1
-    for its, row in zip(result.scores, rows.values(), strict=True):
-        detail = its.to_detail()
+    for row_score, row in zip(result.scores, rows.values(), strict=True):
+        detail = row_score.to_detail()
         assert detail['final_answer'] == row['answer']['final_answer']
-        assert detail['calls']['calls'] == len(called[its.id])
+        assert detail['calls']['calls'] == len(called[row_score.id])
     if 'retrieve' in name:
         assert result.total.metrics['call_recall'] is None
         return
@@ -149,13 +150,14 @@ def test_predictions(tmp_path: Path) -> None:
     ('group', 'expected'), [('G2_category', (64.68, 77.70, 67.32)), ('G3_instruction', (57.98, 76.23, 63.89))]
 )
 def test_two_models_have_the_same_published_calls(group: str, expected: tuple[float, ...]) -> None:
-    """As README.md says: only the final answers differ."""
+    """As docs/explanation/agents.md says: only the final answers differ."""
     (first, rows), (second, other_rows) = (scored(f'{name}_easytool__{group}.json.gz') for name in ('chatgpt', 'gpt-4'))
     for result in (first, second):
         metrics = [result.total.metrics[name] for name in ('call_recall', 'call_precision', 'call_f1')]
         assert metrics == pytest.approx(expected, abs=0.005)
     calls = [
-        [list(tool_messages(row['answer']['answer_details'])) for row in its.values()] for its in (rows, other_rows)
+        [list(tool_messages(row['answer']['answer_details'])) for row in of_model.values()]
+        for of_model in (rows, other_rows)
     ]
     assert calls[0] == calls[1]
     assert [row['answer']['final_answer'] for row in rows.values()] != [

@@ -89,11 +89,11 @@ def test_functions_are_those_of_the_published_runs(file: Path) -> None:
     assert len(both) == (3 if file in EXAMPLES else len(tasks))
     for key in both:
         published = [tool for tool in runs[key]['available_tools'] if tool['name'] != 'Finish']
-        own = [
+        offered = [
             {'name': tool.name, 'description': tool.description, 'parameters': tool.parameters}
             for tool in tasks[key].tools
         ]
-        assert own == published, key
+        assert offered == published, key
         assert tasks[key].query == runs[key]['query']
 
 

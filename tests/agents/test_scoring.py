@@ -94,20 +94,20 @@ def test_calls_of_an_abandoned_branch_are_waste_and_no_part_of_the_way() -> None
     steps = (Step('', (FIND,)), Step('', (LOST,), 0), Step('', (ROUTE,), 0), Step('', (FIND, BOOK), 2))
     done = Trajectory('dfsdt', steps, 'Done.', path=(0, 2, 3))
     score = score_trajectory(TASK, done)
-    assert score.waste == Waste(calls=5, repeated=1, unknown=1)
+    assert score.waste == Waste(calls=5, repeated_call=1, unknown_tool=1)
     assert (score.values['call_recall'], score.values['call_precision']) == (1, 0.75)
     # The same call in two branches is made twice for good reason: neither sees the other.
     apart = (Step('', (LOST,)), Step('', (LOST,)))
-    assert count_waste(Trajectory('dfsdt', apart)) == Waste(calls=2, unknown=2)
+    assert count_waste(Trajectory('dfsdt', apart)) == Waste(calls=2, unknown_tool=2)
 
 
 def test_a_call_again_is_repeated_only_if_nothing_changed() -> None:
     other = replace(FIND, observation='moved to 53 N')
     again = replace(FIND, arguments='{"name":  "Delft "}')
-    assert count_waste(chain(FIND, again)).repeated == 1
-    assert count_waste(chain(FIND, other)).repeated == 0
-    assert count_waste(chain(FIND, other, FIND)).repeated == 0
-    assert count_waste(chain(FIND, replace(FIND, arguments={'name': 'delft'}))).repeated == 0
+    assert count_waste(chain(FIND, again)).repeated_call == 1
+    assert count_waste(chain(FIND, other)).repeated_call == 0
+    assert count_waste(chain(FIND, other, FIND)).repeated_call == 0
+    assert count_waste(chain(FIND, replace(FIND, arguments={'name': 'delft'}))).repeated_call == 0
 
 
 def test_recorded_errors_are_errors() -> None:
@@ -119,9 +119,9 @@ def test_recorded_errors_are_errors() -> None:
 
 def test_what_a_recording_says_of_an_error_counts_before_its_words() -> None:
     failed = replace(FIND, observation="{'text': 'input param should be a Chinese string'}", error='input')
-    assert count_waste(chain(failed, failed)) == Waste(calls=2, repeated=1, repeated_after_error=1)
+    assert count_waste(chain(failed, failed)) == Waste(calls=2, repeated_call=1, repeated_after_error=1)
     fine = replace(FIND, observation='Twenty films were not found elsewhere.', error='')
-    assert count_waste(chain(fine, fine)) == Waste(calls=2, repeated=1)
+    assert count_waste(chain(fine, fine)) == Waste(calls=2, repeated_call=1)
     assert count_waste(chain(replace(fine, error=None), FIND)).repeated_after_error == 1
 
 
@@ -145,7 +145,7 @@ def test_of_needed_tools_only_the_names_count() -> None:
 def test_refused_arguments_are_the_cause_where_no_gold_call_says_what_is_right() -> None:
     task = replace(TASK, gold=None, relevant=('find', 'book'))
     refused = score_trajectory(task, chain(FIND, REFUSED))
-    assert (refused.reason, refused.values['call_f1'], refused.values['invalid']) == ('calls:refused', 1, 0.5)
+    assert (refused.reason, refused.values['call_f1'], refused.values['invalid_call_rate']) == ('calls:refused', 1, 0.5)
     assert score_trajectory(task, chain(FIND, REFUSED, BOOK)).reason == 'calls:refused'
     assert score_trajectory(task, chain(REFUSED)).reason == 'calls:missing'
     assert score_trajectory(replace(task, relevant=()), chain(REFUSED)).reason == 'calls:refused'
@@ -181,7 +181,7 @@ def test_no_answer_counts_as_wrong(task: Task, expected: dict[str, float | None]
 
 def test_tasks_that_failed_do_not_lower_the_waste() -> None:
     scores = score_predictions([TASK, TASK], [Answer('', 'infra:timeout'), chain(LOST).to_json()])
-    assert aggregate(scores, METRICS).metrics['unknown'] == 100
+    assert aggregate(scores, METRICS).metrics['unknown_tool_rate'] == 100
 
 
 def test_predictions_are_trajectories_of_the_tasks() -> None:
@@ -292,7 +292,9 @@ def test_who_keeps_to_the_published_documentation_has_all_calls_right_once_repai
     for task in data:
         made = [call.repaired or call for call in task.gold or ()]
         passed = [{**call.arguments, **dict.fromkeys(call.open_arguments, 'any')} for call in made]
-        done = [AnsweredCall(call.name, own, 'done', 'exact') for call, own in zip(made, passed, strict=True)]
+        done = [
+            AnsweredCall(call.name, arguments, 'done', 'exact') for call, arguments in zip(made, passed, strict=True)
+        ]
         scores.append(score_trajectory(task, chain(*done)))
     beside = breakdown(scores)['repaired']
     assert beside == {'calls': calls, 'tasks': tasks, 'call_order': 100, 'arguments': 100, 'all_calls_right': 100}

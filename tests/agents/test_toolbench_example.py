@@ -20,7 +20,7 @@ from tests.agents.judged_support import run, status
 from tests.instructions.shared_data import expected
 
 MODELS = ('virtual_chatgpt_cot', 'virtual_chatgpt_dfs')
-REFERENCE, OWN = MODELS
+REFERENCE, CANDIDATE = MODELS
 
 
 def file(name: str) -> Path:
@@ -39,8 +39,8 @@ def published(model: str) -> list[Judgement[Any]]:
     return load_judgements(file(f'pass_rate_results__{model}__G1_instruction_{model}.json'))
 
 
-def preferences(own: str | None = None) -> list[Judgement[Any]]:
-    return load_judgements(file(f'preference_results__G1_instruction_{REFERENCE}_{OWN}.json'), own)
+def preferences(candidate: str | None = None) -> list[Judgement[Any]]:
+    return load_judgements(file(f'preference_results__G1_instruction_{REFERENCE}_{CANDIDATE}.json'), candidate)
 
 
 def mean(judged: list[Judged], metric: str) -> float:
@@ -62,10 +62,14 @@ def test_the_judge_is_shown_what_it_was_shown(model: str) -> None:
 def test_runs_that_went_through_our_trajectories_are_shown_alike(model: str) -> None:
     direct = answers(model)
     for stored in load_answers(answers_file(model)):
-        ours, theirs = of_trajectory(stored.task, stored.trajectory), direct[stored.task.id]
-        assert (ours.told, ours.is_finished, unasked(ours)) == (theirs.told, theirs.is_finished, unasked(theirs))
-        assert len(ours.nodes) == len(theirs.nodes)
-        for left, right in zip(ours.nodes, theirs.nodes, strict=True):
+        from_trajectory, from_answer = of_trajectory(stored.task, stored.trajectory), direct[stored.task.id]
+        assert (from_trajectory.told, from_trajectory.is_finished, unasked(from_trajectory)) == (
+            from_answer.told,
+            from_answer.is_finished,
+            unasked(from_answer),
+        )
+        assert len(from_trajectory.nodes) == len(from_answer.nodes)
+        for left, right in zip(from_trajectory.nodes, from_answer.nodes, strict=True):
             assert left['role'] == right['role']
             if left['role'] == 'tool':
                 assert left['message']['response'] == right['message']['response']
@@ -77,24 +81,24 @@ def test_the_published_solved_rates_come_out() -> None:
         judged = judge_answers(list(answers(model).values()), published(model), ('solved',))
         solved = breakdown(judged)['solved']
         found[model] = (f'{mean(judged, "solved_rate"):.1f} {solved["standard_deviation"]:.1f}', solved['judgements'])
-    assert found == {REFERENCE: ('66.7 0.0', 3), OWN: ('100.0 0.0', 3)}
+    assert found == {REFERENCE: ('66.7 0.0', 3), CANDIDATE: ('100.0 0.0', 3)}
 
 
 def test_the_published_preference_comes_out() -> None:
-    judged = judge_answers(list(answers(OWN).values()), preferences(), ('win',))
+    judged = judge_answers(list(answers(CANDIDATE).values()), preferences(), ('win',))
     assert (mean(judged, 'win_rate'), breakdown(judged)['win']) == (
         100.0,
         {'win': 3, 'tie': 0, 'loss': 0, 'no_reference': 0, 'rounds': 9, 'drawn_rounds': 0, 'by': {'published': 9}},
     )
     turned = judge_answers(list(answers(REFERENCE).values()), preferences(REFERENCE), ('win',))
     assert [breakdown(turned)['win'][name] for name in ('win', 'tie', 'loss')] == [0, 0, 3]
-    counts = {one.id: [opinion.value for opinion in one.opinions['win']].count('own') for one in judged}
+    counts = {one.id: [opinion.value for opinion in one.opinions['win']].count('candidate') for one in judged}
     assert counts == {'588': 3, '608': 3, '1073': 2}
 
 
 def test_both_files_together() -> None:
-    both = joined(published(OWN), preferences())
-    judged = judge_answers(list(answers(OWN).values()), both, ('solved', 'win'))
+    both = joined(published(CANDIDATE), preferences())
+    judged = judge_answers(list(answers(CANDIDATE).values()), both, ('solved', 'win'))
     assert (mean(judged, 'solved_rate'), mean(judged, 'win_rate')) == (100.0, 100.0)
 
 
@@ -102,26 +106,26 @@ def test_a_judge_that_says_the_same_gives_the_same() -> None:
     """Asked through our questions: one query is unsolved unasked, two of nine comparisons need no judge."""
     statuses = {model: {one.id: one.found['solved'] for one in published(model)} for model in MODELS}
     wins = {one.id: [opinion.value for opinion in one.found['win']] for one in preferences()}
-    own, reference = answers(OWN), answers(REFERENCE)
+    candidates, reference = answers(CANDIDATE), answers(REFERENCE)
     asked: list[JudgeItem] = []
 
     def says(item: JudgeItem) -> str:
         query_id, *_, number = item.id.split('/')
         if 'select_better_answer' in item.id:
             first = 'reference' if item.prompt.index('Answer_0') < item.prompt.index('Answer_1') else ''
-            own_first = f'Answer_0:\n{own[query_id].compared.content}' in item.prompt
-            assert first and own_first != (f'Answer_0:\n{reference[query_id].compared.content}' in item.prompt)
-            return json.dumps({'index': int((wins[query_id][int(number)] == 'own') != own_first)})
-        model = REFERENCE if '/reference/' in item.id else OWN
+            candidate_first = f'Answer_0:\n{candidates[query_id].compared.content}' in item.prompt
+            assert first and candidate_first != (f'Answer_0:\n{reference[query_id].compared.content}' in item.prompt)
+            return json.dumps({'index': int((wins[query_id][int(number)] == 'candidate') != candidate_first)})
+        model = REFERENCE if '/reference/' in item.id else CANDIDATE
         return status(statuses[model][query_id][int(number)].value)
 
-    settings = JudgeSettings(('solved', 'win'), times=3, rounds=3)
+    settings = JudgeSettings(('solved', 'win'), judgements_per_answer=3, rounds=3)
     found: dict[Any, Any] = {}
-    for place, judging in judgings(list(own.values()), reference, settings).items():
+    for place, judging in judgings(list(candidates.values()), reference, settings).items():
         found[place], questions = run(judging, says)
         asked += questions
-    judgements = collected(list(own.values()), reference, found)
-    judged = judge_answers(list(own.values()), judgements, ('solved', 'win'))
+    judgements = collected(list(candidates.values()), reference, found)
+    judged = judge_answers(list(candidates.values()), judgements, ('solved', 'win'))
     assert (mean(judged, 'solved_rate'), mean(judged, 'win_rate')) == (100.0, 100.0)
     by = breakdown(judged)['win']['by']
     assert by == {'select_better_answer': 6, 'only_solved': 3}
@@ -131,11 +135,11 @@ def test_a_judge_that_says_the_same_gives_the_same() -> None:
 
 def test_judgements_of_other_answers_are_no_judgements() -> None:
     with pytest.raises(UnjudgedError, match='other answer'):
-        judge_answers(list(answers(OWN).values()), published(REFERENCE), ('solved',))
+        judge_answers(list(answers(CANDIDATE).values()), published(REFERENCE), ('solved',))
 
 
 def test_rows_come_back_from_their_file(tmp_path: Path) -> None:
-    judgements = joined(published(OWN), preferences())
+    judgements = joined(published(CANDIDATE), preferences())
     out = tmp_path / 'judgements.jsonl'
     out.write_text(''.join(json.dumps(to_row(row)) + '\n' for row in judgements), encoding='utf-8')
     assert load_judgements(out) == judgements

@@ -17,7 +17,7 @@ from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.toolbench_answers import to_toolbench
 from opencompass_tooleval.agents.trajectory import GAVE_UP, Trajectory, parse_trajectory
 from opencompass_tooleval.core.answer import Answer, extras, with_extras
-from opencompass_tooleval.core.dialogue import Turn
+from opencompass_tooleval.core.dialogue import ModelRequest
 from opencompass_tooleval.core.tool_calls import make_call
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.environment import Environment, Session
@@ -71,7 +71,7 @@ def task() -> Task:
 def session(offered: Task) -> Session:
     apis = zip((tool.name for tool in offered.tools), published()['world']['apis'], strict=True)
     world = World({name: api['api_name'] for name, api in apis})
-    return Environment(functions=lambda: (world,)).begin(offered.id, offered.schemas)
+    return Environment(stateful_tools=lambda: (world,)).begin(offered.id, offered.schemas)
 
 
 def answer_of(reply: Mapping[str, Any]) -> Answer:
@@ -82,11 +82,11 @@ def answer_of(reply: Mapping[str, Any]) -> Answer:
     return with_extras(Answer(str(answer)), json.loads(json.dumps(extras(answer))))
 
 
-def noted(turn: Turn) -> list[dict[str, Any]]:
+def noted(request: ModelRequest) -> list[dict[str, Any]]:
     """A request as the published runs are noted."""
     rows: list[dict[str, Any]] = []
     names: dict[str, str] = {}
-    for message in turn.messages:
+    for message in request.messages:
         row: dict[str, Any] = {'role': message.role, 'content': message.content}
         if message.calls:
             (call,) = message.calls
@@ -98,12 +98,12 @@ def noted(turn: Turn) -> list[dict[str, Any]]:
     return rows
 
 
-def digest(turn: Turn) -> str:
-    text = json.dumps(noted(turn), ensure_ascii=False, sort_keys=True)
+def digest(request: ModelRequest) -> str:
+    text = json.dumps(noted(request), ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def run_again(run: Mapping[str, Any]) -> tuple[Trajectory, list[Turn]]:
+def run_again(run: Mapping[str, Any]) -> tuple[Trajectory, list[ModelRequest]]:
     offered = task()
     loop = LOOPS[run['method']]()
     return talk(loop, lambda _, number: answer_of(run['replies'][number]), offered, session(offered))
@@ -113,11 +113,11 @@ def run_again(run: Mapping[str, Any]) -> tuple[Trajectory, list[Turn]]:
 def test_a_run_asks_the_same_and_ends_the_same(place: int) -> None:
     assert len(published()['runs']) == RUNS
     run = published()['runs'][place]
-    trajectory, turns = run_again(run)
+    trajectory, requests = run_again(run)
     if run['last_request']:
-        assert noted(turns[-1]) == run['last_request']
-    assert [digest(turn) for turn in turns] == run['request_digests']
-    assert len(turns) == len(trajectory.steps) == run['requests'] == len(run['replies'])
+        assert noted(requests[-1]) == run['last_request']
+    assert [digest(request) for request in requests] == run['request_digests']
+    assert len(requests) == len(trajectory.steps) == run['requests'] == len(run['replies'])
     assert run['solved'] == (not trajectory.stopped)
     assert parse_trajectory(trajectory.to_json()) == trajectory
 

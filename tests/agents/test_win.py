@@ -15,17 +15,17 @@ from opencompass_tooleval.judging.judge_item import JudgeItem
 from opencompass_tooleval.judging.judgement import Opinion
 from tests.agents.judged_support import Says, answer, call, finish, names, run, status
 
-OWN, REFERENCE = answer('Own: Delft.'), answer('Reference: Leiden.')
+CANDIDATE, REFERENCE = answer('Own: Delft.'), answer('Reference: Leiden.')
 
 
-def judge(own: str, reference: str, index: str = '0', better: str = '') -> Says:
+def judge(candidate: str, reference: str, index: str = '0', better: str = '') -> Says:
     """A judge with a status for each; of two answers it takes the one with a text, or a place."""
 
     def says(item: JudgeItem) -> str:
         if 'select_better_answer' not in item.id:
-            return status(reference if 'Leiden' in item.prompt else own)
+            return status(reference if 'Leiden' in item.prompt else candidate)
         first = item.prompt.index('Own:') < item.prompt.index('Reference:')
-        return json.dumps({'index': {'own': int(not first), 'reference': int(first)}.get(better, int(index))})
+        return json.dumps({'index': {'candidate': int(not first), 'reference': int(first)}.get(better, int(index))})
 
     return says
 
@@ -33,36 +33,36 @@ def judge(own: str, reference: str, index: str = '0', better: str = '') -> Says:
 STATUSES = ('Solved', 'Unsure', 'Unsolved')
 
 
-@pytest.mark.parametrize(('own', 'reference'), [*itertools.product(STATUSES, repeat=2)])
-def test_who_is_solved_alone_wins_unasked_then_who_is_unsure_alone(own: str, reference: str) -> None:
-    opinion, asked = run(judge_round(OWN, REFERENCE), judge(own, reference, better='own'))
-    assert ('select_better_answer' in names(asked)) == (own == reference)
-    ranks = [STATUSES.index(own), STATUSES.index(reference)]
-    wanted = 'own' if ranks[0] <= ranks[1] else 'reference'
-    rule = 'select_better_answer' if own == reference else 'only_solved' if 0 in ranks else 'only_unsure'
+@pytest.mark.parametrize(('candidate', 'reference'), [*itertools.product(STATUSES, repeat=2)])
+def test_who_is_solved_alone_wins_unasked_then_who_is_unsure_alone(candidate: str, reference: str) -> None:
+    opinion, asked = run(judge_round(CANDIDATE, REFERENCE), judge(candidate, reference, better='candidate'))
+    assert ('select_better_answer' in names(asked)) == (candidate == reference)
+    ranks = [STATUSES.index(candidate), STATUSES.index(reference)]
+    wanted = 'candidate' if ranks[0] <= ranks[1] else 'reference'
+    rule = 'select_better_answer' if candidate == reference else 'only_solved' if 0 in ranks else 'only_unsure'
     assert (opinion.value, opinion.by) == (wanted, rule)
 
 
 def test_no_reference_loses_and_nothing_is_asked() -> None:
     opinion, asked = run(judge_round(answer(nodes=[call()]), None), judge('Solved', 'Solved'))
-    assert (opinion, asked) == (Opinion('own', 'no_reference'), [])
+    assert (opinion, asked) == (Opinion('candidate', 'no_reference'), [])
 
 
 def test_the_same_answers_are_drawn_and_not_asked_about() -> None:
     drawn = []
     for number in range(200):
-        opinion, asked = run(judge_round(OWN, OWN, number), judge('Solved', 'Solved'))
+        opinion, asked = run(judge_round(CANDIDATE, CANDIDATE, number), judge('Solved', 'Solved'))
         assert opinion.by == 'identical' and 'select_better_answer' not in names(asked)
         drawn.append(opinion.value)
-    assert 70 < drawn.count('own') < 130
-    other, _ = run(judge_round(OWN, OWN, seed=1), judge('Solved', 'Solved'))
+    assert 70 < drawn.count('candidate') < 130
+    other, _ = run(judge_round(CANDIDATE, CANDIDATE, seed=1), judge('Solved', 'Solved'))
     assert other.by == 'identical'
 
 
 def test_the_same_words_by_another_way_are_not_the_same() -> None:
     longer = answer('Own: Delft.', nodes=[call(), call(), finish('Own: Delft.')])
     opinion, asked = run(
-        judge_round(longer, OWN), lambda item: '{"index": 1}' if 'select' in item.id else status('Solved')
+        judge_round(longer, CANDIDATE), lambda item: '{"index": 1}' if 'select' in item.id else status('Solved')
     )
     assert opinion.by == 'select_better_answer'
     assert '"total_steps": 5' in asked[-1].prompt and '"method"' not in asked[-1].prompt
@@ -70,25 +70,31 @@ def test_the_same_words_by_another_way_are_not_the_same() -> None:
 
 @pytest.mark.parametrize('rounds', [1, 2, 3, 4])
 @pytest.mark.parametrize('orders', ['both', 'random'])
-@pytest.mark.parametrize('taste', ['own', 'reference', 'first', 'second'])
+@pytest.mark.parametrize('taste', ['candidate', 'reference', 'first', 'second'])
 def test_rounds_by_brute_force(rounds: int, orders: str, taste: str) -> None:
     """A judge with a taste for an answer, or for a place: what it prefers is counted again by hand."""
     for query_id in map(str, range(20)):
-        own, reference = answer('Own: Delft.', query_id), answer('Reference: Leiden.', query_id)
+        candidate, reference = answer('Own: Delft.', query_id), answer('Reference: Leiden.', query_id)
         index = '1' if taste == 'second' else '0'
         found = [
-            run(judge_round(own, reference, number, orders, seed=7), judge('Solved', 'Solved', index, taste))[0]
+            run(judge_round(candidate, reference, number, orders, seed=7), judge('Solved', 'Solved', index, taste))[0]
             for number in range(rounds)
         ]
         counts: Counter[str] = Counter()
         for number in range(rounds):
             first, second = (
-                ('reference', 'own') if reference_first(query_id, number, orders, 7) else ('own', 'reference')
+                ('reference', 'candidate')
+                if reference_first(query_id, number, orders, 7)
+                else ('candidate', 'reference')
             )
             counts[{'first': first, 'second': second}.get(taste, taste)] += 1
         assert Counter(opinion.value for opinion in found) == counts
         wanted = (
-            'win' if counts['own'] > counts['reference'] else 'loss' if counts['own'] < counts['reference'] else 'tie'
+            'win'
+            if counts['candidate'] > counts['reference']
+            else 'loss'
+            if counts['candidate'] < counts['reference']
+            else 'tie'
         )
         assert outcome(found) == wanted
         worth = points(found)
@@ -106,7 +112,7 @@ def test_both_orders_come_in_turn_and_random_ones_differ() -> None:
 
 
 def test_a_round_uses_the_judgement_that_there_is() -> None:
-    _, asked = run(judge_round(OWN, REFERENCE, number=5, times=4), judge('Solved', 'Solved'))
+    _, asked = run(judge_round(CANDIDATE, REFERENCE, number=5, times=4), judge('Solved', 'Solved'))
     assert [item.id for item in asked] == [
         '1/reference/check_answer_status/1',
         '1/check_answer_status/1',
@@ -117,10 +123,10 @@ def test_a_round_uses_the_judgement_that_there_is() -> None:
 @pytest.mark.parametrize('question', ['check_answer_status', 'select_better_answer'])
 def test_what_cannot_be_read_is_no_round(question: str) -> None:
     good = judge('Solved', 'Solved')
-    opinion, _ = run(judge_round(OWN, REFERENCE), lambda item: '' if question in item.id else good(item))
+    opinion, _ = run(judge_round(CANDIDATE, REFERENCE), lambda item: '' if question in item.id else good(item))
     assert (opinion.value, opinion.fault) == ('', 'empty')
     assert outcome([opinion]) == '' and set(points([opinion]).values()) == {None}
-    assert points([opinion, Opinion('own')])['win_rate'] == 1.0
+    assert points([opinion, Opinion('candidate')])['win_rate'] == 1.0
 
 
 def test_final_answers_are_cut_and_methods_left_out_before_anything_is_asked() -> None:
@@ -140,4 +146,4 @@ def test_what_gives_up_behind_the_cut_is_judged() -> None:
     late = answer('Own: ' + 'x' * 2_000 + ' give_up_and_restart')
     assert run(judge_solved(late), judge('Solved', 'Solved'))[0].by == 'gave_up'
     opinion, _ = run(judge_round(late, REFERENCE), judge('Solved', 'Unsolved'))
-    assert (opinion.value, opinion.by) == ('own', 'only_solved')
+    assert (opinion.value, opinion.by) == ('candidate', 'only_solved')

@@ -109,12 +109,12 @@ def test_what_of_published_gold_calls_is_answered(tooleval: Command, tmp_path: P
     assert (coverage['tasks'], coverage['calls']) == (553, 2660)
     assert coverage['by_source'] == {
         'exact': 239,
-        'elsewhere': 633,
-        'nearest': 99,
+        'other_task': 633,
+        'nearest': 97,
         'function': 651,
         'simulated': 0,
         'live': 0,
-        'error': 1038,
+        'error': 1040,
     }
     stateful = ('Email', 'FileOperation', 'PPT', 'ReserveMeeting')
     assert sum(sum(coverage['by_tool'][tool].values()) for tool in stateful) == 699

@@ -56,7 +56,18 @@ def other_runs(tmp_path: Path) -> Path:
 
 def test_judging_and_scoring(tooleval: Command, tmp_path: Path, judge: Path, server: ModelServer) -> None:
     out, reference = tmp_path / 'out.jsonl', other_runs(tmp_path)
-    options = ('--judged', 'solved,win', '--reference', reference, '--times', 2, '--rounds', 2, '--orders', 'both')
+    options = (
+        '--judged',
+        'solved,win',
+        '--reference',
+        reference,
+        '--judgements-per-answer',
+        2,
+        '--rounds',
+        2,
+        '--orders',
+        'both',
+    )
     done = tooleval('agents', 'judge', RUNS, '--out', out, '--judge', judge, *options)
     assert done.code == 0, done.err
     # Of each answer and reference two judgements, and of the seven that have both two comparisons.

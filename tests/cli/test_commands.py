@@ -51,9 +51,9 @@ def test_list_says_what_datasets_takes(tooleval: Command, monkeypatch: pytest.Mo
     assert done.code == 0 and all(len(line) <= 80 for line in done.out.splitlines())
     configs = [*DEMO.parents[1].joinpath('configs', 'datasets').glob('*/*_gen.py')]
     named = {line.strip() for line in done.out.splitlines() if line.startswith('  ')}
-    ours = [file for file in configs if file.stem.startswith(f'tooleval_{name}') or file.parent.name == name]
-    assert {text for text in named if not text.startswith('/')} == {file.stem for file in ours} != set()
-    variables = [re.findall(r'^(\w+_datasets) = ', file.read_text(), re.MULTILINE) for file in ours]
+    shipped = [file for file in configs if file.stem.startswith(f'tooleval_{name}') or file.parent.name == name]
+    assert {text for text in named if not text.startswith('/')} == {file.stem for file in shipped} != set()
+    variables = [re.findall(r'^(\w+_datasets) = ', file.read_text(), re.MULTILINE) for file in shipped]
     assert {text[1:] for text in named if text.startswith('/')} == {
         variable for several in variables if len(several) > 1 for variable in several
     }

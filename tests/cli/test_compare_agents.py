@@ -16,12 +16,15 @@ from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, tree
 from tests.report.support import add
 
 GOLD = (GoldCall('FlightBooking.search', {'destination': 'Rome'}), GoldCall('Hotel.book', {}))
-METRICS = ('finish_rate', 'call_f1', 'unknown')
+METRICS = ('finish_rate', 'call_f1', 'unknown_tool_rate')
 
 
 def result_of_agent(trajectories: list[Trajectory]) -> dict[str, Any]:
     """As the evaluator writes it."""
-    scores = [score_trajectory(Task(f'query_{i}', 'teval', 'Go.', (), GOLD), its) for i, its in enumerate(trajectories)]
+    scores = [
+        score_trajectory(Task(f'query_{i}', 'teval', 'Go.', (), GOLD), trajectory)
+        for i, trajectory in enumerate(trajectories)
+    ]
     total = aggregate(scores, METRICS)
     return {
         **total.metrics,
@@ -36,10 +39,10 @@ def result_of_agent(trajectories: list[Trajectory]) -> dict[str, Any]:
 
 def make_run(folder: Path) -> Path:
     for model, bank, trajectories in (('a', 'old', [chain(), tree()]), ('b', 'new', [tree(), tree('limit:calls')])):
-        its = [Trajectory(**{**vars(one), 'settings': {**one.settings, 'bank': bank}}) for one in trajectories]
-        add(folder / '20260101_000000', model, DATASET, result_of_agent(its))
+        with_bank = [Trajectory(**{**vars(one), 'settings': {**one.settings, 'bank': bank}}) for one in trajectories]
+        add(folder / '20260101_000000', model, DATASET, result_of_agent(with_bank))
         result = json.loads((folder / '20260101_000000' / 'results' / model / f'{DATASET}.json').read_bytes())
-        add_agent(folder / '20260101_000000', model, its)
+        add_agent(folder / '20260101_000000', model, with_bank)
         (folder / '20260101_000000' / 'results' / model / f'{DATASET}.json').write_text(json.dumps(result))
     return folder
 

@@ -1,4 +1,4 @@
-"""``tooleval doctor``: every fault names the command that mends it."""
+"""``tooleval doctor``: every fault names the command that fixes it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_versions_of_this_environment() -> None:
 
 
 @pytest.mark.parametrize(
-    ('package', 'version', 'breaks', 'mend'),
+    ('package', 'version', 'breaks', 'fix'),
     [
         pytest.param('pyarrow', '26.0.0', 'pyarrow 26 needs NumPy 2', 'pyarrow>=17,<21', id='pyarrow 26'),
         pytest.param('numpy', '2.0.0', 'OpenCompass needs NumPy 1', 'numpy>=1.26,<2', id='numpy 2'),
@@ -88,17 +88,17 @@ def test_versions_of_this_environment() -> None:
         pytest.param('pyarrow', '16.1.0', 'before 17', 'pyarrow>=17,<21', id='pyarrow 16'),
     ],
 )
-def test_broken_version(package: str, version: str, breaks: str, mend: str) -> None:
+def test_broken_version(package: str, version: str, breaks: str, fix: str) -> None:
     (fault,) = faults(versions(**{package: version}))
     assert fault.what == package
     assert fault.says.startswith(f'{version}: {breaks}')
-    assert fault.says.endswith(f"; mend it with: pip install '{mend}'")
+    assert fault.says.endswith(f"; fix it with: pip install '{fix}'")
 
 
 @pytest.mark.parametrize('package', list(WORKING))
 def test_missing_package(package: str) -> None:
     assert faults(versions(**{package: None})) == [
-        Finding(Level.FAULT, package, "not installed; mend it with: pip install 'opencompass-tooleval[offline]'")
+        Finding(Level.FAULT, package, "not installed; fix it with: pip install 'opencompass-tooleval[offline]'")
     ]
 
 
@@ -278,7 +278,7 @@ def test_command_with_a_fault(tooleval: Command, monkeypatch: pytest.MonkeyPatch
     outcome = tooleval('doctor')
     assert outcome.code == 1
     assert outcome.out.count('FAULT') == 1
-    said = "2.3.0: OpenCompass needs NumPy 1; mend it with:\n            pip install 'numpy>=1.26,<2'\n"
+    said = "2.3.0: OpenCompass needs NumPy 1; fix it with:\n            pip install 'numpy>=1.26,<2'\n"
     assert said in outcome.out
 
 

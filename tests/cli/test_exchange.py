@@ -200,7 +200,17 @@ def test_parquet_has_the_same_columns_and_values(tooleval: Command, run: Path, t
     for name, columns in COLUMNS.items():
         table = parquet.read_table(tmp_path / 'x' / f'{name}.parquet')
         assert tuple(table.column_names) == (*columns, *(['prompt'] if name == 'predictions' else []))
-        plain = {'model', 'dataset', 'record_id', 'reason', 'infra', 'finish', 'source', 'asked', 'recorded_shape'}
+        plain = {
+            'model',
+            'dataset',
+            'record_id',
+            'reason',
+            'infra',
+            'finish_reason',
+            'source',
+            'prompt_digest',
+            'recorded_shape',
+        }
         rows = [
             {column: value if column in plain else json.loads(value) for column, value in row.items()}
             for row in table.to_pylist()
@@ -332,7 +342,7 @@ def test_hostile_parquet(tooleval: Command, run: Path, tmp_path: Path) -> None:
     file = tmp_path / 'predictions.parquet'
     good = {**TEXT, 'prediction': '"p"'}
     for rows, where in (([good, {**good, 'prediction': '{'}], 'row 2'), ([{**good, 'model': '..'}], 'row 1'),
-                        ([{**good, 'record_id': 3}], 'row 1'), ([{**good, 'asked': 3}], 'row 1'),
+                        ([{**good, 'record_id': 3}], 'row 1'), ([{**good, 'prompt_digest': 3}], 'row 1'),
                         ([{'model': 'm'}], 'row 1')):  # fmt: skip
         parquet.write_table(pyarrow.Table.from_pylist(rows), file)
         done = tooleval('import', tmp_path, tmp_path / 'in')

@@ -82,20 +82,20 @@ def test_repaired_gold_changes_what_is_right(tooleval: Command, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ('subset', 'data', 'labels', 'agreeing', 'own'),
+    ('subset', 'data', 'labels', 'agreeing', 'accuracy'),
     [
         ('one_hop', 'funcqa_oh.json', '55 of 60 = 91.67', '58 of them', '88.33'),
         ('multi_hop', 'funcqa_mh.json', '33 of 68 = 48.53', '63 of them', '50.00'),
     ],
 )
-def test_the_authors_logs(tooleval: Command, subset: str, data: str, labels: str, agreeing: str, own: str) -> None:
+def test_the_authors_logs(tooleval: Command, subset: str, data: str, labels: str, agreeing: str, accuracy: str) -> None:
     log = expected(f'easytool/funcqa_{subset.replace("_", "-")}_chatgpt.json')
     done = tooleval('score', 'funcqa', subset, '--data', real(f'funcqa/{data}'), '--predictions', log)
     assert done.code == 0, done.err
     (line,) = [line for line in done.out.splitlines() if line.startswith('labels: ')]
     assert f'{labels}, the sum that the paper reports' in line and line.endswith(agreeing)
     (row,) = [line for line in done.out.splitlines() if ' accuracy ' in line]
-    assert own in row and 'strict_accuracy' in done.out and '2.34%' in done.out
+    assert accuracy in row and 'strict_accuracy' in done.out and '2.34%' in done.out
 
 
 def test_a_log_without_data_takes_what_is_prepared(

@@ -173,7 +173,7 @@ def test_a_review_with_a_list_of_answers_is_named(tooleval: Command, tmp_path: P
     assert done.code == 1
     assert done.err.splitlines() == [
         f"tooleval: {data}: record {first!r}: the gold answer needs an 'answer' out of A to E. "
-        'Mend it with: tooleval prepare teval'
+        'Fix it with: tooleval prepare teval'
     ]
 
 

@@ -62,8 +62,8 @@ def test_another_file_in_place_is_replaced(tooleval: Command, tmp_path: Path, so
     assert english.read_bytes() == demo_file('plan_json_v2').read_bytes()
 
 
-def test_damage_in_place_of_the_same_size_is_mended(tooleval: Command, tmp_path: Path, source: Path) -> None:
-    """Else the command that every other names mends nothing."""
+def test_damage_in_place_of_the_same_size_is_fixed(tooleval: Command, tmp_path: Path, source: Path) -> None:
+    """Else the command that every other names fixes nothing."""
     tooleval('prepare', 'teval', '--from', source)
     english, _ = places(tmp_path)
     right = english.read_bytes()

@@ -75,7 +75,7 @@ def arguments_of(dataset: Any) -> list[str]:
     elif benchmark == 'ultratool':
         folder = {'zh': 'Chinese-dataset', 'en': 'English-dataset'}[dataset['language']]
         said, below = ['--language', dataset['language']], [folder, 'test_set', f'{name}.json']
-        said += ['--method', dataset['preset']] if 'preset' in dataset else []
+        said += ['--method', dataset['prompt_style']] if 'prompt_style' in dataset else []
     elif benchmark == 'restbench':
         below = [f'{name}.json']
         said = ['--method', dataset['method']] if 'method' in dataset else []
@@ -182,7 +182,7 @@ def test_offered_tools_are_shown(tooleval: Command) -> None:
     assert (done.code, 'toolbench has no selection_5 with method function_calling' in done.err) == (1, True), done.err
 
 
-def test_presets_are_sent(tooleval: Command, tmp_path: Path) -> None:
+def test_prompt_styles_are_sent(tooleval: Command, tmp_path: Path) -> None:
     gpt = datasets('ultratool/tooleval_ultratool_gpt_gen', 'tooleval_ultratool_zh_gpt_datasets')
     for dataset in gpt:
         dataset['path'] = 'tooleval:demo/ultratool'
@@ -208,9 +208,7 @@ def test_to_be_read_and_a_limit(tooleval: Command, tmp_path: Path) -> None:
     ('benchmark', 'subset', 'options', 'says'),
     [
         *(
-            pytest.param(
-                benchmark, subset, (), f'Mend it with: tooleval prepare {benchmark}', id=f'no {benchmark} data'
-            )
+            pytest.param(benchmark, subset, (), f'Fix it with: tooleval prepare {benchmark}', id=f'no {benchmark} data')
             for benchmark, subset in (
                 ('teval', 'plan_json'),
                 ('ultratool', 'planning'),
@@ -218,7 +216,7 @@ def test_to_be_read_and_a_limit(tooleval: Command, tmp_path: Path) -> None:
                 ('toolbench', 'calls_g2'),
             )
         ),
-        pytest.param('funcqa', 'one_hop', (), 'Mend it with: tooleval prepare ', id='no funcqa data'),
+        pytest.param('funcqa', 'one_hop', (), 'Fix it with: tooleval prepare ', id='no funcqa data'),
         pytest.param('gorilla', 'x', (), "no benchmark 'gorilla'; there are teval, ultratool", id='benchmark'),
         pytest.param('teval', 'plan', (), "T-Eval has no subset 'plan'", id='subset'),
         pytest.param('teval', 'plan_json', ('--language', 'fr'), "no language 'fr'", id='language'),

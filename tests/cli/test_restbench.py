@@ -45,7 +45,7 @@ def test_score(tooleval: Command, tmp_path: Path) -> None:
     assert (result['gold'], result['samples'], result['unknown_tools']) == ('official', 5, 1)
     rows = [json.loads(line) for line in details.read_text(encoding='utf-8').splitlines()]
     assert [row['id'] for row in rows] == ['0', '1', '2', '3', '4']
-    assert rows[0]['unknown'] == ['GET /plants/{plant_id}']
+    assert rows[0]['unknown_tools'] == ['GET /plants/{plant_id}']
 
 
 def test_score_in_words(tooleval: Command, tmp_path: Path) -> None:

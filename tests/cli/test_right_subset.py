@@ -31,7 +31,7 @@ def rows(stem: str, *fields: str, **more: Any) -> list[dict[str, Any]]:
     said = []
     for sample, answer in zip(samples, gold_answers(stem).values(), strict=True):
         whole = {
-            'asked': prompt_digest(messages_text(sample.messages), **more),
+            'prompt_digest': prompt_digest(messages_text(sample.messages), **more),
             'origin_prompt': [{'role': 'HUMAN', 'prompt': message.content} for message in sample.messages],
             'source': stem,
         }
@@ -52,7 +52,9 @@ def score(tooleval: Command, data: str, predictions: Path) -> Any:
         pytest.param('plan_str_v2', (), 'by the name of the file these are answers to plan_str', id='file'),
         pytest.param('gpt4_plan_str', (), 'by the name of the file these are answers to plan_str', id='part of it'),
         pytest.param('answers', ('source',), 'by their data set these are answers to plan_str', id='source'),
-        pytest.param('answers', ('asked',), '4 of 4 answers say that they were asked something else', id='asked'),
+        pytest.param(
+            'answers', ('prompt_digest',), '4 of 4 answers say that they were asked something else', id='prompt_digest'
+        ),
         pytest.param('answers', ('origin_prompt',), '4 of 4 answers say that they were asked', id='prompt'),
     ],
 )
@@ -69,7 +71,7 @@ def test_another_subset_is_refused(
 def test_other_roles_are_no_other_subset(
     tooleval: Command, tmp_path: Path, roles: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    done = score(tooleval, JSON, write_json(tmp_path / 'answers.json', rows(JSON, 'asked', **roles)))
+    done = score(tooleval, JSON, write_json(tmp_path / 'answers.json', rows(JSON, 'prompt_digest', **roles)))
     assert done.code == 0 and not caplog.records
 
 
@@ -136,7 +138,7 @@ def conversations(stem: str) -> list[Conversation]:
     return [ToolEvalConversationTemplate().generate_item({**row, 'idx': i}) for i, row in enumerate(data)]
 
 
-@pytest.mark.parametrize('field', ['source', 'asked', 'origin_prompt'])
+@pytest.mark.parametrize('field', ['source', 'prompt_digest', 'origin_prompt'])
 def test_replayed_answers_to_another_subset_are_refused(tmp_path: Path, field: str) -> None:
     path = write_json(tmp_path / 'answers.json', rows(STR, field))
     assert len(ReplayModel(str(path)).generate(conversations(STR), 8)) == 4
@@ -145,5 +147,5 @@ def test_replayed_answers_to_another_subset_are_refused(tmp_path: Path, field: s
 
 
 def test_a_recorded_file_of_the_name_is_replayed(tmp_path: Path) -> None:
-    write_json(tmp_path / f'{JSON}.json', rows(STR, 'asked'))
+    write_json(tmp_path / f'{JSON}.json', rows(STR, 'prompt_digest'))
     assert len(ReplayModel(str(tmp_path / '{dataset}.json')).generate(conversations(JSON), 8)) == 4

@@ -70,13 +70,13 @@ def test_details(tooleval: Command, tmp_path: Path) -> None:
     result = score_json(tooleval, 'review_str', *options(REVIEW, path, '--details', details))
     rows = read_lines(details)
     assert [row['id'] for row in rows] == records
-    assert all(list(row) == ['id', 'values', 'reason', 'parsed', 'rung', 'gold'] for row in rows)
+    assert all(list(row) == ['id', 'values', 'reason', 'parsed', 'parse_method', 'gold'] for row in rows)
     assert rows[0] == {
         'id': 'demo_museum_1',
         'values': {'parse_rate': 1.0, 'review_quality': 1.0},
         'reason': 'ok',
         'parsed': 'A',
-        'rung': 'text',
+        'parse_method': 'text',
         'gold': 'A',
     }
     assert [row['reason'] for row in rows[1:3]] == ['parse:no_choice', 'answer:empty']
@@ -288,7 +288,7 @@ def test_same_numbers_as_in_opencompass(tooleval: Command, tmp_path: Path, thoug
     """Thoughts of a reasoning model are dropped here as there."""
     dataset = ToolEvalTEvalDataset.load('tooleval:demo/teval/EN', REVIEW)
     answers = [thoughts + answer for answer in dataset['gold_answer']]
-    theirs = ToolEvalTEvalEvaluator(REVIEW, pred_postprocessor={'type': 'tooleval_teval_v2'}).evaluate(
+    evaluated = ToolEvalTEvalEvaluator(REVIEW, pred_postprocessor={'type': 'tooleval_teval_v2'}).evaluate(
         1,
         1,
         dataset,
@@ -298,9 +298,9 @@ def test_same_numbers_as_in_opencompass(tooleval: Command, tmp_path: Path, thoug
         infra=[None] * len(dataset),
     )
     path = write_json(tmp_path / 'answers.json', answers)
-    ours = score_json(tooleval, 'review_str', *options(REVIEW, path))
-    assert ours['metrics'] == {metric: theirs[metric] for metric in ours['metrics']}
-    assert ours['reasons'] == theirs['reasons']
+    scored = score_json(tooleval, 'review_str', *options(REVIEW, path))
+    assert scored['metrics'] == {metric: evaluated[metric] for metric in scored['metrics']}
+    assert scored['reasons'] == evaluated['reasons']
 
 
 def test_postprocessor_goes_by_data_version_not_by_protocol(tooleval: Command, tmp_path: Path) -> None:

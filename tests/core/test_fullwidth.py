@@ -27,14 +27,14 @@ from opencompass_tooleval.core.reading import parse_literal
 )
 def test_full_width_punctuation_is_read(text: str, value: object) -> None:
     parsed = read_either(text, parse_literal)
-    assert (parsed.value, parsed.rung) == (value, 'fullwidth')
+    assert (parsed.value, parsed.parse_method) == (value, 'fullwidth')
 
 
 @given(st.recursive(st.none() | st.integers(-9, 9) | st.text(alphabet='：，“”｛［a"\\', max_size=6), st.lists))
 def test_json_is_never_altered(value: object) -> None:
     text = json.dumps(value, ensure_ascii=False)
     assert ascii_punctuation(text) == text
-    assert read_either(text, parse_literal).rung != 'fullwidth'
+    assert read_either(text, parse_literal).parse_method != 'fullwidth'
 
 
 def test_what_cannot_be_read_keeps_its_reason() -> None:

@@ -58,7 +58,7 @@ def column_of(
 def test_it_is_scipys_percentile_interval(size: int, level: float) -> None:
     """The same generator draws the same resamples, so that the numbers agree to the last digits."""
     a, b = values(size)
-    theirs = stats.bootstrap(
+    by_scipy = stats.bootstrap(
         (a, b),
         lambda left, right, axis: np.mean(right, axis=axis) - np.mean(left, axis=axis),
         paired=True,
@@ -68,7 +68,7 @@ def test_it_is_scipys_percentile_interval(size: int, level: float) -> None:
         random_state=np.random.default_rng(7),
     ).confidence_interval
     mine = interval_of(a, b, seed=7, level=level)
-    assert (mine.low, mine.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+    assert (mine.low, mine.high) == pytest.approx((by_scipy.low, by_scipy.high), abs=1e-9)
     assert mine.delta == pytest.approx(np.mean(b) - np.mean(a))
 
 
@@ -80,7 +80,7 @@ def test_weights_are_a_ratio_of_sums_as_scipy_has_it() -> None:
         gained: np.ndarray = np.sum(weight * (right - left), axis=axis) / np.sum(weight, axis=axis)
         return gained
 
-    theirs = stats.bootstrap(
+    by_scipy = stats.bootstrap(
         (a, b, weights),
         delta,
         paired=True,
@@ -89,7 +89,7 @@ def test_weights_are_a_ratio_of_sums_as_scipy_has_it() -> None:
         random_state=np.random.default_rng(0),
     ).confidence_interval
     mine = interval_of(a, b, weights.tolist())
-    assert (mine.low, mine.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+    assert (mine.low, mine.high) == pytest.approx((by_scipy.low, by_scipy.high), abs=1e-9)
     assert mine.delta == pytest.approx(np.average(b, weights=weights) - np.average(a, weights=weights))
 
 
@@ -157,15 +157,17 @@ def test_a_mean_of_data_sets_against_a_plain_loop() -> None:
     scores = np.zeros((2, SAMPLES))
     for number in range(SAMPLES):
         for (name, metric), share in column.items():
-            its, at = known[name, metric], drawn[name][number]
-            for side, (values, weighed_by) in enumerate(((its.a, its.weights_a), (its.b, its.weights_b))):
+            known_pairs, at = known[name, metric], drawn[name][number]
+            for side, (values, weighed_by) in enumerate(
+                ((known_pairs.a, known_pairs.weights_a), (known_pairs.b, known_pairs.weights_b))
+            ):
                 scores[side, number] += share * np.average(np.array(values)[at], weights=np.array(weighed_by)[at])
     low, high = np.quantile(scores[1] - scores[0], [0.025, 0.975])
 
     found = column_of(column, known, seed=3)
     assert (found.low, found.high) == pytest.approx((low, high), abs=1e-9)
-    gains = [share * (np.average(its.b, weights=its.weights_b) - np.average(its.a, weights=its.weights_a))
-             for share, its in ((column[score], known[score]) for score in column)]  # fmt: skip
+    gains = [share * (np.average(of_one.b, weights=of_one.weights_b) - np.average(of_one.a, weights=of_one.weights_a))
+             for share, of_one in ((column[score], known[score]) for score in column)]  # fmt: skip
     assert found.delta == pytest.approx(sum(gains))
     assert found.pairs == 40 + 7 + 15
 
@@ -173,8 +175,8 @@ def test_a_mean_of_data_sets_against_a_plain_loop() -> None:
 def test_a_mean_of_data_sets_is_scipys_bootstrap_of_independent_samples() -> None:
     sizes = (60, 25, 140)
     known = {(f'd{i}', 'f1'): pairs(size, i) for i, size in enumerate(sizes)}
-    gains = [np.subtract(its.b, its.a) for its in known.values()]
-    theirs = stats.bootstrap(
+    gains = [np.subtract(pairs_of_one.b, pairs_of_one.a) for pairs_of_one in known.values()]
+    by_scipy = stats.bootstrap(
         gains,
         lambda *samples, axis: np.mean([np.mean(sample, axis=axis) for sample in samples], axis=0),
         method='percentile',
@@ -182,7 +184,7 @@ def test_a_mean_of_data_sets_is_scipys_bootstrap_of_independent_samples() -> Non
         random_state=np.random.default_rng(0),
     ).confidence_interval
     mine = column_of(dict.fromkeys(known, 1 / 3), known, samples=20000)
-    assert (mine.low, mine.high) == pytest.approx((theirs.low, theirs.high), abs=0.15)
+    assert (mine.low, mine.high) == pytest.approx((by_scipy.low, by_scipy.high), abs=0.15)
     error = np.sqrt(sum(np.var(gain, ddof=1) / len(gain) for gain in gains)) / 3
     assert mine.high - mine.low == pytest.approx(2 * 1.96 * error, rel=0.04)
 
@@ -227,7 +229,7 @@ def test_metrics_that_apply_to_some_records_only() -> None:
         for name, part in (('json', slice(0, 20)), ('str', slice(20, 40)))
     }
     found = column_of(dict.fromkeys(halves, 0.5), halves)
-    (left, right) = (np.subtract(its.b, its.a) for its in halves.values())
+    (left, right) = (np.subtract(half.b, half.a) for half in halves.values())
     error = np.sqrt(np.var(left, ddof=1) / 20 + np.var(right, ddof=1) / 20) / 2
     assert found.delta == pytest.approx((left.mean() + right.mean()) / 2)
     assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.12)

@@ -96,6 +96,6 @@ def test_detail_is_json() -> None:
         'values': {'m': None, 'n': 0.5},
         'reason': 'args:wrong',
         'parsed': {'x': '{1}'},
-        'rung': 'literal',
+        'parse_method': 'literal',
         'gold': ['g', 'nan'],
     }

@@ -82,7 +82,7 @@ def test_every_data_set() -> None:
 
 @pytest.mark.parametrize('kinds', [KINDS, *([kind] for kind in KINDS)])
 def test_a_judge_goes_before_the_calls(kinds: list[str]) -> None:
-    metrics = ('finish_rate', 'call_recall', 'call_precision', 'call_f1', *metrics_of(kinds), 'repeated')
+    metrics = ('finish_rate', 'call_recall', 'call_precision', 'call_f1', *metrics_of(kinds), 'repeated_call_rate')
     assert main_metrics(metrics) == metrics_of(kinds)[:1]
 
 

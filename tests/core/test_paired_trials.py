@@ -21,16 +21,16 @@ def result(**outcomes: str) -> dict[str, Any]:
     """``a='10'``: record a was right in its first trial; ``share`` is graded, and full where it is right."""
     trials = len(next(iter(outcomes.values())))
     scores = [
-        SampleScore(record, {'accuracy': float(own[i]), 'share': 1.0 if own[i] == '1' else 0.25}, 'ok')
+        SampleScore(record, {'accuracy': float(rights[i]), 'share': 1.0 if rights[i] == '1' else 0.25}, 'ok')
         for i in range(trials)
-        for record, own in outcomes.items()
+        for record, rights in outcomes.items()
     ]
     total = aggregate(scores, ['accuracy', 'share'])
     averages = {metric: Estimate(total.metrics[metric], None, len(outcomes)) for metric in total.metrics}
     content = {**total.metrics, 'details': [score.to_detail() for score in scores]}
     if trials > 1:
         estimates = of_trials([(score.id, score.values) for score in scores], trials, averages, RULE)
-        rows = {name: {kind: asdict(one) for kind, one in own.items()} for name, own in estimates.items()}
+        rows = {name: {kind: asdict(one) for kind, one in by_kind.items()} for name, by_kind in estimates.items()}
         content['trials'] = {'n': trials, 'success': list(RULE.success), 'metrics': rows}
     return content
 
@@ -80,8 +80,8 @@ def test_a_mean_of_trials_with_other_numbers_of_steps_has_pairs() -> None:
         whole = over_steps(aggregate(scores, ['rate']), ['rate'], lambda _, calls=calls: calls.items())
         totals.append(whole.metrics['rate'])
         details += [
-            {'id': record, 'values': {'rate': None}, 'steps': [{'values': {'rate': value}} for value in own]}
-            for record, own in calls.items()
+            {'id': record, 'values': {'rate': None}, 'steps': [{'values': {'rate': value}} for value in rates]}
+            for record, rates in calls.items()
         ]
     content = {'rate': sum(totals) / 2, 'details': details}
     pairs = pairs_of(content, content, 'rate')

@@ -1,4 +1,4 @@
-"""core/reading: which rung reads what, what is out of bounds, and that nothing raises."""
+"""core/reading: which parse method reads what, what is out of bounds, and that nothing raises."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from opencompass_tooleval.core.bounds import MAX_BITS, MAX_CHARS, MAX_DEPTH
 from opencompass_tooleval.core.reading import Parsed, parse_enclosed, parse_literal
 
-RUNGS = {'literal', 'json', 'quotes', 'none'}
+PARSE_METHODS = {'literal', 'json', 'quotes', 'none'}
 
 
 def nested(depth: int) -> str:
@@ -21,7 +21,7 @@ def nested(depth: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ('text', 'value', 'rung'),
+    ('text', 'value', 'parse_method'),
     [
         pytest.param('{"a": 1}', {'a': 1}, 'literal', id='json that is a literal too'),
         pytest.param("{'a': None, 'b': True}", {'a': None, 'b': True}, 'literal', id='python dict'),
@@ -40,16 +40,16 @@ def nested(depth: int) -> str:
         pytest.param("['x', null]", ['x', None], 'quotes', id='single quotes and null'),
     ],
 )
-def test_rungs(text: str, value: Any, rung: str) -> None:
+def test_parse_methods(text: str, value: Any, parse_method: str) -> None:
     parsed = parse_literal(text)
-    assert parsed == Parsed(value, rung)
+    assert parsed == Parsed(value, parse_method)
     assert type(parsed.value) is type(value)
     assert parsed.ok
 
 
 def test_nan_is_json() -> None:
     parsed = parse_literal('NaN')
-    assert (parsed.rung, parsed.reason) == ('json', '')
+    assert (parsed.parse_method, parsed.reason) == ('json', '')
     assert math.isnan(parsed.value)
 
 
@@ -92,7 +92,7 @@ def test_unreadable(text: str, reason: str) -> None:
     ],
 )
 def test_bounds_are_inclusive(text: str) -> None:
-    assert parse_literal(text).rung == 'literal'
+    assert parse_literal(text).parse_method == 'literal'
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ LITERALISH = st.lists(
 @given(st.one_of(st.text(), LITERALISH.map(''.join), st.characters(categories=['Cs']).map(lambda char: f'"{char}"')))
 def test_never_raises(text: str) -> None:
     for parsed in (parse_literal(text), parse_enclosed(text, '{', '}'), parse_enclosed(text, '[', ']')):
-        assert parsed.rung in RUNGS
+        assert parsed.parse_method in PARSE_METHODS
         assert parsed.ok == (parsed.reason == '')
         assert parsed.ok or (parsed.value is None and parsed.reason.startswith('parse:'))
 

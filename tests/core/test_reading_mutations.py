@@ -1,7 +1,8 @@
-"""Readers of answers, on thousands of damaged ones: values, rungs and reasons are those of the readers of each room.
+"""Readers of answers, on thousands of damaged ones: values, parse methods and reasons are those of the readers of each
+room.
 
-``cases/reading_mutations.json`` holds of every reader how often each rung and reason comes, and a digest of all that
-was read; ``python -m tests.core.test_reading_mutations`` writes it anew, for a change that is meant.
+``cases/reading_mutations.json`` holds of every reader how often each parse method and reason comes, and a digest of all
+that was read; ``python -m tests.core.test_reading_mutations`` writes it anew, for a change that is meant.
 """
 
 from __future__ import annotations
@@ -122,14 +123,14 @@ READERS: dict[str, Callable[[str], Any]] = {
 
 
 def shown(read: Any) -> tuple[str, Any]:
-    """What was read in a word or two (its rung and reason), and all of it."""
-    rung, reason = getattr(read, 'rung', ''), getattr(read, 'reason', '')
+    """What was read in a word or two (its parse method and reason), and all of it."""
+    parse_method, reason = getattr(read, 'parse_method', ''), getattr(read, 'reason', '')
     if isinstance(read, list) and read and isinstance(read[0], Fault):
         return ' '.join(fault.code for fault in read), None  # its words may change
     value = getattr(read, 'value', read)
-    if rung == 'repaired':
+    if parse_method == 'repaired':
         value = None  # which value it is depends on the release of json_repair
-    return f'{rung} {reason or ""}'.strip(), in_order(value)
+    return f'{parse_method} {reason or ""}'.strip(), in_order(value)
 
 
 def in_order(value: Any) -> Any:
@@ -158,13 +159,28 @@ def test_readers_read_as_they_did(name: str) -> None:
     assert outcome(name) == json.loads(GOLDEN.read_text(encoding='utf-8'))[name]
 
 
-def test_mutations_reach_the_rungs() -> None:
+def test_mutations_reach_the_parse_methods() -> None:
     golden = json.loads(GOLDEN.read_text(encoding='utf-8'))
     assert set(golden) == set(READERS)
     words = {word for row in golden.values() for word in row['counts']}
-    rungs = {'literal', 'json', 'quotes', 'fence', 'prose', 'arrows', 'lines', 'fullwidth', 'repaired', 'cut', 'text'}
+    parse_methods = {
+        'literal',
+        'json',
+        'quotes',
+        'fence',
+        'prose',
+        'arrows',
+        'lines',
+        'fullwidth',
+        'repaired',
+        'cut',
+        'text',
+    }
     reasons = {'answer:empty', 'answer:too_long', 'answer:truncated_reasoning', 'infra:timeout', 'parse:too_deep'}
-    assert rungs | {f'none {reason}' for reason in reasons} | {'none parse:huge_number', 'none parse:no_list'} <= words
+    assert (
+        parse_methods | {f'none {reason}' for reason in reasons} | {'none parse:huge_number', 'none parse:no_list'}
+        <= words
+    )
 
 
 if __name__ == '__main__':

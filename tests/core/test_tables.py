@@ -44,7 +44,7 @@ def test_columns_are_resolved_down_to_data_sets() -> None:
 def result_of(trials: int, **values: Sequence[Sequence[float | None]]) -> dict[str, Any]:
     """A result of several trials: metric -> per trial a value per record."""
     scores = [
-        SampleScore(f'r{place}', {metric: own[trial][place] for metric, own in values.items()}, 'ok')
+        SampleScore(f'r{place}', {metric: by_trial[trial][place] for metric, by_trial in values.items()}, 'ok')
         for trial in range(trials)
         for place in range(len(next(iter(values.values()))[0]))
     ]

@@ -37,7 +37,7 @@ def test_every_call_has_its_reply() -> None:
 @pytest.mark.parametrize('arguments', ['{"input": [1, 2, 3, 4, 5, 6, 7, 8', [1, 2], 'no json', None])
 def test_arguments_that_are_no_object_are_repeated_in_one(arguments: Any) -> None:
     """SmolLM2's call of ``multiply_``, cut: sent back as it was, llama.cpp refused the next round with status 500."""
-    answer = Answer('', finish='length', calls=(ToolCall('multiply_', arguments, 'x', '{"input": [1, 2'),))
+    answer = Answer('', finish_reason='length', calls=(ToolCall('multiply_', arguments, 'x', '{"input": [1, 2'),))
     first, _ = tool_messages(answer, ['there is no list of numbers'])
     (call,) = first.calls
     assert call.arguments == {'unreadable_arguments': arguments}

@@ -26,7 +26,7 @@ def test_names_come_back_whatever_they_are(names: list[str]) -> None:
     sent = [tool['function']['name'] for tool in tools.as_request()]
     assert all(ALLOWED.fullmatch(name) for name in sent)
     assert len(set(sent)) == len(names)
-    assert [tools.own_name(name) for name in sent] == names == [tool.name for tool in tools.tools]
+    assert [tools.original_name(name) for name in sent] == names == [tool.name for tool in tools.tools]
     assert [tools.sent_name(name) for name in names] == sent
 
 
@@ -91,4 +91,4 @@ def test_a_set_travels_as_text_and_is_never_copied() -> None:
     back = ToolSet.of_text(tools.to_text())
     assert (back.tools, back.parallel) == (tools.tools, False)
     assert deepcopy([tools])[0] is tools
-    assert (tools.own_name('elsewhere'), tools.sent_name('else.where')) == ('elsewhere', 'else_where')
+    assert (tools.original_name('elsewhere'), tools.sent_name('else.where')) == ('elsewhere', 'else_where')

@@ -86,10 +86,10 @@ def samples(**outcomes: str) -> list[tuple[str, dict[str, float | None]]]:
     values = {'1': 1.0, '0': 0.0, '-': None}
     longest = max(map(len, outcomes.values()))
     return [
-        (record, {'accuracy': values[own[i]], 'share': 0.5 if own[i] == '0' else 1.0})
+        (record, {'accuracy': values[rights[i]], 'share': 0.5 if rights[i] == '0' else 1.0})
         for i in range(longest)
-        for record, own in outcomes.items()
-        if i < len(own)
+        for record, rights in outcomes.items()
+        if i < len(rights)
     ]
 
 
@@ -100,15 +100,15 @@ def test_means_over_records_and_their_errors() -> None:
     )
     assert list(estimates) == ['accuracy', 'share', SUCCESS]
     assert estimates['share'] == {'avg@4': Estimate(75.0, 1.0, 3)}
-    own = estimates['accuracy']
-    assert list(own) == ['avg@4', 'pass@1', 'pass@2', 'pass@4', 'pass^1', 'pass^2', 'pass^4']
+    by_kind = estimates['accuracy']
+    assert list(by_kind) == ['avg@4', 'pass@1', 'pass@2', 'pass@4', 'pass^1', 'pass^2', 'pass^4']
     by_record = {'pass@1': [0.5, 1, 0], 'pass@2': [5 / 6, 1, 0], 'pass^2': [1 / 6, 1, 0], 'pass^4': [0, 1, 0]}
     for name, expected in by_record.items():
         error = 100 * np.std(expected, ddof=1) / math.sqrt(3)
-        assert own[name] == Estimate(pytest.approx(100 * np.mean(expected)), pytest.approx(error), 3)
-    assert own['avg@4'].value == pytest.approx(own['pass@1'].value)
-    assert {name: own[name] for name in own if name != 'avg@4'} == {
-        name: estimates[SUCCESS][name] for name in own if name != 'avg@4'
+        assert by_kind[name] == Estimate(pytest.approx(100 * np.mean(expected)), pytest.approx(error), 3)
+    assert by_kind['avg@4'].value == pytest.approx(by_kind['pass@1'].value)
+    assert {name: by_kind[name] for name in by_kind if name != 'avg@4'} == {
+        name: estimates[SUCCESS][name] for name in by_kind if name != 'avg@4'
     }
     assert estimates[SUCCESS]['avg@4'].value == pytest.approx(50.0)
 

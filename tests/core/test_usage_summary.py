@@ -38,7 +38,7 @@ def test_by_hand() -> None:
     ]
     summary = summary_of(usages, PRICES)
     assert summary == {
-        'answers': {'all': 5, 'said': 2, 'counted': 1, 'unknown': 2},
+        'answers': {'all': 5, 'reported': 2, 'counted': 1, 'unknown': 2},
         'tries': 7,
         'prompt': {'total': 600, 'mean': 200.0, 'p50': 200, 'p95': 300, 'answers': 3},
         'completion': {'total': 60, 'mean': 20.0, 'p50': 20, 'p95': 30, 'answers': 3},
@@ -68,16 +68,16 @@ def test_by_hand() -> None:
 def test_numbers_are_those_of_numpy(counts: list[int]) -> None:
     summary = summary_of([Usage(prompt=count, completion=0) for count in counts])
     assert summary is not None and 'cost' not in summary
-    own = summary['prompt']
-    assert (own['total'], own['mean']) == (sum(counts), pytest.approx(np.mean(counts)))
+    prompt_tokens = summary['prompt']
+    assert (prompt_tokens['total'], prompt_tokens['mean']) == (sum(counts), pytest.approx(np.mean(counts)))
     for name, share in (('p50', 0.5), ('p95', 0.95)):
-        assert own[name] == np.quantile(counts, share, method='inverted_cdf')
+        assert prompt_tokens[name] == np.quantile(counts, share, method='inverted_cdf')
 
 
 def test_nothing_is_known() -> None:
     assert summary_of([None, None], PRICES) is None and summary_of([]) is None
     only_tries = summary_of([Usage(tries=4)], PRICES)
-    assert only_tries == {'answers': {'all': 1, 'said': 0, 'counted': 0, 'unknown': 1}, 'tries': 4}
+    assert only_tries == {'answers': {'all': 1, 'reported': 0, 'counted': 0, 'unknown': 1}, 'tries': 4}
     assert spending_of(only_tries) is None
 
 
@@ -97,14 +97,14 @@ _ROUNDS = st.lists(
 def test_dialogues_cost_what_their_rounds_cost(dialogues: list[list[Usage]]) -> None:
     """What was cached is billed as such, though other rounds of the dialogue do not say it."""
     rounds = [Usage(usage.prompt, usage.completion, cached=min(usage.cached or 0, usage.prompt or 0))
-              for own in dialogues for usage in own]  # fmt: skip
+              for rounds_of_one in dialogues for usage in rounds_of_one]  # fmt: skip
     capped = [[replace(usage, cached=None if usage.cached is None else min(usage.cached, usage.prompt or 0))
-               for usage in own] for own in dialogues]  # fmt: skip
+               for usage in rounds_of_one] for rounds_of_one in dialogues]  # fmt: skip
     summary = summary_of(map(total_usage, capped), PRICES)
     assert summary is not None
     assert summary['cost']['total'] == pytest.approx(sum(PRICES.cost_of(usage) or 0 for usage in rounds))
-    lacking = [own for own in capped if None in [usage.cached for usage in own]]
-    if any(usage.cached is not None for own in capped for usage in own):
+    lacking = [rounds_of_one for rounds_of_one in capped if None in [usage.cached for usage in rounds_of_one]]
+    if any(usage.cached is not None for rounds_of_one in capped for usage in rounds_of_one):
         assert summary['cached'].get('incomplete', 0) == len(lacking)
         assert summary['cached']['answers'] == len(capped) and 'cached_unknown' not in summary['cost']
     else:
@@ -154,7 +154,7 @@ def test_kept_judgements_are_no_spending() -> None:
     (row,) = other_row('judge', 'gpt', [], PRICES, [Usage(100, 10), None])
     (other,) = read_others({'others': [row]})
     assert (other.name, other.spent) == ('judge gpt', NOTHING)
-    assert other.kept.cost == pytest.approx((100 * 2 + 10 * 8) / 1e6) and other.kept.unknown == 1
+    assert other.from_cache.cost == pytest.approx((100 * 2 + 10 * 8) / 1e6) and other.from_cache.unknown == 1
     assert other_row('judge', 'gpt', [None], PRICES) == []
 
 
@@ -164,7 +164,7 @@ def test_kept_judgements_are_no_spending() -> None:
 def test_others_that_cannot_be_read(value: Any) -> None:
     rows = other_rows([{'others': value}])
     assert all(set(row) == {'role', 'model', 'answers', 'tries'} for row in rows)
-    assert all(other.spent == other.kept == NOTHING for other in read_others({'others': value}))
+    assert all(other.spent == other.from_cache == NOTHING for other in read_others({'others': value}))
     assert read_others(value) == []
 
 

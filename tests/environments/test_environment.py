@@ -1,4 +1,4 @@
-"""Which rung answers a call."""
+"""Which source answers a call."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def test_what_the_recording_says_of_an_error_goes_with_the_observation(bank: Ban
     assert environment.begin('1', SCHEMAS).call('silent', {}).error is None
     write_bank([RecordedCall('one', '2', 'search', {'q': 'c'}, 'broken', 'unable')], tmp_path / 'other')
     alone = Environment(Bank(tmp_path / 'other'))
-    assert alone.begin('1').call('search', {'q': 'c'}) == Observation('broken', 'elsewhere', error='unable')
+    assert alone.begin('1').call('search', {'q': 'c'}) == Observation('broken', 'other_task', error='unable')
     assert alone.begin('2').call('search', {'q': 'd'}) == Observation('broken', 'nearest', error='unable')
 
 
 def test_the_file_that_is_preferred_comes_first_and_others_are_exact_too(bank: Bank) -> None:
-    two = Environment(bank, recordings_of='two').begin('1')
+    two = Environment(bank, preferred_source='two').begin('1')
     assert [two.call('search', {'q': 'a'}).text for _ in range(2)] == ['two 1', 'two 1']
     assert two.call('only', {'q': 'a'}) == Observation('the only one', 'exact', error='')
 
@@ -84,14 +84,26 @@ def test_tasks_have_a_state_each_and_so_have_two_tries_of_one(bank: Bank) -> Non
 
 def test_elsewhere_prefers_what_went_well(bank: Bank) -> None:
     session = Environment(bank).begin('9')
-    assert session.call('search', {'q': 'c'}) == Observation('whole', 'elsewhere', error='')
-    assert session.call('search', {'q': 'a'}) == Observation('one 1', 'elsewhere', error='')
+    assert session.call('search', {'q': 'c'}) == Observation('whole', 'other_task', error='')
+    assert session.call('search', {'q': 'a'}) == Observation('one 1', 'other_task', error='')
 
 
 def test_nearest_is_the_only_recorded_call(bank: Bank) -> None:
     session = Environment(bank).begin('1')
     assert session.call('only', {'q': 'z'}) == Observation('the only one', 'nearest', error='')
     assert session.call('search', {'q': 'z'}).fault == 'unanswered'  # two recorded: neither is it
+
+
+def test_an_error_in_other_input_is_no_nearest_answer(tmp_path: Path) -> None:
+    """A small real model named three adults and a bicycle, and was asked how many bicycles it brings."""
+    refused = RecordedCall('one', '1', 'get_fare', {'adults': 3}, 'how many bicycles?', 'input')
+    write_bank([refused], tmp_path / 'refused')
+    call = {'adults': 3, 'bicycles': 1}
+    assert Environment(Bank(tmp_path / 'refused')).begin('1').call('get_fare', call).fault == 'unanswered'
+    assert Environment(Bank(tmp_path / 'refused')).begin('1').call('get_fare', {'adults': 3}).error == 'input'
+    write_bank([refused, RecordedCall('one', '1', 'get_fare', {'adults': 2}, '96')], tmp_path / 'two')
+    answer = Environment(Bank(tmp_path / 'two')).begin('1').call('get_fare', call)
+    assert answer == Observation('96', 'nearest', error='')
 
 
 def test_errors_are_the_tools(bank: Bank) -> None:
@@ -125,8 +137,8 @@ def test_a_name_with_braces_is_no_field() -> None:
 
 def test_a_function_comes_before_what_was_recorded_elsewhere(bank: Bank) -> None:
     session = Environment(bank, teval_functions, TEVAL_ERRORS).begin('3')
-    elsewhere = {**RESERVE, 'room_id': '101'}  # booked by others in our world, recorded as free for task 2
-    assert session.call('ReserveMeeting.reserve', elsewhere) == Observation(TAKEN, 'function')
+    booked_by_others = {**RESERVE, 'room_id': '101'}  # booked by others in our world, recorded as free for task 2
+    assert session.call('ReserveMeeting.reserve', booked_by_others) == Observation(TAKEN, 'function')
 
 
 def test_an_exact_recording_changes_the_state_and_answers_as_often_as_it_was_made(bank: Bank) -> None:
@@ -150,28 +162,28 @@ def test_the_clock_stands_at_the_recorded_time(bank: Bank) -> None:
 def test_where_a_function_can_only_guess_it_learns_from_elsewhere(bank: Bank) -> None:
     session = Environment(bank, teval_functions, TEVAL_ERRORS).begin('1')
     path = {'file_path': 'data/movies.txt'}
-    assert session.call('FileOperation.read_file', path) == Observation("{'text': 'Dune'}", 'elsewhere', error='')
+    assert session.call('FileOperation.read_file', path) == Observation("{'text': 'Dune'}", 'other_task', error='')
     assert session.call('FileOperation.write_file', {**path, 'text': 'Alien'}).source == 'function'
     assert session.call('FileOperation.read_file', path) == Observation("{'text': 'Alien'}", 'function')
     session.call('PPT.create_file', {'theme': 'a', 'abs_location': 'outputs/a.ppt'})
     page = {'title': 'a', 'bullet_items': 'b', 'image': 'outputs/1.5.jpg'}
     assert 'No such file' in session.call('PPT.add_text_image_page', page).text
-    assert session.call('PPT.get_image', {'keywords': 'sea'}).source == 'elsewhere'
+    assert session.call('PPT.get_image', {'keywords': 'sea'}).source == 'other_task'
     assert session.call('PPT.add_text_image_page', page).text == "{'status': 'added page'}"
 
 
 def test_funcqa() -> None:
-    session = Environment(functions=funcqa_functions).begin('1')
+    session = Environment(stateful_tools=funcqa_functions).begin('1')
     assert session.call('add_', '{"input": [1, 2.5]}') == Observation('3.5', 'function')
     wrong = session.call('divide_', {'input': [1, 0]})
     assert (wrong.source, wrong.fault) == ('error', 'wrong_arguments')
 
 
 def test_shares_are_of_all_observations() -> None:
-    assert shares({'exact': 1, 'elsewhere': 1, 'error': 2}) == {
+    assert shares({'exact': 1, 'other_task': 1, 'error': 2}) == {
         **dict.fromkeys(SOURCES, 0.0),
         'exact': 0.25,
-        'elsewhere': 0.25,
+        'other_task': 0.25,
         'error': 0.5,
     }
     assert set(shares({}).values()) == {0.0}
@@ -243,8 +255,8 @@ def test_tools_that_are_offered_later(bank: Bank) -> None:
     session = Environment(bank).begin('2', {'search': SCHEMAS['search']})
     assert session.call('only', {'q': 'a'}).fault == 'unknown_tool'
     session.offer({'only': {}, 'search': {}})
-    assert session.call('only', {'q': 'a'}) == Observation('the only one', 'elsewhere', error='')
+    assert session.call('only', {'q': 'a'}) == Observation('the only one', 'other_task', error='')
     assert session.call('search', {}).fault == 'wrong_arguments'  # its own schema stays
     everything = Environment(bank).begin('2')
     everything.offer({'other': {}})
-    assert everything.call('only', {'q': 'a'}).source == 'elsewhere'
+    assert everything.call('only', {'q': 'a'}).source == 'other_task'

@@ -148,7 +148,7 @@ def test_a_session_answers_live_and_from_what_is_frozen(live: LiveTools, tmp_pat
     write_bank([RecordedCall('x', '', 'clock', {}, 'noon')], tmp_path / 'bank')
     environment = Environment(Bank(tmp_path / 'bank'), errors=MCP_ERRORS, live=live)
     session = environment.begin('a', {'clock': {}, 'read_notes': {}, 'fail': {}, 'outside_schema': {}})
-    assert session.call('clock', '{}') == Observation('noon', 'elsewhere', error='')
+    assert session.call('clock', '{}') == Observation('noon', 'other_task', error='')
     assert session.call('read_notes', '') == Observation('first', 'live', error='')
     assert session.call('fail', {}) == Observation('there is no such note', 'live', error='tool_error')
     outside = session.call('outside_schema', {})

@@ -61,7 +61,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
 
 @pytest.mark.parametrize('name', CALLS)
 def test_each_call_is_answered_as_it_was(bank: Bank, name: str) -> None:
-    environment = Environment(bank, recordings_of=name)
+    environment = Environment(bank, preferred_source=name)
     rows: dict[str, Any] = json.loads(gzip.decompress((FOLDER / name).read_bytes()))
     final_answers = {run.id: (run.final_answer, len(run.calls)) for run in load_runs(FOLDER / name)}
     played = 0
@@ -79,7 +79,7 @@ def test_each_call_is_answered_as_it_was(bank: Bank, name: str) -> None:
 def test_a_call_after_the_last_gets_the_last_again(bank: Bank) -> None:
     repeated: Counter[str] = Counter()
     for name in CALLS:
-        environment = Environment(bank, recordings_of=name)
+        environment = Environment(bank, preferred_source=name)
         for run in load_runs(FOLDER / name):
             session = environment.begin(run.id)
             last: dict[str, tuple[Any, Any, str]] = {}
@@ -100,7 +100,7 @@ def test_errors_by_kind(bank: Bank) -> None:
     assert counts == ERRORS and sum(counts.values()) == 3088 - 1690
     played: Counter[str] = Counter()
     for name in CALLS:
-        environment = Environment(bank, recordings_of=name)
+        environment = Environment(bank, preferred_source=name)
         for run in load_runs(FOLDER / name):
             session = environment.begin(run.id)
             played.update(error_kind(session.call(call.name, call.arguments).text) for call in run.calls)
@@ -112,7 +112,7 @@ def test_the_order_of_files_changes_nothing_for_a_file(tmp_path: Path) -> None:
     write_bank(read_sources(find_sources(files)), tmp_path / 'bank')
     with Bank(tmp_path / 'bank') as bank:
         for file in files:
-            environment = Environment(bank, recordings_of=file.name)
+            environment = Environment(bank, preferred_source=file.name)
             for run in load_runs(file):
                 session = environment.begin(run.id)
                 assert [session.call(call.name, call.arguments).text for call in run.calls] == [

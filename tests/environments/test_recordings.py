@@ -147,7 +147,7 @@ def test_a_bank_of_a_cache_answers_toolbenchs_tasks(tmp_path: Path) -> None:
     for path, name in apis:
         task = next(task for task in tasks if name in task.schemas)
         session = Environment(Bank(tmp_path / 'bank')).begin(task.id, task.schemas, task.documents)
-        answer = Observation(json.dumps({'error': '', 'response': path}), 'elsewhere', error='')
+        answer = Observation(json.dumps({'error': '', 'response': path}), 'other_task', error='')
         assert session.call(name, '{"a": "b"}') == answer
 
 

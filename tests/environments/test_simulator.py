@@ -21,7 +21,7 @@ from opencompass_tooleval.environments.simulator import (
 from opencompass_tooleval.environments.simulator_prompts import SYSTEM_PROMPTS
 from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLE_CHARS
 from tests.conftest import ROOT
-from tests.rounds import run_alone
+from tests.run_alone import run_alone
 
 REPLY = '```json\n{"error": "", "response": {"films": ["Dune"]}}\n```'
 SAID = '{"error": "", "response": {"films": ["Dune"]}}'
@@ -54,14 +54,14 @@ def test_examples_are_cut_together() -> None:
 
 
 def test_only_what_nothing_answers_is_simulated_and_only_once(bank: Bank) -> None:
-    kept: dict[str, str] = {}
-    environment = Environment(bank, simulator=Simulator('m', kept=kept))
+    cache: dict[str, str] = {}
+    environment = Environment(bank, simulator=Simulator('m', cache=cache))
     session = environment.begin('9')
-    assert run_alone(session.ask('films', {'year': 3}), []).source == 'elsewhere'
+    assert run_alone(session.ask('films', {'year': 3}), []).source == 'other_task'
     assert run_alone(session.ask('nothing', {}), []).fault == 'unknown_tool'
     assert run_alone(session.ask('films', {'year': 1999}), [REPLY]) == Observation(SAID, 'simulated')
-    assert list(kept.values()) == [SAID]
-    again = Environment(bank, simulator=Simulator('m', kept=kept)).begin('10')
+    assert list(cache.values()) == [SAID]
+    again = Environment(bank, simulator=Simulator('m', cache=cache)).begin('10')
     assert run_alone(again.ask('films', '{"year": 1999.0}'), []) == Observation(SAID, 'simulated')
 
 
@@ -71,19 +71,19 @@ def test_without_a_simulator_it_is_the_tools_error(bank: Bank) -> None:
 
 def test_the_turn_is_system_and_user(bank: Bank) -> None:
     dialogue = Simulator('m').simulate('films', {}, DOCUMENT, [])
-    turn = next(dialogue)
-    assert [message.role for message in turn.messages] == ['system', 'user']
-    assert turn.messages[0].content == SYSTEM_PROMPTS['own']
-    assert turn.model == 'simulator'
+    request = next(dialogue)
+    assert [message.role for message in request.messages] == ['system', 'user']
+    assert request.messages[0].content == SYSTEM_PROMPTS['tooleval']
+    assert request.model == 'simulator'
 
 
 def test_an_unreadable_reply_is_asked_again_and_never_kept(bank: Bank) -> None:
-    kept: dict[str, str] = {}
-    session = Environment(bank, simulator=Simulator('m', kept=kept)).begin('9')
+    cache: dict[str, str] = {}
+    session = Environment(bank, simulator=Simulator('m', cache=cache)).begin('9')
     refused = run_alone(session.ask('films', {'year': 1999}), ['I cannot do that.'] * MAX_REQUESTS)
-    assert refused.fault == 'unanswered' and 'API not working' in refused.text and kept == {}
+    assert refused.fault == 'unanswered' and 'API not working' in refused.text and cache == {}
     assert run_alone(session.ask('films', {'year': 1999}), ['', REPLY]) == Observation(SAID, 'simulated')
-    assert list(kept.values()) == [SAID]
+    assert list(cache.values()) == [SAID]
 
 
 def test_a_reply_that_came_meanwhile_stands(bank: Bank) -> None:
@@ -104,7 +104,7 @@ def test_what_is_too_long_for_a_simulator_is_the_tools_error_and_is_not_kept(ban
     session = Environment(bank, simulator=simulator).begin('9')
     answers = [Answer('', reason='infra:truncated')]
     assert run_alone(session.ask('films', {'year': 'x' * 100_000}), answers).fault == 'unanswered'
-    assert not simulator.kept
+    assert not simulator.cache
 
 
 def test_documentation_is_the_tasks_or_else_the_schema() -> None:
@@ -174,7 +174,7 @@ def test_prompts_have_names() -> None:
     assert Simulator('m', 'mirrorapi').settings == {'simulator': 'm', 'simulator_prompt': 'mirrorapi'}
     given = [Simulator('m', text).settings['simulator_prompt'] for text in ('Be an API.', 'Be another API.')]
     assert len(set(given)) == 2 and all(name.startswith('given ') for name in given)
-    with pytest.raises(ValueError, match="no prompt 'stabletoolbnch'; there are own, stabletoolbench"):
+    with pytest.raises(ValueError, match="no prompt 'stabletoolbnch'; there are tooleval, stabletoolbench"):
         Simulator('m', 'stabletoolbnch')
 
 

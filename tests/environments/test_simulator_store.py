@@ -18,7 +18,7 @@ from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.observation import Observation
 from opencompass_tooleval.environments.simulator import MAX_REQUESTS, read_simulated
 from opencompass_tooleval.environments.simulator_store import SimulatorStore, open_simulator
-from tests.rounds import run_alone
+from tests.run_alone import run_alone
 
 SCHEMAS = {'films': {'type': 'object', 'properties': {'year': {'type': 'integer'}}}}
 KEEP = """
@@ -45,7 +45,7 @@ def file(tmp_path: Path) -> Path:
 
 def ask(file: Path, year: int, *answers: str, **model: str) -> Observation:
     """What a run is told that has nothing in memory."""
-    simulator = open_simulator({'type': 'X', 'path': 'sim', **model}, kept=file)
+    simulator = open_simulator({'type': 'X', 'path': 'sim', **model}, cache=file)
     return run_alone(Environment(simulator=simulator).begin('9', SCHEMAS).ask('films', {'year': year}), list(answers))
 
 
@@ -70,7 +70,7 @@ def test_by_default_it_is_in_the_cache(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path))
     simulator = open_simulator({'type': 'X', 'path': 'sim'}, 'stabletoolbench')
     assert not list(tmp_path.iterdir())  # not before it is used
-    simulator.kept['a'] = 'b'
+    simulator.cache['a'] = 'b'
     assert (tmp_path / 'simulated.sqlite').is_file()
 
 
@@ -119,7 +119,7 @@ def test_a_kill_leaves_all_that_was_kept(file: Path, seconds: float) -> None:
 def test_another_file_is_left_as_it_is(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / 'file'
     file.write_bytes(content)
-    with pytest.raises(DataError, match=r'file: what was simulated cannot be read or kept.*kept='):
+    with pytest.raises(DataError, match=r'file: what was simulated cannot be read or kept.*cache='):
         SimulatorStore(file).setdefault('a', 'b')
     assert file.read_bytes() == content
 

@@ -27,7 +27,7 @@ from opencompass_tooleval.environments.stabletoolbench import (
 )
 from tests.growth import in_linear_time
 from tests.instructions.shared_data import DEMO, expected
-from tests.rounds import run_alone
+from tests.run_alone import run_alone
 
 PUBLISHED = ('stabletoolbench', 'mirrorapi', 'mirrorapi_cot')
 DOCUMENT = {
@@ -70,8 +70,8 @@ def test_the_published_messages_to_mirrorapi_are_sent(published: dict[str, Any])
         documented = message['doc']
         document = {**documented, 'category_name': documented['tool_category'], 'method': 'GET'}
         for system in ('mirrorapi', 'mirrorapi_cot'):
-            turn = next(Simulator('m', system).simulate('find_it_for_imdb', message['request'], document))
-            assert turn.messages[1].content == message['user_message']
+            request = next(Simulator('m', system).simulate('find_it_for_imdb', message['request'], document))
+            assert request.messages[1].content == message['user_message']
 
 
 def test_the_published_message_to_a_general_model_is_sent(published: dict[str, Any], tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_the_published_message_to_a_general_model_is_sent(published: dict[str, A
     write_bank(read_sources(find_sources([tmp_path / 'cache'])), tmp_path / 'bank')
     environment = Environment(Bank(tmp_path / 'bank'), simulator=Simulator('m', 'stabletoolbench'))
     session = environment.begin('1', {'find_it_for_imdb': {}}, {'find_it_for_imdb': document})
-    turn = next(session.ask('find_it_for_imdb', json.dumps(case['input'])))
-    assert turn.messages[1].content == case['message']
+    request = next(session.ask('find_it_for_imdb', json.dumps(case['input'])))
+    assert request.messages[1].content == case['message']
 
 
 # Replies
@@ -151,7 +151,7 @@ def test_an_unreadable_reply_is_asked_again_and_not_kept(system: str) -> None:
     assert run_alone(session.ask('find', {}), ['I cannot.'] * MAX_REQUESTS) == Observation(
         NO_RESPONSE, 'error', 'unanswered'
     )
-    assert simulator.kept == {}
+    assert simulator.cache == {}
     assert run_alone(session.ask('find', {}), ['I cannot.', read]) == Observation(read, 'simulated')
     assert run_alone(session.ask('find', {}), []) == Observation(read, 'simulated')
 
@@ -227,7 +227,7 @@ def test_categories_are_named_as_the_cache_names_them(category: str, folder: str
 
 
 def test_published_forms_share_nothing_that_was_simulated() -> None:
-    digests = {Simulator('m', system).digest('n', {}, DOCUMENT) for system in ('own', *PUBLISHED)}
+    digests = {Simulator('m', system).digest('n', {}, DOCUMENT) for system in ('tooleval', *PUBLISHED)}
     # The same prompt given as a text is asked in our form.
     as_text = Simulator('m', Simulator('m', 'stabletoolbench').prompt)
     assert len({*digests, as_text.digest('n', {}, DOCUMENT)}) == 5
@@ -267,9 +267,9 @@ def test_the_checks_are_a_named_parameter(task: Task) -> None:
 
     for system, checks, goes_on in (
         ('stabletoolbench', 'schema', False),
-        ('own', None, False),
+        ('tooleval', None, False),
         ('Be an API.', None, False),
-        ('own', 'json', True),
+        ('tooleval', 'json', True),
     ):
         session = environment(system, checks).begin(task.id, task.schemas, task.documents)
         if goes_on:
@@ -278,7 +278,7 @@ def test_the_checks_are_a_named_parameter(task: Task) -> None:
             assert run_alone(session.ask(hidden, {'country': 'gb'}), []).fault == 'wrong_arguments'
     assert Environment().argument_checks == 'schema'
     with pytest.raises(ValueError, match="argument_checks is 'none'; it is one of schema, json"):
-        environment('own', 'none')
+        environment('tooleval', 'none')
 
 
 def test_the_only_recorded_call_answers_no_call_that_breaks_the_schema(task: Task, tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_of_equal_arguments_those_that_are_written_the_same_answer(tmp_path: Pat
         ('{"a": 1, "b": 2.0}', 'first'),
     ):
         observed = environment.begin('1').call('find_it_for_film_index', passed)
-        assert (observed.text, observed.source) == (response, 'elsewhere')
+        assert (observed.text, observed.source) == (response, 'other_task')
     plain = Environment(Bank(tmp_path / 'bank')).begin('1')
     assert plain.call('find_it_for_film_index', '{"b": 2, "a": 1}').text == 'first'
 
@@ -318,7 +318,7 @@ def test_examples_are_in_the_caches_order_errors_too(tmp_path: Path) -> None:
         RecordedCall('cache', '', 'find', {'q': 'good'}, '{"error": "", "response": "g"}'),
     ]
     write_bank(calls, tmp_path / 'bank')
-    for system, order in (('stabletoolbench', ['bad', 'good', 'run']), ('own', ['run', 'good', 'bad'])):
+    for system, order in (('stabletoolbench', ['bad', 'good', 'run']), ('tooleval', ['run', 'good', 'bad'])):
         environment = Environment(Bank(tmp_path / 'bank'), simulator=Simulator('m', system))
         message = next(environment.begin('1').ask('find', {'q': 'new'})).messages[1].content
         assert sorted(order, key=message.index) == order

@@ -296,17 +296,17 @@ def test_trials_have_their_average_and_both_estimators() -> None:
     trials = result['trials']
     assert (trials['n'], trials['success'], trials['same_answers']) == (3, [], 2)
     assert list(trials['metrics']) == ['right']
-    own = trials['metrics']['right']
-    assert list(own) == ['avg@3', 'pass@1', 'pass@2', 'pass@3', 'pass^1', 'pass^2', 'pass^3']
-    assert own['avg@3'] == {
+    by_kind = trials['metrics']['right']
+    assert list(by_kind) == ['avg@3', 'pass@1', 'pass@2', 'pass@3', 'pass^1', 'pass^2', 'pass^3']
+    assert by_kind['avg@3'] == {
         'value': result['right'],
         'standard_error': result['standard_errors']['right'],
         'records': 4,
     }
-    assert own['pass@1'] == pytest.approx(own['avg@3']) and own['pass^1'] == pytest.approx(own['avg@3'])
+    assert by_kind['pass@1'] == pytest.approx(by_kind['avg@3']) and by_kind['pass^1'] == pytest.approx(by_kind['avg@3'])
     for name, by_record in {'pass@2': [1, 2 / 3, 0, 2 / 3], 'pass^2': [1, 0, 0, 0], 'pass@3': [1, 1, 0, 1]}.items():
         error = 100 * statistics.stdev(by_record) / 2
-        assert own[name] == {
+        assert by_kind[name] == {
             'value': pytest.approx(100 * statistics.mean(by_record)),
             'standard_error': pytest.approx(error),
             'records': 4,
@@ -336,7 +336,7 @@ def test_instruct_is_right_as_a_whole_where_all_that_applies_is_full() -> None:
     golds = list(dataset['gold_answer'])
     result = evaluate(evaluator, dataset, [*golds, '', *golds[1:]])
     assert result['reasons']['ok'] == 2 * len(golds) - 1
-    own = result['trials']['metrics']['success']
+    by_kind = result['trials']['metrics']['success']
     share = 100 / len(golds)
-    assert own['avg@2']['value'] == pytest.approx(100 - share / 2)
-    assert (own['pass@2']['value'], own['pass^2']['value']) == (pytest.approx(100), pytest.approx(100 - share))
+    assert by_kind['avg@2']['value'] == pytest.approx(100 - share / 2)
+    assert (by_kind['pass@2']['value'], by_kind['pass^2']['value']) == (pytest.approx(100), pytest.approx(100 - share))

@@ -1,4 +1,4 @@
-"""ToolEvalRoundsGenInferencer with a small model in this process: batches, order, resuming, failures."""
+"""ToolEvalDialogueGenInferencer with a small model in this process: batches, order, resuming, failures."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.tool_calls import ToolCall
-from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.inferencers.inferencer import InfraFailureError
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.work_dir.unanswered import find_unanswered, reopen
@@ -29,11 +29,11 @@ class Countdown:
     def __init__(self, more: int = 1) -> None:
         self._more = more
 
-    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins one; it ends in all answers, joined."""
         said = []
         for number in range(int(row['record_id'][1:]) % 4 + self._more):
-            said.append((yield Turn((Message('user', f'{row["record"]}, round {number}'),), f'gold {number}')))
+            said.append((yield ModelRequest((Message('user', f'{row["record"]}, round {number}'),), f'gold {number}')))
         return '|'.join(said)
 
 
@@ -62,7 +62,7 @@ class Run:
         """Runs it, and returns the predictions in the order of the file."""
         rows = make_rows(8) * self.copies
         reader = {'input_columns': ['messages'], 'output_column': 'record'}
-        inferencer = ToolEvalRoundsGenInferencer(
+        inferencer = ToolEvalDialogueGenInferencer(
             model=self.model,
             max_out_len=16,
             dialogues=self.dialogues,
@@ -180,9 +180,9 @@ def test_several_runs_of_a_data_set_are_dialogues_of_their_own(tmp_path: Path) -
 class Silent:
     """Dialogues of one round that end in a call and no text."""
 
-    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins one."""
-        yield Turn((Message('user', row['record']),), '')
+        yield ModelRequest((Message('user', row['record']),), '')
         return Answer('', calls=(ToolCall('search', {'row': row['record_id']}),))
 
 

@@ -225,7 +225,11 @@ def test_a_cut_line_is_cut_off_before_more_is_written(tmp_path: Path) -> None:
     [
         {'infra': 'infra:timeout', 'prediction': ''},
         {'record_id': 'of another data set'},
-        {'asked': ToolEvalConversationTemplate(system_role='user').asked(make_row('r1', 'tools of 1')['messages'])},
+        {
+            'prompt_digest': ToolEvalConversationTemplate(system_role='user').asked(
+                make_row('r1', 'tools of 1')['messages']
+            )
+        },
     ],
 )
 def test_rows_that_are_no_answer_to_this_record_are_asked_again(tmp_path: Path, changes: dict[str, str]) -> None:
@@ -240,14 +244,14 @@ def test_rows_that_are_no_answer_to_this_record_are_asked_again(tmp_path: Path, 
 def test_rows_that_answer_this_very_prompt_are_kept(tmp_path: Path) -> None:
     run = Run(tmp_path, make_rows(3))
     before = run.go()
-    assert len({row['asked'] for row in before}) == 3
+    assert len({row['prompt_digest'] for row in before}) == 3
     changed = [make_row('r0', 'tools of 0', 'another question'), *make_rows(3)[1:]]
     again = Run(tmp_path, changed)
     lines = (json.dumps({'idx': index, **row}) + '\n' for index, row in enumerate(before))
     again.journal.write_text(''.join(lines), encoding='ascii')
     after = again.go()
     assert again.model.records_asked() == ['r0']
-    assert [a['asked'] == b['asked'] for a, b in zip(after, before, strict=True)] == [False, True, True]
+    assert [a['prompt_digest'] == b['prompt_digest'] for a, b in zip(after, before, strict=True)] == [False, True, True]
 
 
 def test_rows_beyond_the_data_are_dropped(tmp_path: Path) -> None:
@@ -339,7 +343,7 @@ def test_few_failures_are_written_with_their_reason(tmp_path: Path) -> None:
 
 
 def test_the_number_of_failures_is_counted_after_resuming(tmp_path: Path) -> None:
-    """A failure of the earlier run that is mended now does not count."""
+    """A failure of the earlier run that is fixed now does not count."""
     run = Run(tmp_path, make_rows(3))
     write_journal(run, [0, 1, 2], infra='infra:timeout', prediction='')
     assert [row['infra'] for row in run.go()] == [None] * 3
@@ -419,21 +423,21 @@ class _Characters:
 
 
 @pytest.mark.parametrize(
-    ('is_api', 'reply', 'finish'),
+    ('is_api', 'reply', 'finish_reason'),
     [
         (False, 'x' * 15, 'stop'),
         (False, 'x' * 16, 'length'),
         (False, '猫' * 15, 'stop'),
         (True, 'x' * 16, None),
-        (True, Answer('x', finish='tool_calls'), 'tool_calls'),
+        (True, Answer('x', finish_reason='tool_calls'), 'tool_calls'),
         (True, Answer('', 'infra:server'), None),
     ],
 )
-def test_rows_say_how_an_answer_finished(tmp_path: Path, is_api: bool, reply: str, finish: str | None) -> None:
+def test_rows_say_how_an_answer_finished(tmp_path: Path, is_api: bool, reply: str, finish_reason: str | None) -> None:
     model = StubModel(lambda prompt: reply, is_api)
     model.tokenizer = _Characters()
     (row,) = Run(tmp_path, make_rows(1), model, max_infra_share=1).go()
-    assert row['finish'] == finish
+    assert row['finish_reason'] == finish_reason
 
 
 def test_every_trial_keeps_its_own_answer_when_a_run_is_resumed(tmp_path: Path) -> None:

@@ -153,18 +153,18 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Repeated]:
 
 
 def test_every_shipped_data_set_has_its_trials(repeated: dict[str, Repeated]) -> None:
-    seen = {(its.result['provenance']['benchmark'], its.result['provenance']['subset']) for its in repeated.values()}
+    seen = {(one.result['provenance']['benchmark'], one.result['provenance']['subset']) for one in repeated.values()}
     assert set(TABLES) == {benchmark for benchmark, _ in seen} and len(repeated) > 40
-    for name, its in repeated.items():
-        rule, result = its.evaluator.binary_metrics, its.result
+    for name, one in repeated.items():
+        rule, result = one.evaluator.binary_metrics, one.result
         trials = result['trials']
         assert (trials['n'], trials['success']) == (4, list(rule.success)), name
-        assert list(trials['metrics']) == [*its.evaluator.metrics, *((SUCCESS,) if rule.success else ())]
-        for metric, own in trials['metrics'].items():
-            assert list(own) == ['avg@4', *(names_of(4) if metric in rule.names else ())]
+        assert list(trials['metrics']) == [*one.evaluator.metrics, *((SUCCESS,) if rule.success else ())]
+        for metric, by_kind in trials['metrics'].items():
+            assert list(by_kind) == ['avg@4', *(names_of(4) if metric in rule.names else ())]
             if metric in result:
-                assert own['avg@4']['value'] == result[metric]
-                assert own['avg@4']['standard_error'] == result['standard_errors'][metric]
+                assert by_kind['avg@4']['value'] == result[metric]
+                assert by_kind['avg@4']['standard_error'] == result['standard_errors'][metric]
         values = {detail['values'][metric] for detail in result['details'] for metric in rule.metrics}
         assert values <= {0.0, 1.0, None}
         records = len(result['details']) // 4
@@ -174,11 +174,11 @@ def test_every_shipped_data_set_has_its_trials(repeated: dict[str, Repeated]) ->
 def test_what_is_right_in_some_trials_lies_between(repeated: dict[str, Repeated]) -> None:
     """The more trials, the more records are right once, and the fewer every time."""
     wavering = 0
-    for its in repeated.values():
-        for own in its.result['trials']['metrics'].values():
-            if len(own) > 1 and own['pass@4']['records']:
-                rising = [own[name]['value'] for name in ('pass^4', 'pass^2', 'pass^1', 'pass@2', 'pass@4')]
+    for one in repeated.values():
+        for by_kind in one.result['trials']['metrics'].values():
+            if len(by_kind) > 1 and by_kind['pass@4']['records']:
+                rising = [by_kind[name]['value'] for name in ('pass^4', 'pass^2', 'pass^1', 'pass@2', 'pass@4')]
                 assert all(low <= high + 1e-9 for low, high in pairwise(rising))
-                assert own['pass^1']['value'] == pytest.approx(own['pass@1']['value'])
+                assert by_kind['pass^1']['value'] == pytest.approx(by_kind['pass@1']['value'])
                 wavering += rising[0] < rising[-1]
     assert wavering > 40

@@ -1,4 +1,4 @@
-"""Models for ``tools/serve_model.py --script`` that make instructions: a perfect one, and one that mends its faults."""
+"""Models for ``tools/serve_model.py --script`` that make instructions: a perfect one, and one that fixes its faults."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def right(messages: Messages) -> str:
     return json.dumps(_example(cue[1], before)) if cue else _description(before)
 
 
-def mends(messages: Messages) -> str:
+def fixes(messages: Messages) -> str:
     """Answers an example with an unknown parameter first, then with no JSON, and then right."""
     if CUE.search(messages[0]['content']) is None:
         return right(messages)

@@ -63,14 +63,14 @@ def test_missing_instructions_name_the_command() -> None:
     folder = DEMO / 'ultratool' / 'Chinese-dataset'
     assert f'not found; looked at {file}' in str(caught.value)
     command = f'tooleval easytool generate --source ultratool --input {folder} --model template --out {file}'
-    assert str(caught.value).endswith(f'Mend it with: {command}')
+    assert str(caught.value).endswith(f'Fix it with: {command}')
 
 
 def test_a_command_is_kept_whole_in_a_bounded_message() -> None:
-    mend = 'tooleval prepare teval --from ' + 'a/long/path/' * 18
-    message = str(DataError('/'.join(['folder'] * 40), 'it is damaged', mend=mend))
-    assert message.endswith(f'Mend it with: {mend}')
-    assert message.startswith('folder/') and len(message) < 260 + len(mend)
+    fix = 'tooleval prepare teval --from ' + 'a/long/path/' * 18
+    message = str(DataError('/'.join(['folder'] * 40), 'it is damaged', fix=fix))
+    assert message.endswith(f'Fix it with: {fix}')
+    assert message.startswith('folder/') and len(message) < 260 + len(fix)
 
 
 def test_missing_tools_are_listed_with_the_command() -> None:

@@ -124,13 +124,13 @@ def test_paths_are_scored_exactly(ran: Path) -> None:
         'call:unknown_name',
         'call:not_json',
     ]
-    assert outcome['breakdown']['rungs'] == {'calls': 4, 'none': 1}
+    assert outcome['breakdown']['parse_methods'] == {'calls': 4, 'none': 1}
     assert outcome['provenance']['method'] == 'function_calling'
     outcome = result(ran, 'api', 'restbench-spotify')
     assert (outcome['correct_path_rate'], outcome['tool_name_error_rate']) == (75.0, 0.0)
     assert outcome['reasons'] == {'ok': 2, 'call:schema': 1, 'path:missing_step': 1}
     endless = predictions(ran, 'api', 'restbench-spotify')['1']
-    assert len(endless['calls']) == 10 and endless['finish'] == 'tool_calls'  # max_steps
+    assert len(endless['calls']) == 10 and endless['finish_reason'] == 'tool_calls'  # max_steps
     assert endless['calls'][1] == {
         'name': 'DELETE /me/bookings/{booking_id}',
         'arguments': {'booking_id': 9},
@@ -235,11 +235,11 @@ def recorded_rounds(folder: Path, ran: Path) -> None:
             for number, said in enumerate(trajectory['rounds']):
                 made = 2 if record in ('2', '6') and subset == 'one_hop' else 1
                 is_last = said['answer'].startswith('<think>done')
-                its = [] if is_last else [next(calls) for _ in range(made)]
+                made_calls = [] if is_last else [next(calls) for _ in range(made)]
                 rows.append({
                     'id': f'{record}/{number}' if number else record,
                     'prediction': said['answer'] if is_last else '',
-                    'calls': [{'name': call['name'], 'arguments': call['parameters']} for call in its],
+                    'calls': [{'name': call['name'], 'arguments': call['parameters']} for call in made_calls],
                 })  # fmt: skip
         (folder / f'funcqa_{subset}.jsonl').write_text('\n'.join(map(json.dumps, rows)), encoding='utf-8')
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.dialogue import Rounds
+from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.instructions.generate import (
     TOO_LONG_TO_ASK,
     TRIES,
@@ -27,7 +27,7 @@ from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
 from opencompass_tooleval.tool_docs.template import template_instruction
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 from tests.growth import in_linear_time
-from tests.rounds import run_alone
+from tests.run_alone import run_alone
 
 
 def function(name: str, description: str, *required: Parameter) -> FunctionDoc:
@@ -59,7 +59,7 @@ WRONG = {
 }
 
 
-def asked(dialogue: Rounds[Any], answers: Sequence[str]) -> tuple[Any, list[str]]:
+def asked(dialogue: Dialogue[Any], answers: Sequence[str]) -> tuple[Any, list[str]]:
     """What a dialogue ends in, and the last message of each question."""
     questions = []
     turn = next(dialogue)
@@ -73,7 +73,7 @@ def asked(dialogue: Rounds[Any], answers: Sequence[str]) -> tuple[Any, list[str]
     raise AssertionError('it asks for more')
 
 
-def always(dialogue: Rounds[Any], answer: str) -> Any:
+def always(dialogue: Dialogue[Any], answer: str) -> Any:
     """What a dialogue ends in if every answer is the same."""
     next(dialogue)
     with pytest.raises(StopIteration) as end:
@@ -96,7 +96,7 @@ def test_right_at_once() -> None:
 
 
 @pytest.mark.parametrize('code', WRONG)
-def test_a_fault_is_named_and_mended(code: str) -> None:
+def test_a_fault_is_named_and_fixed(code: str) -> None:
     example, (_, second) = asked(exemplify(SHOP, DETAILS, DESCRIBED, Options()), [WRONG[code], RIGHT])
     assert isinstance(example, Example)
     named = {'unknown_function': "'Search'", 'missing_parameter': "'id' is missing", 'wrong_type': "not 'seven'"}

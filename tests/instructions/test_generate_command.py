@@ -71,7 +71,7 @@ def config(path: Path, url: str, **more: Any) -> Path:
 
 @pytest.fixture(scope='module')
 def servers() -> Iterator[dict[str, ModelServer]]:
-    started = {name: start_server('--script', f'{SCRIPT}:{name}') for name in ('right', 'mends')}
+    started = {name: start_server('--script', f'{SCRIPT}:{name}') for name in ('right', 'fixes')}
     yield started
     for server in started.values():
         server.stop()
@@ -98,13 +98,15 @@ def test_a_perfect_model(right: ModelServer, docs: Path, tmp_path: Path, capsys:
     out = tmp_path / 'out.json'
     status, report = run(docs, config(tmp_path / 'cfg.py', right.url), out, prompt='2')
     assert status == 0 and not leftovers(tmp_path)
-    counts = {key: report[key] for key in ('tools', 'functions', 'examples', 'calls', 'kept', 'listed', 'failed')}
+    counts = {
+        key: report[key] for key in ('tools', 'functions', 'examples', 'calls', 'from_earlier_run', 'listed', 'failed')
+    }
     assert counts == {
         'tools': TOOLS,
         'functions': FUNCTIONS,
         'examples': FUNCTIONS,
         'calls': TOOLS + FUNCTIONS,
-        'kept': 0,
+        'from_earlier_run': 0,
         'listed': [],
         'failed': {},
     }
@@ -136,11 +138,11 @@ def test_what_the_library_of_a_model_raises_is_said(docs: Path, tmp_path: Path) 
         run(docs, cfg, tmp_path / 'out.json')
 
 
-def test_what_is_wrong_is_mended(servers: dict[str, ModelServer], docs: Path, tmp_path: Path) -> None:
-    servers['mends'].reset()
-    status, report = run(docs, config(tmp_path / 'cfg.py', servers['mends'].url), tmp_path / 'out.json')
+def test_what_is_wrong_is_fixed(servers: dict[str, ModelServer], docs: Path, tmp_path: Path) -> None:
+    servers['fixes'].reset()
+    status, report = run(docs, config(tmp_path / 'cfg.py', servers['fixes'].url), tmp_path / 'out.json')
     assert (status, report['examples'], report['listed']) == (0, FUNCTIONS, [])
-    assert report['calls'] == TOOLS + 3 * FUNCTIONS == servers['mends'].stats()['requests']
+    assert report['calls'] == TOOLS + 3 * FUNCTIONS == servers['fixes'].stats()['requests']
 
 
 def test_what_stays_wrong_is_listed(
@@ -203,7 +205,7 @@ def test_failures_are_no_instructions_and_are_asked_again(
     assert 'FAILED Shop 2: infra:server' in printed and '2 tools got no answer' in printed
     right.reset()
     status, report = run(docs, cfg, out)
-    assert (status, report['calls'], report['kept']) == (0, 3, TOOLS + FUNCTIONS - 3)
+    assert (status, report['calls'], report['from_earlier_run']) == (0, 3, TOOLS + FUNCTIONS - 3)
     assert right.stats()['requests'] == 3 and len(load_instructions(out)) == TOOLS and not leftovers(tmp_path)
 
 
@@ -226,7 +228,10 @@ def test_after_a_kill_nothing_is_asked_twice(right: ModelServer, docs: Path, tmp
     second = [asked['digest'] for asked in right.stats()['asked']]
     assert status == 0 and report['examples'] == FUNCTIONS and report['calls'] == len(second)
     assert len(set(first) & set(second)) <= 2 * 2  # what was in flight, or on its way to the disk
-    assert len({*first, *second}) == TOOLS + FUNCTIONS and report['kept'] + report['calls'] == TOOLS + FUNCTIONS
+    assert (
+        len({*first, *second}) == TOOLS + FUNCTIONS
+        and report['from_earlier_run'] + report['calls'] == TOOLS + FUNCTIONS
+    )
     assert not leftovers(tmp_path)
 
 
@@ -270,7 +275,7 @@ def test_faults_of_the_user(docs: Path, tmp_path: Path) -> None:
         easytool_generate('toolbench', docs, str(cfg), out, shape='restbench')
     with pytest.raises(ValueError, match='leaves no room'):
         easytool_generate('toolbench', docs, str(config(cfg, 'http://127.0.0.1:9/v1')), out, max_out_len=8192)
-    with pytest.raises(OSError, match=r'no folder\. Mend it with: mkdir -p .*none'):
+    with pytest.raises(OSError, match=r'no folder\. Fix it with: mkdir -p .*none'):
         easytool_generate('toolbench', docs, 'template', out, json_out=str(tmp_path / 'none' / 'report.json'))
     assert not out.exists()
     assert easytool_generate('toolbench', docs, 'template', tmp_path / 'new' / 'out.json') == 0  # makes its folder

@@ -185,7 +185,7 @@ def test_missing_tools_are_all_listed_once_over_the_whole_file() -> None:
         instruct_teval(prompts, catalogue({'a': replace(FOX, name='a')}), 'plan')
     assert str(caught.value) == (
         "instructions.json: 2 tools of plan have no instruction: b, c (first needed by record 'r0'). "
-        'Mend it with: make them'
+        'Fix it with: make them'
     )
 
 

@@ -57,7 +57,7 @@ def cache(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 def run_what_is_said(load: Load, cwd: Path) -> None:
     with pytest.raises(DataError) as caught:
         load()
-    command = str(caught.value).partition('Mend it with: ')[2]
+    command = str(caught.value).partition('Fix it with: ')[2]
     program = f'{sys.executable} -c "from opencompass_tooleval.cli.main import main; main()"'
     line = command.replace('tooleval easytool', f'PYTHONPATH={ROOT} {program} easytool')
     done = subprocess.run(['bash', '-c', line], cwd=cwd, capture_output=True, text=True)

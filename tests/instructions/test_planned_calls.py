@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.tool_calls import ToolCall, read_answer
 from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
@@ -23,15 +23,15 @@ def calling(*names: str, text: str = '') -> Answer:
     return Answer(text, calls=tuple(ToolCall(name, {}, f'id-{name}') for name in names))
 
 
-def drive(dialogue: Rounds[str], *answers: Answer) -> tuple[Answer, list[Turn]]:
+def drive(dialogue: Dialogue[str], *answers: Answer) -> tuple[Answer, list[ModelRequest]]:
     """The prediction, and what was asked; fails if more or less is asked for."""
-    turns = [next(dialogue)]
+    requests = [next(dialogue)]
     for answer in answers[:-1]:
-        turns.append(dialogue.send(answer))
+        requests.append(dialogue.send(answer))
     with pytest.raises(StopIteration) as end:
         dialogue.send(answers[-1])
     assert isinstance(end.value.value, Answer)
-    return end.value.value, turns
+    return end.value.value, requests
 
 
 def names(answer: Answer) -> list[str]:
@@ -41,35 +41,35 @@ def names(answer: Answer) -> list[str]:
 def test_calls_may_come_at_once_or_one_by_one() -> None:
     dialogues = PlannedCallDialogues()
     once, _ = drive(dialogues(ROW), calling('a', 'b'), Answer('done'))
-    one_by_one, turns = drive(dialogues(ROW), calling('a', text='first'), calling('b'), Answer('done'))
+    one_by_one, requests = drive(dialogues(ROW), calling('a', text='first'), calling('b'), Answer('done'))
     assert (once, names(once)) == ('done', ['a', 'b'])
     assert (one_by_one, names(one_by_one)) == ('done', ['a', 'b'])
-    assert [(message.role, message.content) for message in turns[2].messages] == [
+    assert [(message.role, message.content) for message in requests[2].messages] == [
         ('user', 'Do it.'),
         ('assistant', 'first'),
         ('tool', NOTED),
         ('assistant', ''),
         ('tool', NOTED),
     ]
-    assert all(turn.tools and turn.tools.parallel for turn in turns)
-    assert turns[0].gold == 'gold' and read_answer(turns[1].gold)[1] == ()
+    assert all(request.tools and request.tools.parallel for request in requests)
+    assert requests[0].gold == 'gold' and read_answer(requests[1].gold)[1] == ()
 
 
 def test_with_one_step_the_first_answer_counts() -> None:
-    answer, turns = drive(PlannedCallDialogues(max_steps=1)(ROW), calling('a', text='I call'))
-    assert (answer, names(answer), len(turns)) == ('I call', ['a'], 1)
+    answer, requests = drive(PlannedCallDialogues(max_steps=1)(ROW), calling('a', text='I call'))
+    assert (answer, names(answer), len(requests)) == ('I call', ['a'], 1)
 
 
 def test_an_answer_without_a_call_is_the_end() -> None:
-    answer, turns = drive(PlannedCallDialogues()(ROW), Answer('no', finish='stop'))
-    assert (answer, answer.calls, answer.finish, len(turns)) == ('no', (), 'stop', 1)
+    answer, requests = drive(PlannedCallDialogues()(ROW), Answer('no', finish_reason='stop'))
+    assert (answer, answer.calls, answer.finish_reason, len(requests)) == ('no', (), 'stop', 1)
 
 
 def test_there_is_an_end_for_those_who_find_none() -> None:
-    answer, turns = drive(PlannedCallDialogues(max_steps=4)(ROW), *[calling('a')] * 4)
-    assert (len(turns), names(answer)) == (4, ['a'] * 4)
-    answer, turns = drive(PlannedCallDialogues(max_steps=10)(ROW), *[calling(*['a'] * 50)] * 3)
-    assert (len(turns), len(answer.calls)) == (3, 150)
+    answer, requests = drive(PlannedCallDialogues(max_steps=4)(ROW), *[calling('a')] * 4)
+    assert (len(requests), names(answer)) == (4, ['a'] * 4)
+    answer, requests = drive(PlannedCallDialogues(max_steps=10)(ROW), *[calling(*['a'] * 50)] * 3)
+    assert (len(requests), len(answer.calls)) == (3, 150)
 
 
 def test_a_step_is_the_least() -> None:

@@ -276,7 +276,7 @@ def test_what_a_judge_costs_is_what_its_server_received(server: ModelServer, tmp
     judged(again, items(9))
     assert again.calls == len(again.usages) == len(again.asked) == 1
     paid = [usage for usage in judge.usages if usage]
-    assert len(again.kept_usages) == 8 and set(again.kept_usages.values()) < set(paid)
+    assert len(again.cached_usages) == 8 and set(again.cached_usages.values()) < set(paid)
 
 
 def test_a_wrong_key_ends_it_at_once(server: ModelServer, tmp_path: Path) -> None:
@@ -667,7 +667,7 @@ def test_an_evaluation_and_a_second_one_that_costs_no_call(server: ModelServer) 
     assert [detail['id'] for detail in result['details']] == [f'r{i}' for i in range(6)]
 
     (row,), received = result['usage']['others'], server.stats()['tokens']
-    assert (row['role'], row['model'], row['tries'], 'kept' in row) == ('judge', 'seven', 6, False)
+    assert (row['role'], row['model'], row['tries'], 'from_cache' in row) == ('judge', 'seven', 6, False)
     assert [row[name]['total'] for name in ('prompt', 'completion')] == [received['prompt'], received['completion']]
     assert list(result)[-1] == 'details'
 
@@ -675,7 +675,8 @@ def test_an_evaluation_and_a_second_one_that_costs_no_call(server: ModelServer) 
     again = evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(6), plan_answers(6))
     assert server.stats()['requests'] == again['provenance']['judge_calls'] == 0
     assert (
-        again['usage']['others'][0]['kept']['prompt'] == row['prompt'] and 'prompt' not in again['usage']['others'][0]
+        again['usage']['others'][0]['from_cache']['prompt'] == row['prompt']
+        and 'prompt' not in again['usage']['others'][0]
     )
     assert {name: again[name] for name in LABELS['planning']} == pytest.approx(dict.fromkeys(LABELS['planning'], 70.0))
 
@@ -686,7 +687,7 @@ def test_several_runs_of_the_same_answers_ask_once(server: ModelServer) -> None:
     assert result['overall'] == pytest.approx(70.0)
     assert server.stats()['requests'] == 4
     (row,) = result['usage']['others']
-    assert row['tries'] == 4 and 'kept' not in row  # later trials use what the first has paid for
+    assert row['tries'] == 4 and 'from_cache' not in row  # later trials use what the first has paid for
 
 
 def test_the_environment_names_the_judge(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,9 +79,9 @@ def test_what_stands_for_an_answer() -> None:
 
 def test_a_judgement_is_of_its_answer() -> None:
     """Of just that answer, by any of its digests; else one that names none; else why there is none."""
-    own, other, silent = (Judgement('1', found=name, answer_digest=name) for name in ('own', 'other', ''))
+    of_answer, other, silent = (Judgement('1', found=name, answer_digest=name) for name in ('own', 'other', ''))
     unjudged: Judgement[str] = Judgement('1', status='unjudged', answer_digest='own')
-    assert matched([silent, other, own], unjudged).found == 'own'
+    assert matched([silent, other, of_answer], unjudged).found == 'own'
     assert matched([silent, other], unjudged, 'other') == Judgement('1', found='other', answer_digest='own')
     assert matched([other, silent], unjudged) == Judgement('1', found='', answer_digest='own')
     assert matched([other], unjudged).fault == 'other_answer'

@@ -84,8 +84,8 @@ def test_outside_a_task_there_is_no_place() -> None:
 def test_the_predictions_beside_say_what_was_judged(tmp_path: Path) -> None:
     rows = {'0': {'prediction': 'one', 'record_id': 'r0'}, '1': {'prediction': 'two', 'record_id': 'r1'}}
     answered(tmp_path, 'm', rows=rows)
-    own = tmp_path / 'results' / 'm' / 'plans_zh_judgements.jsonl'
-    assert judged_answers(own, ['r0', 'r1']) == {'r0': 'one', 'r1': 'two'}
+    judgement_file = tmp_path / 'results' / 'm' / 'plans_zh_judgements.jsonl'
+    assert judged_answers(judgement_file, ['r0', 'r1']) == {'r0': 'one', 'r1': 'two'}
     for number in '01':
         answered(tmp_path, 'sharded', f'plans_zh_{number}.json', {'0': rows[number]})
     shards = tmp_path / 'results' / 'sharded' / 'plans_zh_judgements.jsonl'

@@ -52,7 +52,7 @@ def test_a_sweep_waits_for_its_server_and_goes_on(tmp_path: Path) -> None:
         server.stop()
     (predictions,) = tmp_path.glob('out/*/predictions/api/*.json')
     rows = json.loads(predictions.read_text()).values()
-    assert {row['finish'] for row in rows if not row['infra']} == {'stop'}
+    assert {row['finish_reason'] for row in rows if not row['infra']} == {'stop'}
     assert sum(bool(row['infra']) for row in rows) == 0
     (log,) = tmp_path.glob('out/*/logs/infer/api/*.out')
     assert ': reached again after ' in log.read_text()

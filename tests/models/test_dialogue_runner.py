@@ -10,12 +10,12 @@ import pytest
 from opencompass.models.base import BaseModel
 
 from opencompass_tooleval.core.answer import Answer, as_answer
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.usage import Usage
-from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.work_dir.journal import Journal
-from tests.rounds import run_alone
+from tests.run_alone import run_alone
 
 
 class Echo(BaseModel):
@@ -49,20 +49,20 @@ class Costly(Echo):
         return [answer.changed(usage=failed if answer.reason else usage) for answer in answers]
 
 
-def count_down(name: str, rounds: int) -> Rounds[list[str]]:
+def count_down(name: str, rounds: int) -> Dialogue[list[str]]:
     said = []
     for number in range(rounds):
-        said.append((yield Turn((Message('user', f'{name}{number}'),))))
+        said.append((yield ModelRequest((Message('user', f'{name}{number}'),))))
     return said
 
 
-def dialogues() -> dict[str, Rounds[list[str]]]:
+def dialogues() -> dict[str, Dialogue[list[str]]]:
     return {'a': count_down('a', 3), 'b': count_down('b', 1), 'c': count_down('c', 2), 'd': count_down('d', 0)}
 
 
 def test_each_round_is_a_batch_of_those_still_going() -> None:
     model = Echo()
-    outcomes = RoundsRunner(model, None, 10).run(dialogues())
+    outcomes = DialogueRunner(model, None, 10).run(dialogues())
     assert model.batches == [['a0', 'b0', 'c0'], ['a1', 'c1'], ['a2']]
     assert {key: outcome.value for key, outcome in outcomes.items()} == {
         'a': ['<a0>', '<a1>', '<a2>'],
@@ -70,12 +70,12 @@ def test_each_round_is_a_batch_of_those_still_going() -> None:
         'c': ['<c0>', '<c1>'],
         'd': [],
     }
-    assert outcomes['c'].turns[1] == {'messages': [{'role': 'user', 'content': 'c1'}], 'answer': '<c1>'}
+    assert outcomes['c'].rounds[1] == {'messages': [{'role': 'user', 'content': 'c1'}], 'answer': '<c1>'}
 
 
 def test_batches_are_no_larger_than_asked_for() -> None:
     model = Echo()
-    RoundsRunner(model, None, 10, batch_size=2).run(dialogues())
+    DialogueRunner(model, None, 10, batch_size=2).run(dialogues())
     assert model.batches == [['a0', 'b0'], ['c0'], ['a1', 'c1'], ['a2']]
 
 
@@ -86,31 +86,33 @@ def test_only_the_batch_in_flight_is_asked_again(tmp_path: Path) -> None:
 
     journal = Journal(tmp_path / 'journal.jsonl')
     with pytest.raises(KeyboardInterrupt):
-        RoundsRunner(Echo(killed), journal, 10).run(dialogues())
+        DialogueRunner(Echo(killed), journal, 10).run(dialogues())
     model = Echo()
-    outcomes = RoundsRunner(model, journal, 10).run(dialogues())
+    outcomes = DialogueRunner(model, journal, 10).run(dialogues())
     assert model.batches == [['a1', 'c1'], ['a2']]
-    assert outcomes['a'].value == ['<a0>', '<a1>', '<a2>'] and len(outcomes['a'].turns) == 3
+    assert outcomes['a'].value == ['<a0>', '<a1>', '<a2>'] and len(outcomes['a'].rounds) == 3
     again = Echo()
-    assert RoundsRunner(again, journal, 10).run(dialogues())['c'].value == ['<c0>', '<c1>']
+    assert DialogueRunner(again, journal, 10).run(dialogues())['c'].value == ['<c0>', '<c1>']
     assert again.batches == []
 
 
 def test_an_answer_to_another_question_is_not_reused(tmp_path: Path) -> None:
     journal = Journal(tmp_path / 'journal.jsonl')
-    RoundsRunner(Echo(), journal, 10).run({'a': count_down('a', 2)})
+    DialogueRunner(Echo(), journal, 10).run({'a': count_down('a', 2)})
     model = Echo()
-    RoundsRunner(model, journal, 10).run({'a': count_down('z', 2)})
+    DialogueRunner(model, journal, 10).run({'a': count_down('z', 2)})
     assert model.batches == [['z0'], ['z1']]
 
 
 def test_a_failure_ends_its_dialogue_and_is_asked_again(tmp_path: Path) -> None:
     journal = Journal(tmp_path / 'journal.jsonl')
-    outcomes = RoundsRunner(Echo(lambda text: 'infra:timeout' if text == 'c1' else None), journal, 10).run(dialogues())
-    assert outcomes['c'].value is None and outcomes['c'].infra == 'infra:timeout' and len(outcomes['c'].turns) == 1
+    outcomes = DialogueRunner(Echo(lambda text: 'infra:timeout' if text == 'c1' else None), journal, 10).run(
+        dialogues()
+    )
+    assert outcomes['c'].value is None and outcomes['c'].infra == 'infra:timeout' and len(outcomes['c'].rounds) == 1
     assert outcomes['a'].value and outcomes['a'].infra is None
     model = Echo()
-    assert RoundsRunner(model, journal, 10).run(dialogues())['c'].value == ['<c0>', '<c1>']
+    assert DialogueRunner(model, journal, 10).run(dialogues())['c'].value == ['<c0>', '<c1>']
     assert model.batches == [['c1']]
 
 
@@ -123,7 +125,7 @@ def test_a_dialogue_alone() -> None:
 
 
 def test_tokens_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    runner = RoundsRunner(Costly(), None, 10, description='asking')
+    runner = DialogueRunner(Costly(), None, 10, description='asking')
     runner.run(dialogues())
     assert runner.calls == 6 and runner.tokens == 6 * 12
     assert 'tokens=72' in capsys.readouterr().err
@@ -133,24 +135,24 @@ def test_requests_of_a_round_that_failed_are_counted(tmp_path: Path) -> None:
     """At the first round and later, and once more where the run goes on."""
     fails: Any = lambda text: 'infra:timeout' if text in ('b0', 'c1') else None  # noqa: E731
     journal = Journal(tmp_path / 'journal.jsonl')
-    outcomes = RoundsRunner(Costly(fails), journal, 10).run(dialogues())
+    outcomes = DialogueRunner(Costly(fails), journal, 10).run(dialogues())
     assert outcomes['a'].usage == Usage(30, 6, first_prompt=10, tries=6)
     assert outcomes['b'].usage == Usage(tries=5)
     assert outcomes['c'].usage == Usage(10, 2, first_prompt=10, tries=7)
     assert outcomes['d'].usage is None
-    again = RoundsRunner(Costly(fails), journal, 10).run(dialogues())
+    again = DialogueRunner(Costly(fails), journal, 10).run(dialogues())
     assert (again['b'].usage, again['c'].usage) == (Usage(tries=10), Usage(10, 2, first_prompt=10, tries=12))
-    whole = RoundsRunner(Costly(), journal, 10).run(dialogues())
+    whole = DialogueRunner(Costly(), journal, 10).run(dialogues())
     assert whole['b'].usage == Usage(10, 2, first_prompt=10, tries=12)
     assert whole['c'].usage == Usage(20, 4, first_prompt=10, tries=14) and whole['c'].value == ['<c0>', '<c1>']
     assert whole['a'].usage == outcomes['a'].usage
 
 
 def test_an_empty_dialogue_asks_nothing() -> None:
-    def nothing() -> Iterator[Turn]:
+    def nothing() -> Iterator[ModelRequest]:
         return
         yield
 
     model = Echo()
-    assert RoundsRunner(model, None, 10).run({'n': nothing()})['n'].value is None  # type: ignore[dict-item]
+    assert DialogueRunner(model, None, 10).run({'n': nothing()})['n'].value is None  # type: ignore[dict-item]
     assert model.batches == []

@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 import pytest
 
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.labels import explained, words_of_reason
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.core.usage_summary import other_rows
-from opencompass_tooleval.models.auxiliary_model import OtherModel
-from opencompass_tooleval.models.dialogue_runner import RoundsRunner, _digest
+from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner, _digest
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.request_queue import Arrivals, BatchQueue, ConcurrentQueue, RequestQueues
 from opencompass_tooleval.work_dir.journal import Journal
@@ -60,25 +60,25 @@ def simulating(monkeypatch: pytest.MonkeyPatch) -> type[Simulating]:
     return Simulating
 
 
-def others(**cfg: Any) -> dict[str, OtherModel]:
-    return {SIMULATOR: OtherModel({'type': Simulating, 'path': 'sim', **cfg})}
+def others(**cfg: Any) -> dict[str, AuxiliaryModel]:
+    return {SIMULATOR: AuxiliaryModel({'type': Simulating, 'path': 'sim', **cfg})}
 
 
-def agent(name: str, calls: int = 2, shared: str = '') -> Rounds[list[str]]:
+def agent(name: str, calls: int = 2, shared: str = '') -> Dialogue[list[str]]:
     """Asks the model, then the simulator, and so on."""
     heard: list[str] = []
     for number in range(calls):
-        heard.append((yield Turn(user(f'{name}{number}'))))
-        heard.append((yield Turn(user(shared or f'call {name}{number}'), model=SIMULATOR)))
+        heard.append((yield ModelRequest(user(f'{name}{number}'))))
+        heard.append((yield ModelRequest(user(shared or f'call {name}{number}'), model=SIMULATOR)))
     return heard
 
 
 def test_what_others_say_is_not_the_models() -> None:
     model = Echo()
-    runner = RoundsRunner(model, None, 10, others=others(max_out_len=33))
+    runner = DialogueRunner(model, None, 10, others=others(max_out_len=33))
     outcomes = runner.run({'a': agent('a'), 'b': agent('b', 1)})
     assert outcomes['a'].value == ['<a0>', 'sim<call a0>', '<a1>', 'sim<call a1>']
-    assert [turn['answer'] for turn in outcomes['a'].turns] == ['<a0>', '<a1>']
+    assert [request['answer'] for request in outcomes['a'].rounds] == ['<a0>', '<a1>']
     assert len(outcomes['a'].usages) == 2 and Usage(7, 33) not in outcomes['a'].usages
     assert model.batches == [['a0', 'b0'], ['a1']]
     assert runner.calls == 3 and runner.other_calls == {SIMULATOR: 3}
@@ -93,10 +93,10 @@ def test_what_others_cost_is_the_dialogues_that_asked(simulating: type[Simulatin
     """Once, though several wait for the same answer; also after a kill, where a simulator's file has the answer."""
     journal = Journal(tmp_path / 'journal.jsonl')
     dialogues = {name: agent(name, 1, shared='the same') for name in 'abc'}
-    outcomes = RoundsRunner(Echo(), journal, 10, others=others(prices=PRICES)).run(dialogues)
+    outcomes = DialogueRunner(Echo(), journal, 10, others=others(prices=PRICES)).run(dialogues)
     assert [outcome.others for outcome in outcomes.values()] == [[ASKED], [], []]
     again = {name: agent(name, 1, shared='the same') for name in 'bc'} | {'a': keeping_agent('a', {})}
-    resumed = RoundsRunner(Echo(), journal, 10, others=others(path='new')).run(again)
+    resumed = DialogueRunner(Echo(), journal, 10, others=others(path='new')).run(again)
     assert resumed['a'].others[0] == ASKED and resumed['b'].others[0]['model'] == 'new'
     assert other_rows([{'others': resumed['a'].others}])[0]['cost']['total'] == pytest.approx((7 + 2 * 4096) / 1e6)
 
@@ -108,19 +108,19 @@ def test_what_others_cost_in_vain_is_counted(
     monkeypatch.setattr(simulating, 'generate', lambda self, inputs, max_out_len, **kwargs: [failed for _ in inputs])
     journal = Journal(tmp_path / 'journal.jsonl')
     for times in (1, 2):
-        outcome = RoundsRunner(Echo(), journal, 10, others=others()).run({'a': agent('a')})['a']
+        outcome = DialogueRunner(Echo(), journal, 10, others=others()).run({'a': agent('a')})['a']
         assert outcome.infra == 'infra:simulator:timeout' and outcome.usage is None
         assert outcome.others == [{'role': SIMULATOR, 'model': 'sim', 'usages': [{'tries': 3}]}] * times
 
 
 def test_a_model_that_is_not_there_is_named() -> None:
     with pytest.raises(ValueError, match=r"dialogue a asks the model 'simulator'.*\(there are: none\)"):
-        RoundsRunner(Echo(), None, 10).run({'a': agent('a')})
+        DialogueRunner(Echo(), None, 10).run({'a': agent('a')})
 
 
 def test_a_failure_says_whose_it_is(monkeypatch: pytest.MonkeyPatch, simulating: type[Simulating]) -> None:
     monkeypatch.setattr(simulating, 'fails_on', lambda text: 'infra:timeout' if text == 'call a1' else None)
-    outcomes = RoundsRunner(Echo(), None, 10, others=others()).run({'a': agent('a'), 'b': agent('b')})
+    outcomes = DialogueRunner(Echo(), None, 10, others=others()).run({'a': agent('a'), 'b': agent('b')})
     assert outcomes['a'].value is None and outcomes['a'].infra == 'infra:simulator:timeout'
     assert outcomes['b'].value and outcomes['b'].infra is None
     assert words_of_reason('infra:simulator:timeout') == (
@@ -133,11 +133,11 @@ def test_a_failure_says_whose_it_is(monkeypatch: pytest.MonkeyPatch, simulating:
 def test_a_question_is_not_asked_beside_itself(simulating: type[Simulating], tmp_path: Path) -> None:
     journal = Journal(tmp_path / 'journal.jsonl')
     dialogues = {name: agent(name, shared='the same') for name in 'abc'}
-    outcomes = RoundsRunner(Echo(), journal, 10, others=others()).run(dialogues)
+    outcomes = DialogueRunner(Echo(), journal, 10, others=others()).run(dialogues)
     assert [len(outcome.value or ()) for outcome in outcomes.values()] == [4, 4, 4]
     assert simulating.batches_of_all == [['the same'], ['the same']]
     again = Echo()
-    RoundsRunner(again, journal, 10, others=others()).run({name: agent(name, shared='the same') for name in 'abc'})
+    DialogueRunner(again, journal, 10, others=others()).run({name: agent(name, shared='the same') for name in 'abc'})
     assert again.batches == [] and len(simulating.batches_of_all) == 2
 
 
@@ -175,15 +175,15 @@ def test_what_was_answered_a_moment_ago_is_not_asked_again(monkeypatch: pytest.M
     monkeypatch.setattr(RequestQueues, 'results', take_many)
     known: dict[str, str] = {}  # as a simulator's store
 
-    def dialogue(number: int) -> Rounds[int]:
+    def dialogue(number: int) -> Dialogue[int]:
         for round_number in range(6):
-            yield Turn(user(f'{number}, {round_number}'))
+            yield ModelRequest(user(f'{number}, {round_number}'))
             question = f'question {(number + round_number) % 12}'
             if question not in known:
-                known[question] = yield Turn(user(question), model=SIMULATOR)
+                known[question] = yield ModelRequest(user(question), model=SIMULATOR)
         return number
 
-    runner = RoundsRunner(Slow(), None, 10, others={SIMULATOR: OtherModel({'type': Remembering, 'path': 'sim'})})
+    runner = DialogueRunner(Slow(), None, 10, others={SIMULATOR: AuxiliaryModel({'type': Remembering, 'path': 'sim'})})
     outcomes = runner.run({str(number): dialogue(number) for number in range(60)})
     assert [outcome.value for outcome in outcomes.values()] == list(range(60))
     assert sorted(Remembering.questions) == sorted(f'question {number}' for number in range(12))
@@ -191,9 +191,9 @@ def test_what_was_answered_a_moment_ago_is_not_asked_again(monkeypatch: pytest.M
 
 def test_a_run_resumed_with_another_simulator_asks_that_one(simulating: type[Simulating], tmp_path: Path) -> None:
     journal = Journal(tmp_path / 'journal.jsonl')
-    RoundsRunner(Echo(), journal, 10, others=others()).run({'a': agent('a', 1)})
+    DialogueRunner(Echo(), journal, 10, others=others()).run({'a': agent('a', 1)})
     again = Echo()
-    RoundsRunner(again, journal, 10, others=others(path='other')).run({'a': agent('a', 1)})
+    DialogueRunner(again, journal, 10, others=others(path='other')).run({'a': agent('a', 1)})
     assert simulating.batches_of_all == [['call a0'], ['call a0']] and again.batches == []
 
 
@@ -201,14 +201,14 @@ class Killed(KeyboardInterrupt):
     """What ends a run."""
 
 
-def keeping_agent(name: str, kept: dict[str, str], asked_before: str = '') -> Rounds[list[str]]:
+def keeping_agent(name: str, kept: dict[str, str], asked_before: str = '') -> Dialogue[list[str]]:
     """Asks a simulator only what is not kept, as agents do."""
     heard: list[str] = []
     for number in range(3):
-        heard.append((yield Turn(user(f'{name}{number}, {heard[-1:]}'))))
+        heard.append((yield ModelRequest(user(f'{name}{number}, {heard[-1:]}'))))
         for call in (f'{name}x{number}', f'{name}y{number}'):
             if call not in kept:
-                kept[call] = yield Turn(user(call), model=SIMULATOR)
+                kept[call] = yield ModelRequest(user(call), model=SIMULATOR)
             heard.append(kept[call])
     return heard
 
@@ -232,12 +232,12 @@ def test_nothing_is_asked_twice_after_a_kill(
     journal, kept = Journal(tmp_path / 'journal.jsonl'), {}
     with pytest.raises(Killed):
         names = 'ab'
-        RoundsRunner(Echo(dies), journal, 10, 1, others=others(batch_size=1)).run(
+        DialogueRunner(Echo(dies), journal, 10, 1, others=others(batch_size=1)).run(
             {name: keeping_agent(name, kept) for name in names}
         )
     left = 1000
     kept = dict(list(kept.items())[: len(kept) // 2]) if keeps else {}
-    outcomes = RoundsRunner(Echo(dies), journal, 10, 1, others=others(batch_size=1)).run(
+    outcomes = DialogueRunner(Echo(dies), journal, 10, 1, others=others(batch_size=1)).run(
         {name: keeping_agent(name, kept) for name in names}
     )
     assert len(asked) == len(set(asked)) == 18
@@ -247,18 +247,18 @@ def test_nothing_is_asked_twice_after_a_kill(
 def test_questions_to_the_model_under_test_have_the_digests_that_they_had() -> None:
     messages = (Message('system', 'Sei nützlich'), Message('user', 'Wetter in 北京?'))
     tools = ToolSet([ToolSchema('Weather.of', 'the weather', {'type': 'object', 'properties': {}})])
-    assert _digest(Turn(messages)) == 'e0a448f9d7738c2cc4172b7ea3834f98'
-    assert _digest(Turn(messages, tools=tools, may_be_too_long=True)) == 'ad7aef13a085c6f6b127c2d62f84f165'
-    assert len({_digest(Turn(messages, model=name)) for name in ('', 'simulator', '裁判')}) == 3
+    assert _digest(ModelRequest(messages)) == 'e0a448f9d7738c2cc4172b7ea3834f98'
+    assert _digest(ModelRequest(messages, tools=tools, may_be_too_long=True)) == 'ad7aef13a085c6f6b127c2d62f84f165'
+    assert len({_digest(ModelRequest(messages, model=name)) for name in ('', 'simulator', '裁判')}) == 3
 
 
 # Too long
 
 
-def shortening(length: int, may_be: bool = True) -> Rounds[str]:
+def shortening(length: int, may_be: bool = True) -> Dialogue[str]:
     """Asks for less until it is answered."""
     while True:
-        answer = yield Turn(user('x' * length), may_be_too_long=may_be)
+        answer = yield ModelRequest(user('x' * length), may_be_too_long=may_be)
         if getattr(answer, 'reason', None) != 'infra:truncated':
             return answer
         length -= 1
@@ -271,48 +271,48 @@ def too_long(text: str) -> str | None:
 def test_what_is_too_long_is_the_dialogues_to_answer(tmp_path: Path) -> None:
     journal = Journal(tmp_path / 'journal.jsonl')
     model = Echo(too_long)
-    outcome = RoundsRunner(model, journal, 10).run({'a': shortening(6)})['a']
+    outcome = DialogueRunner(model, journal, 10).run({'a': shortening(6)})['a']
     assert outcome.value == '<xxx>' and outcome.infra is None
     assert model.batches == [['xxxxxx'], ['xxxxx'], ['xxxx'], ['xxx']]
-    assert [turn['answer'] for turn in outcome.turns] == ['<xxx>'] and len(outcome.usages) == 1
+    assert [request['answer'] for request in outcome.rounds] == ['<xxx>'] and len(outcome.usages) == 1
     again = Echo(too_long)
-    assert RoundsRunner(again, journal, 10).run({'a': shortening(6)})['a'].value == '<xxx>'
+    assert DialogueRunner(again, journal, 10).run({'a': shortening(6)})['a'].value == '<xxx>'
     assert again.batches == []
     other = Echo()  # it is asked where the dialogue does not answer it
-    assert RoundsRunner(other, journal, 10).run({'a': shortening(6, may_be=False)})['a'].value == '<xxxxxx>'
+    assert DialogueRunner(other, journal, 10).run({'a': shortening(6, may_be=False)})['a'].value == '<xxxxxx>'
 
 
 def test_a_failure_may_be_the_dialogues_to_answer(tmp_path: Path) -> None:
-    def persistent() -> Rounds[str]:
-        reply = yield Turn(user('first'), may_fail=True)
-        return (yield Turn(user('second'))) if getattr(reply, 'reason', None) == 'infra:timeout' else reply
+    def persistent() -> Dialogue[str]:
+        reply = yield ModelRequest(user('first'), may_fail=True)
+        return (yield ModelRequest(user('second'))) if getattr(reply, 'reason', None) == 'infra:timeout' else reply
 
     journal = Journal(tmp_path / 'journal.jsonl')
     model = Echo(lambda text: 'infra:timeout' if text == 'first' else None)
-    outcome = RoundsRunner(model, journal, 10).run({'a': persistent()})['a']
+    outcome = DialogueRunner(model, journal, 10).run({'a': persistent()})['a']
     assert (outcome.value, outcome.infra, model.batches) == ('<second>', None, [['first'], ['second']])
-    assert [turn['answer'] for turn in outcome.turns] == ['<second>']
+    assert [request['answer'] for request in outcome.rounds] == ['<second>']
     again = Echo()  # no failure is kept as an answer
-    assert RoundsRunner(again, journal, 10).run({'a': persistent()})['a'].value == '<first>'
+    assert DialogueRunner(again, journal, 10).run({'a': persistent()})['a'].value == '<first>'
     assert again.batches == [['first']]
 
 
 def test_the_same_question_may_be_asked_several_times() -> None:
-    def asking(key: str) -> Rounds[str]:
-        return (yield Turn(user('again'), model=SIMULATOR, key=key))
+    def asking(key: str) -> Dialogue[str]:
+        return (yield ModelRequest(user('again'), model=SIMULATOR, key=key))
 
-    runner = RoundsRunner(Echo(), None, 10, others=others())
+    runner = DialogueRunner(Echo(), None, 10, others=others())
     runner.run({name: asking(key) for name, key in {'a': 'x', 'b': 'y', 'c': 'x'}.items()})
     assert runner.other_calls == {SIMULATOR: 2}
 
 
 def test_otherwise_it_ends_the_dialogue() -> None:
-    outcome = RoundsRunner(Echo(too_long), None, 10).run({'a': shortening(6, may_be=False)})['a']
+    outcome = DialogueRunner(Echo(too_long), None, 10).run({'a': shortening(6, may_be=False)})['a']
     assert outcome.infra == 'infra:truncated'
 
 
 def test_another_failure_is_none_for_the_dialogue() -> None:
-    outcome = RoundsRunner(Echo(lambda text: 'infra:server'), None, 10).run({'a': shortening(6)})['a']
+    outcome = DialogueRunner(Echo(lambda text: 'infra:server'), None, 10).run({'a': shortening(6)})['a']
     assert outcome.infra == 'infra:server'
 
 
@@ -428,7 +428,7 @@ def test_a_concurrent_model_that_ends_ends_the_batches_too() -> None:
 def test_a_server_and_a_batch_make_the_same_outcomes() -> None:
     outcomes = []
     for model in (StubModel(), Concurrent()):
-        runner = RoundsRunner(model, None, 16, 2, others=others(batch_size=3))
+        runner = DialogueRunner(model, None, 16, 2, others=others(batch_size=3))
         outcomes.append(runner.run({name: agent(name, 1 + place % 3) for place, name in enumerate('abcdefgh')}))
         assert runner.other_calls == {SIMULATOR: 15}
     assert [outcome.value for outcome in outcomes[0].values()] == [outcome.value for outcome in outcomes[1].values()]
@@ -443,11 +443,11 @@ class Agents:
     def __init__(self, cfg: Mapping[str, Any]) -> None:
         self.models = {SIMULATOR: cfg}
 
-    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins one."""
-        answer = yield Turn(user(row['record']))
+        answer = yield ModelRequest(user(row['record']))
         if int(row['record_id'][1:]) % 2:
-            answer = yield Turn(user(f'call {row["record_id"]}'), model=SIMULATOR)
+            answer = yield ModelRequest(user(f'call {row["record_id"]}'), model=SIMULATOR)
         return f'{answer}'
 
 
@@ -469,7 +469,7 @@ def test_dialogues_bring_their_models(tmp_path: Path, simulating: type[Simulatin
 class NoOdd(Agents):
     """As they are, for rows that ask no simulator."""
 
-    def __call__(self, row: Mapping[str, Any]) -> Rounds[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins one."""
         return super().__call__({**row, 'record_id': 'r0'})
 
@@ -487,7 +487,7 @@ def test_several_processes_cannot_share_a_dialogue_with_others(tmp_path: Path, m
 
 def test_a_journal_of_both_is_read_line_by_line(tmp_path: Path) -> None:
     journal = Journal(tmp_path / 'journal.jsonl')
-    RoundsRunner(Echo(), journal, 10, others=others()).run({'a': agent('a', 1)})
+    DialogueRunner(Echo(), journal, 10, others=others()).run({'a': agent('a', 1)})
     rows = [json.loads(line) for line in journal.path.read_text(encoding='ascii').splitlines()]
     shown = [(row['key'], row['round'], row.get('model'), row['answer']) for row in rows]
     assert shown == [('a', 0, None, '<a0>'), ('a', 0, 'simulator', 'sim<call a0>')]
@@ -502,6 +502,6 @@ def test_tokens_are_those_that_an_answer_says() -> None:
                 Answer(text, usage=Usage(prompt=100, completion=7)) for text in super().generate(inputs, max_out_len)
             ]
 
-    runner = RoundsRunner(Saying(), None, 10, description='asking', others=others())
+    runner = DialogueRunner(Saying(), None, 10, description='asking', others=others())
     runner.run({'a': agent('a'), 'b': agent('b', 1)})
     assert runner.tokens == 3 * 107

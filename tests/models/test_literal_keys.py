@@ -66,7 +66,7 @@ def test_judges_of_data_sets_have_keys_too(warnings: list[str]) -> None:
 
 
 def test_simulators_of_agents_have_keys_too(warnings: list[str]) -> None:
-    simulator = dict(model=dict(type=OURS, path='gpt', key=KEY), kept='simulated.sqlite')
+    simulator = dict(model=dict(type=OURS, path='gpt', key=KEY), cache='simulated.sqlite')
     dialogues = dict(type='AgentDialogues', loop='react', simulator=simulator)
     warn_of_literal_keys([], [dict(infer_cfg=dict(inferencer=dict(dialogues=dialogues)))])
     warn_of_literal_keys([], [dict(infer_cfg=dict(inferencer=dict(dialogues=dict(dialogues, simulator=None))))])

@@ -117,7 +117,7 @@ def test_a_model_is_offered_tools_and_its_calls_come_back(chat: ToolEvalHFChat, 
     assert [(call.name, call.arguments) for call in answers[0].calls] == [(call.name, call.arguments) for call in CALLS]
     assert all(len(call.id) == 9 for call in answers[0].calls)
     assert [answer.calls for answer in answers[1:]] == [(), ()]
-    assert [answer.finish for answer in answers] == ['stop'] * 3
+    assert [answer.finish_reason for answer in answers] == ['stop'] * 3
 
 
 def test_the_model_sees_tools_calls_and_answers(chat: ToolEvalHFChat, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,8 +229,8 @@ def test_other_wrappers_say_which_to_take(tiny_model: Path) -> None:
 
 def test_without_tools_it_answers_as_the_wrapper_does(tiny_model: Path) -> None:
     prompts = [prompt(*ROUNDS[:2], tools=None), prompt(tools=None)]
-    own = ask(ToolEvalHFChat(str(tiny_model)), prompts, 24)
-    assert own == ask(HuggingFacewithChatTemplate(str(tiny_model)), prompts, 24) and all(own)
+    answers = ask(ToolEvalHFChat(str(tiny_model)), prompts, 24)
+    assert answers == ask(HuggingFacewithChatTemplate(str(tiny_model)), prompts, 24) and all(answers)
 
 
 def test_vllm_keeps_special_tokens_where_calls_may_come(

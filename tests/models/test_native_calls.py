@@ -11,14 +11,14 @@ import pytest
 from datasets import Dataset
 
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.tool_calls import ToolCall, calls_payload, write_answer
 from opencompass_tooleval.core.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
-from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel, ReplayModel
 from opencompass_tooleval.models.model_calls import ask, prompt_length
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
@@ -82,38 +82,38 @@ def test_a_server_is_offered_tools_and_its_calls_have_their_own_names(
     (answer,) = ask(make_model(server, **options), [prompt()], 64)
     assert answer == 'I look'
     assert [(call.name, call.arguments) for call in answer.calls] == [('Weather.of', sent), ('other', '{"a')]
-    assert answer.finish == 'tool_calls'
+    assert answer.finish_reason == 'tool_calls'
     assert answer.usage is not None and answer.usage.completion and answer.usage.tries == 1 and answer.usage.seconds
 
 
-def talk() -> Rounds[str]:
+def talk() -> Dialogue[str]:
     """Asks, answers the first call, and ends with what the model says then."""
     messages = (Message('user', 'How is the weather?'),)
-    answer = yield Turn(messages, row()['gold_answer'], TOOLS)
+    answer = yield ModelRequest(messages, row()['gold_answer'], TOOLS)
     assert isinstance(answer, Answer)
     call = answer.calls[0]
     told = (Message('assistant', str(answer), answer.calls), Message('tool', f'sunny, {call.name}', call_id=call.id))
-    return str((yield Turn((*messages, *told), write_answer('sunny'), TOOLS)))
+    return str((yield ModelRequest((*messages, *told), write_answer('sunny'), TOOLS)))
 
 
 def test_a_dialogue_answers_calls_and_is_resumed_with_them(server: ModelServer, tmp_path: Path) -> None:
     journal = Journal(tmp_path / 'journal.jsonl')
-    first = RoundsRunner(make_model(server), journal, 64).run({'r': talk()})['r']
+    first = DialogueRunner(make_model(server), journal, 64).run({'r': talk()})['r']
     assert first.value == 'sunny, Weather.of by Weather_of'
-    assert first.turns[0]['calls'][0]['name'] == 'Weather.of'
+    assert first.rounds[0]['calls'][0]['name'] == 'Weather.of'
     asked = server.stats()['requests']
-    again = RoundsRunner(make_model(server), journal, 64).run({'r': talk()})['r']
-    assert (again.value, again.turns, again.usages) == (first.value, first.turns, first.usages)
+    again = DialogueRunner(make_model(server), journal, 64).run({'r': talk()})['r']
+    assert (again.value, again.rounds, again.usages) == (first.value, first.rounds, first.usages)
     assert server.stats()['requests'] == asked
 
 
 def test_a_kept_answer_whose_calls_cannot_be_read_is_asked_for_again(server: ModelServer, tmp_path: Path) -> None:
     journal = Journal(tmp_path / 'journal.jsonl')
-    first = RoundsRunner(make_model(server), journal, 64).run({'r': talk()})['r']
+    first = DialogueRunner(make_model(server), journal, 64).run({'r': talk()})['r']
     rows = journal.restore()
     journal.remove()
     journal.append({index: {**kept, 'calls': 'damaged'} if 'calls' in kept else kept for index, kept in rows.items()})
-    assert RoundsRunner(make_model(server), journal, 64).run({'r': talk()})['r'].value == first.value
+    assert DialogueRunner(make_model(server), journal, 64).run({'r': talk()})['r'].value == first.value
 
 
 def test_calls_and_tools_are_counted_where_the_server_says_nothing(server: ModelServer) -> None:

@@ -86,7 +86,7 @@ def test_a_passing_fault_is_retried_and_answered(canned_server: ModelServer, fau
         ('bomb@all', {'infra:bad_response'}, 3),
         ('streamcut@all', {'infra:bad_response'}, 3),
         ('error200@all', {'infra:server'}, 3),
-        # what another try cannot mend is not tried again
+        # what another try cannot fix is not tried again
         ('filter@all', {'infra:filter'}, 1),
         ('filter400@all', {'infra:filter'}, 1),
         ('length@all', {'infra:truncated'}, 1),
@@ -130,7 +130,7 @@ def test_a_prompt_over_the_context_is_not_sent(canned_server: ModelServer) -> No
 
 
 @pytest.mark.parametrize('kind', ['401', '402', '403', '404', 'quota'])
-def test_what_a_person_must_mend_ends_the_run_at_once(canned_server: ModelServer, kind: str) -> None:
+def test_what_a_person_must_fix_ends_the_run_at_once(canned_server: ModelServer, kind: str) -> None:
     canned_server.reset(f'{kind}@all')
     model = make_model(canned_server)
     words = {'402': 'status 402: .*Insufficient Balance', 'quota': 'status 429: .*exceeded your current quota'}
@@ -168,7 +168,7 @@ def test_what_was_answered_before_the_end_is_kept(canned_server: ModelServer) ->
 
 
 @pytest.mark.parametrize(
-    ('fault', 'expected', 'finish'),
+    ('fault', 'expected', 'finish_reason'),
     [
         ('stream', ANSWER, 'stop'),
         ('reasoning', f'<think>{ANSWER}', 'stop'),
@@ -176,11 +176,11 @@ def test_what_was_answered_before_the_end_is_kept(canned_server: ModelServer) ->
         ('calls', '[{"arguments": {"q": "cats"}, "name": "search"}]', 'tool_calls'),
     ],
 )
-def test_an_answer_in_another_shape(canned_server: ModelServer, fault: str, expected: str, finish: str) -> None:
+def test_an_answer_in_another_shape(canned_server: ModelServer, fault: str, expected: str, finish_reason: str) -> None:
     canned_server.reset(f'{fault}@all')
     (answer,) = make_model(canned_server).generate(prompts(1), 16)
     assert isinstance(answer, Answer)
-    assert (str(answer), answer.reason, answer.finish) == (expected, None, finish)
+    assert (str(answer), answer.reason, answer.finish_reason) == (expected, None, finish_reason)
     assert canned_server.stats()['requests'] == 1
 
 

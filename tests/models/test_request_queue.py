@@ -15,16 +15,16 @@ import pytest
 from opencompass.models import VLLM
 
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
-from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.models.request_queue import AT_ONCE, AnswerOne, BatchQueue, ConcurrentQueue, open_queue
 from opencompass_tooleval.work_dir.journal import Journal
 from tests.conftest import ModelServer, start_server
-from tests.inferencers.test_dialogue_inferencer import Run as RoundsRun
+from tests.inferencers.test_dialogue_inferencer import Run as DialogueRun
 from tests.inferencers.test_inferencer import Run, StubModel, make_row, make_rows
 
 WORKERS = 3
@@ -301,12 +301,12 @@ def test_an_answer_is_kept_before_its_dialogue_goes_on(tmp_path: Path) -> None:
         kept.append(sum(row['key'] == key for row in rows) == int(number or 0))
         return 'fine'
 
-    def dialogue(rounds: int) -> Rounds[int]:
+    def dialogue(rounds: int) -> Dialogue[int]:
         for number in range(rounds):
-            yield Turn((Message('user', str(number)),))
+            yield ModelRequest((Message('user', str(number)),))
         return rounds
 
-    outcomes = RoundsRunner(Concurrent(reply), journal, 16).run({f'd{n}': dialogue(n) for n in range(8)})
+    outcomes = DialogueRunner(Concurrent(reply), journal, 16).run({f'd{n}': dialogue(n) for n in range(8)})
     assert [outcome.value for outcome in outcomes.values()] == list(range(8))
     assert kept == [True] * sum(range(8))
 
@@ -341,7 +341,7 @@ def without_seconds(predictions: Path) -> bytes:
     return re.sub(rb'"seconds": [0-9.e-]+,', b'"seconds": 0,', predictions.read_bytes())
 
 
-@pytest.mark.parametrize('run_type', [Run, RoundsRun])
+@pytest.mark.parametrize('run_type', [Run, DialogueRun])
 def test_the_file_does_not_depend_on_when_answers_come(
     run_type: Any, shuffling_server: ModelServer, tmp_path: Path
 ) -> None:
@@ -364,11 +364,11 @@ def test_nothing_waits_for_the_slowest(waiting_server: ModelServer, tmp_path: Pa
     assert [row['prediction'] for row in run.go()] == ['<a>', '<x1>', '<x2>', '<x3>', '<x4>', '<z>']
 
 
-def talk(*texts: str) -> Rounds[str]:
+def talk(*texts: str) -> Dialogue[str]:
     """Asks each; ends in all answers, joined."""
     answers = []
     for text in texts:
-        answers.append((yield Turn((Message('user', text),))))
+        answers.append((yield ModelRequest((Message('user', text),))))
     return '|'.join(answers)
 
 
@@ -378,7 +378,7 @@ def test_a_dialogue_goes_on_while_another_waits(waiting_server: ModelServer) -> 
         'second': talk('second1', 'second2', 'second3'),
         'third': talk('third1'),
     }
-    runner = RoundsRunner(client(waiting_server, max_workers=2), None, 16)
+    runner = DialogueRunner(client(waiting_server, max_workers=2), None, 16)
     outcomes = runner.run(dialogues)
     assert [outcome.value for outcome in outcomes.values()] == [
         '<first1>|<first2>',
@@ -405,13 +405,13 @@ def test_a_server_that_ends_it_loses_nothing_that_came(canned_server: ModelServe
 
 def test_dialogues_resume_where_the_server_ended_them(canned_server: ModelServer, tmp_path: Path) -> None:
     canned_server.reset('402@8-')
-    run = RoundsRun(tmp_path / 'ended', client(canned_server))
+    run = DialogueRun(tmp_path / 'ended', client(canned_server))
     with pytest.raises(AskingEndedError, match='status 402'):
         run.go()
     kept = run.journal.read_text(encoding='ascii').splitlines()
     assert len(kept) == 7
     canned_server.reset()
-    RoundsRun(run.folder, client(canned_server)).go()
+    DialogueRun(run.folder, client(canned_server)).go()
     assert canned_server.stats()['requests'] == 20 - 7
-    RoundsRun(tmp_path / 'whole', client(canned_server)).go()
+    DialogueRun(tmp_path / 'whole', client(canned_server)).go()
     assert without_seconds(run.folder / 'stub.json') == without_seconds(tmp_path / 'whole' / 'stub.json')

@@ -63,7 +63,7 @@ def test_its_streams_are_answers(served: str, tiny_model: Path) -> None:
     first, second = model.generate(asked, 8)
     for answer in (first, second):
         assert isinstance(answer, Answer)
-        assert answer and (answer.reason, answer.finish) == (None, 'stop')
+        assert answer and (answer.reason, answer.finish_reason) == (None, 'stop')
     assert first != second
 
 

@@ -46,8 +46,8 @@ def test_a_local_model_is_counted_with_its_tokenizer(tiny_model: Path) -> None:
 
 
 def test_what_the_server_says_counts(tiny_server: ModelServer) -> None:
-    ours = ToolEvalOpenAI(path='tiny', key='none', openai_api_base=tiny_server.url, max_seq_len=8192, retry=0)
-    (answer,) = ask(ours, [make_conversation()], 6)
+    client = ToolEvalOpenAI(path='tiny', key='none', openai_api_base=tiny_server.url, max_seq_len=8192, retry=0)
+    (answer,) = ask(client, [make_conversation()], 6)
     assert answer.usage is not None and not answer.usage.counted
     assert answer.usage.prompt and answer.usage.completion and answer.usage.seconds is not None
 
@@ -58,11 +58,11 @@ def test_a_server_that_says_nothing_is_counted(tiny_server: ModelServer, tiny_mo
     (answer,) = ask(sdk, [make_conversation()], 6)  # OpenCompass's own drops what the server says
     assert answer.usage is not None and answer.usage.counted and answer.usage.prompt
     partly = Answer('a b c', usage=Usage(prompt=5, seconds=0.1))
-    own = ToolEvalOpenAI(path='m', key='none', openai_api_base=tiny_server.url, tokenizer_path=str(tiny_model))
-    own.generate_from_template = lambda *arguments, **options: [partly, Answer('', 'infra:timeout')]
-    answered, failed = ask(own, [make_conversation()] * 2, 6)
+    client = ToolEvalOpenAI(path='m', key='none', openai_api_base=tiny_server.url, tokenizer_path=str(tiny_model))
+    client.generate_from_template = lambda *arguments, **options: [partly, Answer('', 'infra:timeout')]
+    answered, failed = ask(client, [make_conversation()] * 2, 6)
     assert answered.usage is not None and failed.usage is None
-    tokens = len(own.tokenizer.encode('a b c', add_special_tokens=False))
+    tokens = len(client.tokenizer.encode('a b c', add_special_tokens=False))
     counter = f'tokenizer {tiny_model.name}'
     assert answered.usage == Usage(5, tokens, counted=True, seconds=0.1, first_prompt=5, counter=counter)
 
@@ -127,7 +127,7 @@ def test_results_have_totals_and_cost(tiny_server: ModelServer, tmp_path: Path) 
         dataset['reader_cfg']['test_range'] = '[:3]'
     for result, rows in run(tmp_path, model, datasets):
         usage = result['usage']
-        assert usage['answers'] == {'all': len(rows), 'said': len(rows), 'counted': 0, 'unknown': 0}
+        assert usage['answers'] == {'all': len(rows), 'reported': len(rows), 'counted': 0, 'unknown': 0}
         for name in ('prompt', 'completion'):
             values = [row['usage'][name] for row in rows]
             assert usage[name]['total'] == sum(values) > 0
@@ -149,7 +149,7 @@ def test_a_local_model_has_counted_tokens_in_its_result(tiny_model: Path, tmp_pa
         batch_size=4, prices={'input': 0, 'output': 1, 'cached': 0},
     )  # fmt: skip
     ((result, rows),) = run(tmp_path, model, [dataset])
-    assert result['usage']['answers'] == {'all': len(rows), 'said': 0, 'counted': len(rows), 'unknown': 0}
+    assert result['usage']['answers'] == {'all': len(rows), 'reported': 0, 'counted': len(rows), 'unknown': 0}
     assert all(row['usage']['counted'] is True for row in rows)
     assert result['usage']['cost']['total'] == pytest.approx(result['usage']['completion']['total'] / 1e6)
 
@@ -160,7 +160,7 @@ def test_tries_of_what_failed_are_counted(canned_server: ModelServer) -> None:
     (failed,) = ask(model, [make_conversation()], 6)
     assert (failed.reason, failed.usage) == ('infra:server', Usage(tries=3))
     assert summary_of([failed.usage]) == {
-        'answers': {'all': 1, 'said': 0, 'counted': 0, 'unknown': 1},
+        'answers': {'all': 1, 'reported': 0, 'counted': 0, 'unknown': 1},
         'tries': 3,
     }
 
@@ -228,16 +228,18 @@ def test_a_failed_sample_that_is_asked_again_keeps_what_it_cost(canned_server: M
 
 
 def test_tools_and_calls_are_counted_where_the_server_says_nothing(tiny_model: Path) -> None:
-    own = ToolEvalOpenAI(path='m', key='none', openai_api_base='http://127.0.0.1:1/v1', tokenizer_path=str(tiny_model))
+    client = ToolEvalOpenAI(
+        path='m', key='none', openai_api_base='http://127.0.0.1:1/v1', tokenizer_path=str(tiny_model)
+    )
     call = ToolCall('search', {'q': 'cats'})
     plain, offered = make_conversation(), make_conversation()
     offered.tools = ToolSet([ToolSchema('search', 'finds things', {'type': 'object', 'properties': {}})])
-    own.generate_from_template = lambda *arguments, **options: [Answer('a'), Answer('a', calls=(call,))]
-    without, with_tools = (answer.usage for answer in ask(own, [plain, offered], 6))
+    client.generate_from_template = lambda *arguments, **options: [Answer('a'), Answer('a', calls=(call,))]
+    without, with_tools = (answer.usage for answer in ask(client, [plain, offered], 6))
     assert without and with_tools and without.prompt and without.completion
     (tool,), calls = map(json.dumps, offered.tools.as_request()), 'a' + calls_text([call])
-    assert with_tools.prompt == without.prompt + len(own.tokenizer.encode(tool, add_special_tokens=False))
-    assert with_tools.completion == len(own.tokenizer.encode(calls, add_special_tokens=False)) > without.completion
+    assert with_tools.prompt == without.prompt + len(client.tokenizer.encode(tool, add_special_tokens=False))
+    assert with_tools.completion == len(client.tokenizer.encode(calls, add_special_tokens=False)) > without.completion
 
 
 def test_seconds_are_those_of_the_exchange_without_the_wait_for_its_turn(

@@ -27,7 +27,6 @@ def main() -> None:
     parser.add_argument('--ctx-size', type=int, default=0, help='tokens of all slots together')
     parser.add_argument('--threads', type=int, default=os.cpu_count())
     parser.add_argument('--chat-template-file', type=argparse.FileType(encoding='utf-8'))
-    parser.add_argument('--log-prompts-dir', default='')
     arguments = parser.parse_args()
 
     params = xllamacpp.CommonParams()
@@ -38,7 +37,6 @@ def main() -> None:
     params.use_jinja = True
     if arguments.chat_template_file:
         params.chat_template = arguments.chat_template_file.read()
-    params.path_prompts_log_dir = arguments.log_prompts_dir
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = arguments.threads
     params.endpoint_metrics = True
     if key := os.environ.get('LLAMA_API_KEY'):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.real.models import RealModel
+from tests.real.recorder import Recorder
 from tests.real.sweep import ROOT
 
 KEY = 'key-of-make-real'
@@ -39,18 +40,17 @@ class LlamaServer:
 
     Args:
         model: What it serves.
-        folder: For its log, and for the prompts that it is sent.
+        folder: For its log.
     """
 
     def __init__(self, model: RealModel, folder: Path) -> None:
         with socket.create_server(('127.0.0.1', 0)) as taken:
             port = taken.getsockname()[1]
         self.model, self.url = model, f'http://127.0.0.1:{port}'
-        self.prompts_folder, self.log = folder / 'prompts', folder / 'server.log'
-        self.prompts_folder.mkdir(parents=True)
+        self.log = folder / 'server.log'
+        folder.mkdir(parents=True)
         words = ['--model', model.gguf, '--alias', model.name, '--port', port, '--parallel', SLOTS]
         words += ['--ctx-size', SLOTS * CONTEXT, '--chat-template-file', model.template_file]
-        words += ['--log-prompts-dir', self.prompts_folder]
         with self.log.open('w') as log:
             self.process = subprocess.Popen(
                 [sys.executable, SCRIPT, *map(str, words)],
@@ -61,6 +61,7 @@ class LlamaServer:
         while not self._is_up():
             assert self.process.poll() is None, self.log.read_text(encoding='utf-8', errors='replace')[-3000:]
             time.sleep(0.2)
+        self.recorder = Recorder(self.url)
 
     def _is_up(self) -> bool:
         try:
@@ -88,8 +89,12 @@ class LlamaServer:
         return found
 
     def prompts(self) -> list[str]:
-        """The text of each prompt that it was sent, as its chat template renders it."""
-        return [file.read_text(encoding='utf-8') for file in sorted(self.prompts_folder.iterdir())]
+        """The text of each prompt that it was sent, as its chat template renders it.
+
+        Not from the folder of ``--log-prompts-dir``: of two prompts in the same millisecond it keeps one.
+        """
+        bodies = {json.dumps(request): request for request in list(self.recorder.requests)}
+        return [json.loads(self._get('/apply-template', body))['prompt'] for body in bodies.values()]
 
     def settings(self, **more: Any) -> dict[str, Any]:
         """The config of a model that is served here."""
@@ -98,7 +103,7 @@ class LlamaServer:
             abbr=more.pop('abbr', f'{self.model.name}-llamacpp'),
             path=self.model.name,
             key='ENV',
-            openai_api_base=f'{self.url}/v1',
+            openai_api_base=f'{self.recorder.url}/v1',
             **{**COMMON, 'max_workers': SLOTS, **more},
             tokenizer_path=str(self.model.folder),
             temperature=0,
@@ -107,6 +112,7 @@ class LlamaServer:
 
     def stop(self) -> None:
         """Ends it."""
+        self.recorder.stop()
         self.process.terminate()
         self.process.wait()
 

@@ -32,7 +32,7 @@ def chain(loop: str = 'react', last: str = 'Rome', settings: Mapping[str, Any] |
         Step('I look for flights first.', (search('Rome'),), -1, usage=usage(812, 41, 1.24)),
         Step(
             '',
-            (search('Oslo', source='elsewhere', error='unable'), search('Bern', 2, 'nearest', whole=5321)),
+            (search('Oslo', source='other_task', error='unable'), search('Bern', 2, 'nearest', whole=5321)),
             0,
             usage=usage(1012, 60, 2.5),
         ),
@@ -73,8 +73,8 @@ def add_agent(
     """A result with predictions of an agent; a sample without a final answer is wrong."""
     right = [not isinstance(one, str) and bool(one.final_answer) for one in trajectories]
     details = [
-        detail(f'query_{i}', **({} if its else {'value': 0.0, 'reason': 'finish:missing'}), **changes)
-        for i, its in enumerate(right)
+        detail(f'query_{i}', **({} if is_right else {'value': 0.0, 'reason': 'finish:missing'}), **changes)
+        for i, is_right in enumerate(right)
     ]
     add(folder, model, dataset, result_of(details, provenance=PROVENANCE))
     tools = [{'type': 'function', 'function': {'name': 'FlightBooking.search', 'parameters': {'type': 'object'}}}]

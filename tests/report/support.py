@@ -15,7 +15,15 @@ HOSTILE = '</script><script>window.ran=1</script><img src=x onerror="window.ran=
 def detail(record: str, value: float | None = 1.0, reason: str = 'ok', **changes: Any) -> dict[str, Any]:
     """A sample of ``review_str``."""
     values = {'parse_rate': 1.0, 'review_quality': value}
-    return {'id': record, 'values': values, 'reason': reason, 'parsed': 'A', 'rung': 'text', 'gold': 'A', **changes}
+    return {
+        'id': record,
+        'values': values,
+        'reason': reason,
+        'parsed': 'A',
+        'parse_method': 'text',
+        'gold': 'A',
+        **changes,
+    }
 
 
 def result_of(details: Sequence[Mapping[str, Any]], **changes: Any) -> dict[str, Any]:
@@ -81,7 +89,7 @@ def hostile_run(folder: Path) -> Path:
         'values': {HOSTILE: 0.5, 'review_quality': 0.0},
         'reason': f'args:{HOSTILE}',
         'parsed': {HOSTILE: [HOSTILE, {'deep': HOSTILE}]},
-        'rung': HOSTILE,
+        'parse_method': HOSTILE,
         'gold': {HOSTILE: HOSTILE},
         'domain': HOSTILE,
         'said': HOSTILE,

@@ -46,14 +46,19 @@ COUNTS = {
     'steps': {'total': 9, 'mean': 2.25, 'p50': 2, 'p95': 4},
     'calls': {'total': 8, 'mean': 2, 'p50': 2, 'p95': 3},
     'prompt': {'total': 4000, 'mean': 1000, 'p50': 900, 'p95': 2500},
-    'sources': {'exact': 5, 'elsewhere': 0, 'simulated': 2, 'error': 1},
+    'sources': {'exact': 5, 'other_task': 0, 'simulated': 2, 'error': 1},
     'ends': {'limit:steps': {'4': 1}, 'finished': {'1': 2, '3': 1}},
     'left_out': {'observations': 3, 'tasks': 1},
 }  # fmt: skip
 
 
 def test_ends_sources_and_waste() -> None:
-    waste = {'repeated': 12.5, 'unknown': 0.0, 'invalid': None, 'repeated_after_error': 1.0}
+    waste = {
+        'repeated_call_rate': 12.5,
+        'unknown_tool_rate': 0.0,
+        'invalid_call_rate': None,
+        'repeated_after_error_rate': 1.0,
+    }
     by = {**PROVENANCE, 'simulated_by': 'Big-Model'}
     figures = figures_of(
         scored('m', COUNTS, provenance=by, **waste), scored('none', {**COUNTS, 'sources': {}, 'ends': {}})
@@ -130,7 +135,7 @@ def test_models_that_do_not_compare_are_told() -> None:
     assert bank.endswith('bank is a (m0); b (m1, m2): do not compare these')
     (simulator,) = told(provenance(), provenance(simulator='big', simulated_by='big'))
     assert 'simulator is none (m0); big (m1)' in simulator, 'told once'
-    assert len(told(provenance(), provenance(max_steps=5, functions='x'))) == 2
+    assert len(told(provenance(), provenance(max_steps=5, stateful_tools='x'))) == 2
     native = provenance()
     del native['loop']
     assert told(native, provenance()) == [], 'what is no agent is compared by other rules'
@@ -166,7 +171,7 @@ def test_pages_without_agents_are_as_they_were(tmp_path: Path) -> None:
 
 
 def test_each_data_set_of_agents_is_a_table(tmp_path: Path) -> None:
-    needed = {'finish_rate': 1.0, 'call_f1': 0.5, 'repeated': 0.25}
+    needed = {'finish_rate': 1.0, 'call_f1': 0.5, 'repeated_call_rate': 0.25}
     more: dict[str, dict[str, float]] = {DATASET: {'all_calls_right': 0.75}, 'tooleval-toolbench_g1-agent-fc': {}}
     for model in ('one', 'two'):
         for dataset in more:
@@ -177,8 +182,8 @@ def test_each_data_set_of_agents_is_a_table(tmp_path: Path) -> None:
     material = read([tmp_path / 'run'])
     first, *tables = boards(material, published_columns())
     assert [table.title for table in tables] == ['Agents T-Eval ReAct', 'Agents ToolBench G1 function calling']
-    assert tables[0].columns == ('all_calls_right', 'finish_rate', 'call_f1', 'repeated')
-    assert tables[1].columns == ('call_f1', 'finish_rate', 'repeated')
+    assert tables[0].columns == ('all_calls_right', 'finish_rate', 'call_f1', 'repeated_call_rate')
+    assert tables[1].columns == ('call_f1', 'finish_rate', 'repeated_call_rate')
     assert first.columns == (
         'Agents T-Eval ReAct, All calls right',
         'Agents ToolBench G1 function calling, F1 (not judged)',
@@ -201,5 +206,5 @@ def test_variants_of_agents_are_drawn_by_what_stands_for_the_data_set() -> None:
 
 
 def test_waste_is_no_part_of_what_a_sample_scores() -> None:
-    index = index_of([{'id': 'r', 'values': {'finish_rate': 1.0, 'call_f1': 0.5, 'repeated': 0.25}}])
+    index = index_of([{'id': 'r', 'values': {'finish_rate': 1.0, 'call_f1': 0.5, 'repeated_call_rate': 0.25}}])
     assert index['main'] == ['finish_rate', 'call_f1']

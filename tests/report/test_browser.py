@@ -441,7 +441,7 @@ def test_long_names_fit(browser: Browser, tmp_path: Path, width: int) -> None:
 def test_of_errors_fewer_come_first(browser: Browser, tmp_path: Path) -> None:
     for model, right, wrong in (('a', 8, 6), ('b', 7, 1), ('c', 6, 3)):
         values = [{'accuracy': float(i < right), 'tool_error_rate': float(i < wrong)} for i in range(10)]
-        details = [detail(f'r{i}', values=own) for i, own in enumerate(values)]
+        details = [detail(f'r{i}', values=of_sample) for i, of_sample in enumerate(values)]
         for subset in ('one_hop', 'multi_hop'):
             add(tmp_path / 'run', model, f'tooleval-funcqa-{subset}-easytool', result_of(details))
     browser.look()

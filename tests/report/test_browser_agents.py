@@ -60,7 +60,7 @@ def test_an_agent_is_read_step_by_step(browser: Browser, page: Path) -> None:
         and heads[3] == 'Step 4 · choose tool · 1,500 → 33 tokens · 0.9 s'
     )
     assert texts(browser, '.act .source') == [
-        'recorded', 'recorded elsewhere', 'nearest recorded', 'simulated by a-simulator', 'worked out',
+        'recorded', 'recorded for another task', 'nearest recorded', 'simulated by a-simulator', 'worked out',
         'error: unknown tool',
     ]  # fmt: skip
     calls = texts(browser, '.act .call')
@@ -71,7 +71,7 @@ def test_an_agent_is_read_step_by_step(browser: Browser, page: Path) -> None:
         == 'destination: "Rome"\ndate: "2023-10-01"\npassengers: {"adults":2,"children":[]}'
     )
     assert 'the model saw 31 of 5,321 characters' in ''.join(texts(browser, '.from'))
-    assert texts(browser, '.from')[1] == 'recorded elsewhere recorded as an error: unable'
+    assert texts(browser, '.from')[1] == 'recorded for another task recorded as an error: unable'
     assert texts(browser, '.gold li .wanted') == ['made', 'made, other arguments', 'not made']
     assert 'any value of date is right' in texts(browser, '.gold li')[0]
     assert '2 observations left out of what was asked' in texts(browser, '.agent > .note')[0]
@@ -167,8 +167,8 @@ def test_what_scrolls_is_reached_by_keyboard(browser: Browser, tmp_path: Path) -
 def test_a_page_of_agents_fits(browser: Browser, tmp_path: Path, width: int) -> None:
     run = tmp_path / 'run'
     for model, bank in (('one', 'old'), ('two', 'new')):
-        its = [chain(), tree('limit:calls'), tree()]
-        scores = [score_trajectory(Task(f'query_{i}', 'teval', 'Go.', ()), one) for i, one in enumerate(its)]
+        trajectories = [chain(), tree('limit:calls'), tree()]
+        scores = [score_trajectory(Task(f'query_{i}', 'teval', 'Go.', ()), one) for i, one in enumerate(trajectories)]
         total = aggregate(scores, METRICS)
         details = [score.to_detail() for score in scores]
         provenance = {**PROVENANCE, 'bank': bank}

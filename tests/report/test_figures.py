@@ -243,7 +243,7 @@ def test_answers_that_win_without_a_reference_are_a_caveat() -> None:
 
 
 def test_waste_of_agents_should_be_low() -> None:
-    assert lower_is_better('repeated') and lower_is_better('tooleval-teval-agent_fc invalid')
+    assert lower_is_better('repeated_call_rate') and lower_is_better('tooleval-teval-agent_fc invalid_call_rate')
     assert lower_is_better('tool_error_rate') and not lower_is_better('call_recall')
 
 
@@ -291,7 +291,7 @@ def test_easytool_golden(tmp_path: Path) -> None:
         'tooleval-toolbench-selection_5': (100.0, 300.0),
         'tooleval-toolbench-selection_5-easytool': (25.0, 30.0),
     }
-    tokens = {('m', name): PromptTokens(*own, 'a tokenizer') for name, own in lengths.items()}
+    tokens = {('m', name): PromptTokens(*sides, 'a tokenizer') for name, sides in lengths.items()}
     table = variant_table('easytool', compared, tokens)
     row = dict(zip(table.columns, table.rows[1], strict=True))
     assert (row['metric'], row['delta'], row['records']) == ('review_quality', '50.00', '40')

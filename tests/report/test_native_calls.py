@@ -20,7 +20,7 @@ CUT_CALL = {
     [
         # SmolLM2-135M-Instruct, cut at 48 tokens: the page was empty, with three arguments "lacking".
         (
-            {'prediction': '', 'calls': [CUT_CALL], 'finish': 'length'},
+            {'prediction': '', 'calls': [CUT_CALL], 'finish_reason': 'length'},
             'MuseumGuide.list_open({"city": "Ghent", "date": "2025-04-12", "limit": 3)',
         ),
         (

@@ -91,7 +91,7 @@ def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     for script in scripts:
         assert not set('<>&') & set(script.read_text(encoding='ascii'))
     chunk = data_of(next((out / 'samples').glob('p*/0.js')))[1][0]
-    assert (chunk['answer'], chunk['gold'], chunk['rung'], chunk['infra']) == (
+    assert (chunk['answer'], chunk['gold'], chunk['parse_method'], chunk['infra']) == (
         HOSTILE,
         {HOSTILE: HOSTILE},
         HOSTILE,

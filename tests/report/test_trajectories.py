@@ -52,7 +52,7 @@ def test_a_trajectory_is_read() -> None:
     assert not {'whole', 'error'} & set(first['calls'][0]) and second['calls'][0]['error'] == 'unable'
     assert second['calls'][1]['whole'] == 5321 and second['calls'][1]['seen'] == len(second['calls'][1]['observation'])
     assert [call['source'] for step in shown['steps'] for call in step['calls']] == [
-        'exact', 'elsewhere', 'nearest', 'simulated', 'function', 'error', '',
+        'exact', 'other_task', 'nearest', 'simulated', 'function', 'error', '',
     ]  # fmt: skip
     assert shown['tokens'] == [None, None], 'two steps do not say theirs'
     assert said_in(shown)[2] == 'Now the hotel.\nHotel.book {}'

@@ -75,17 +75,17 @@ def test_lines_where_there_is_no_terminal(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_a_bar_for_each_task_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('HHHH', 40, 160, 0, 0))
-    with os.fdopen(theirs, 'w', encoding='utf-8') as terminal:
+    reader, writer = pty.openpty()
+    fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack('HHHH', 40, 160, 0, 0))
+    with os.fdopen(writer, 'w', encoding='utf-8') as terminal:
         monkeypatch.setattr(sys, 'stderr', terminal)
-        os.set_blocking(ours, False)
+        os.set_blocking(reader, False)
         shown = ''
 
         def has_shown(text: str) -> bool:
             nonlocal shown
             with suppress(BlockingIOError):
-                shown += os.read(ours, 1 << 16).decode('utf-8', 'replace')
+                shown += os.read(reader, 1 << 16).decode('utf-8', 'replace')
             return text in shown
 
         progress = TaskProgress(seconds=0.01)
@@ -101,7 +101,7 @@ def test_a_bar_for_each_task_on_a_terminal(tmp_path: Path, monkeypatch: pytest.M
             second.has_answered(5, 0, [])
             wait_for(lambda: has_shown('m x a:  25%') and has_shown('100/400') and has_shown('15 tokens'))
             wait_for(lambda: has_shown('m x b:  10%') and has_shown('5/50'))
-    os.close(ours)
+    os.close(reader)
 
 
 def test_damaged_reports_are_none(tmp_path: Path) -> None:

@@ -42,10 +42,10 @@ def lines(*missing: tuple[str, str, str], most: int | None = None) -> list[str]:
 
 
 def test_a_data_set_is_named_once() -> None:
-    head, *rest = lines(('m', 'd', 'd: DataError: no file. Mend it with: tooleval prepare teval'))
+    head, *rest = lines(('m', 'd', 'd: DataError: no file. Fix it with: tooleval prepare teval'))
     assert rest == [
         '  why:  DataError: no file.',
-        '  mend: tooleval prepare teval',
+        '  fix: tooleval prepare teval',
         '  then: opencompass CONFIG -w out -r run',
     ]
     assert head.count(' d:') == 1
@@ -127,11 +127,11 @@ def test_one_cause_is_said_once_and_counted() -> None:
         *(f'MISSING a x d{number}: no result; see d{number}.out' for number in range(3)),
         '        and 27 more for the same reason',
         "  why:  EncoderMissingError: encoder 'x' is not here;",
-        '  mend: hf download x  (or set TOOLEVAL_ENCODER)',
+        '  fix: hf download x  (or set TOOLEVAL_ENCODER)',
         '  then: opencompass CONFIG -w out -r run',
         'MISSING a x other: no result; see other.out',
         '  why:  RuntimeError: out of memory',
-        '  mend: opencompass CONFIG -w out -r run    (what is done is kept)',
+        '  fix: opencompass CONFIG -w out -r run    (what is done is kept)',
     ]
     assert sum(line.startswith('MISSING') for line in lines(*missing)) == 31
 
@@ -166,15 +166,15 @@ def test_each_fault_of_a_real_run_is_said_once_with_what_fixes_it(tmp_path: Path
     said = done.stdout[done.stdout.index('MISSING') :]
     run = WorkDir.find(tmp_path / 'out').path.name
     again = f'  then: opencompass CONFIG -w out -r {run}\n'
-    assert said.count('  why: ') == said.count('  mend: ') == said.count(again) == 3
-    assert '  mend: hf download sentence-transformers/all-mpnet-base-v2' in said
-    assert '  mend: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL\n' in said
-    assert "scoring 'oficial' is none of official, strict\n  mend: correct CONFIG" in said
+    assert said.count('  why: ') == said.count('  fix: ') == said.count(again) == 3
+    assert '  fix: hf download sentence-transformers/all-mpnet-base-v2' in said
+    assert '  fix: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL\n' in said
+    assert "scoring 'oficial' is none of official, strict\n  fix: correct CONFIG" in said
     assert said.count('MISSING') == 2 + 2 + 3 and '        and 1 more for the same reason\n' in said
     command = 'from opencompass_tooleval.cli.main import main; main()'
     status = run_python('-c', command, 'status', 'out', cwd=tmp_path, env=env)
     retry = run_python('-c', command, 'retry', 'out', cwd=tmp_path, env=env)
     assert retry.returncode == 1 and 'every sample has an answer' not in retry.stdout
     assert 'no answer is missing that could be asked for again; 8 of 8 results are missing:\n' in retry.stdout
-    assert retry.stdout.count('mend: ') == 3 and 'mend: correct CONFIG' in retry.stdout
-    assert status.returncode == 1 and status.stdout.count('mend: ') == 3 and 'and 1 more for the same' in status.stdout
+    assert retry.stdout.count('fix: ') == 3 and 'fix: correct CONFIG' in retry.stdout
+    assert status.returncode == 1 and status.stdout.count('fix: ') == 3 and 'and 1 more for the same' in status.stdout

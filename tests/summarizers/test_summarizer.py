@@ -261,17 +261,17 @@ def test_foreign_encoder(run: Run, encoder: str | None, language: str, foreign: 
             ],
         ),
         (
-            {'simulator': 'small', 'simulator_prompt': 'own', 'simulated_by': 'small, prompt own'},
-            {'simulator': 'small', 'simulator_prompt': 'own'},
-            ['NOTE observations are simulated by small, prompt own: d1'],
+            {'simulator': 'small', 'simulator_prompt': 'tooleval', 'simulated_by': 'small, prompt tooleval'},
+            {'simulator': 'small', 'simulator_prompt': 'tooleval'},
+            ['NOTE observations are simulated by small, prompt tooleval: d1'],
         ),
         (
-            {'simulator': 'small', 'simulator_prompt': 'own', 'simulated_by': 'small, prompt own'},
+            {'simulator': 'small', 'simulator_prompt': 'tooleval', 'simulated_by': 'small, prompt tooleval'},
             {'simulator': 'small', 'simulator_prompt': 'given'},
             [
-                'WARNING d1: observations are simulated by small, prompt own (m1); small, prompt given (m2): the '
+                'WARNING d1: observations are simulated by small, prompt tooleval (m1); small, prompt given (m2): the '
                 'scores do not compare with each other',
-                'NOTE observations are simulated by small, prompt own: d1',
+                'NOTE observations are simulated by small, prompt tooleval: d1',
             ],
         ),
         (
@@ -571,25 +571,25 @@ def test_a_task_that_died_at_its_start_is_charged_to_all_its_data_sets(
     assert lines[start + 1 : start + 4] == [
         f'MISSING m1 x d2: no result; see {log}',
         '  why:  ImportError: no torch',
-        f'  mend: opencompass CONFIG -w {run.folder.parent} -r {run.folder.name}    (what is done is kept)',
+        f'  fix: opencompass CONFIG -w {run.folder.parent} -r {run.folder.name}    (what is done is kept)',
     ]
 
 
-def test_the_command_that_an_error_names_mends_it(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_that_an_error_names_fixes_it(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     run.fill()
     for dataset in run.datasets:
         (run.folder / 'results' / 'm1' / f'{dataset}.json').unlink()
     failed = '11/21 12:17:33 - OpenCompass - ERROR - FAILED '
     run.log(
         'infer', 'm1', 'd1',
-        f'{failed}d1: DataError: x.json: not found. Mend it with: tooleval prepare teval\n'
+        f'{failed}d1: DataError: x.json: not found. Fix it with: tooleval prepare teval\n'
         f'{failed}d2: InfraFailureError: 1 of 4 samples have no answer\n',
     )  # fmt: skip
     with pytest.raises(SystemExit):
         run.summarizer().summarize(time_str=TIME)
     out = capsys.readouterr().out
-    assert 'DataError: x.json: not found.\n  mend: tooleval prepare teval\n' in out
-    assert f'  mend: tooleval retry {run.folder}\n' in out
+    assert 'DataError: x.json: not found.\n  fix: tooleval prepare teval\n' in out
+    assert f'  fix: tooleval retry {run.folder}\n' in out
 
 
 def test_many_models_are_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,9 +49,9 @@ def test_what_is_missing_is_said_before_anything_is_asked(tooleval: Command, con
     assert done.code == 1
     gpu, key, judge = (line for line in done.out.splitlines() if line.startswith('FAULT '))
     assert gpu.startswith('FAULT large needs 2 GPUs, 1 visible; set num_gpus=0')
-    assert key.startswith('FAULT api: its key is read from $OPENAI_API_KEY, which is not set. Mend it with: export')
+    assert key.startswith('FAULT api: its key is read from $OPENAI_API_KEY, which is not set. Fix it with: export')
     assert judge.startswith('FAULT tooleval-ultratool-planning_zh and 1 more: scoring will fail: UltraTool planning')
-    assert judge.endswith('Mend it with: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL')
+    assert judge.endswith('Fix it with: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL')
     assert len(json.loads(tooleval('plan', config, '--json', '-').out)['faults']) == 3
 
 

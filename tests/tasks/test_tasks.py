@@ -119,7 +119,10 @@ def test_predictions_of_other_prompts_are_refused() -> None:
     from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 
     texts = [json.dumps([{'role': 'system', 'content': f'tools {i}'}]) for i in range(2)]
-    rows = [{'record_id': f'r{i}', 'asked': ToolEvalConversationTemplate().asked(text)} for i, text in enumerate(texts)]
+    rows = [
+        {'record_id': f'r{i}', 'prompt_digest': ToolEvalConversationTemplate().asked(text)}
+        for i, text in enumerate(texts)
+    ]
     task = object.__new__(ToolEvalEvalTask)
     task.dataset_cfg = {'infer_cfg': {'prompt_template': {'type': ToolEvalConversationTemplate}}}
     data = Dataset.from_list([{'messages': text} for text in texts])
@@ -201,7 +204,7 @@ def test_cut_answers_are_counted(
     monkeypatch.setattr(OpenICLEvalTask, '_evaluate_predictions', lambda *arguments: {'samples': dict(counts)})
     task = object.__new__(ToolEvalEvalTask)
     monkeypatch.setattr(task, '_file', lambda folder: tmp_path)
-    rows = [{'prediction': 'a', 'finish': finish} for finish in finishes]
+    rows = [{'prediction': 'a', 'finish_reason': finish_reason} for finish_reason in finishes]
     result = task._evaluate_predictions(['a'] * 3, Dataset.from_list([{'x': 1}] * 3), rows)
     assert result['samples'] == counts | ({} if cut is None else {'cut': cut})
 

@@ -120,7 +120,7 @@ def test_names_of_apis_do_not_collide() -> None:
 def check(tools: ToolSet) -> None:
     """Names come back, schemas are JSON Schema, and no server refuses what is sent."""
     sent = [tool['function'] for tool in tools.as_request()]
-    assert [tools.own_name(tool['name']) for tool in sent] == [tool.name for tool in tools.tools]
+    assert [tools.original_name(tool['name']) for tool in sent] == [tool.name for tool in tools.tools]
     for tool in sent:
         Draft202012Validator.check_schema(tool['parameters'])
         assert len(tool['description']) <= MAX_DESCRIPTION
@@ -157,12 +157,14 @@ def test_every_api_of_toolbench(name: str, file: str, count: int, calls: int, na
         tools = apis.offered_tools(request, shown.data.tools)
         check(tools)
         found += faults(tools, apis.gold_calls(request))
-        own = zip(tools.tools, tools.as_request(), strict=True)
-        descriptions |= {tool.name: sent['function']['description'] for tool, sent in own}
+        pairs = zip(tools.tools, tools.as_request(), strict=True)
+        descriptions |= {tool.name: sent['function']['description'] for tool, sent in pairs}
     assert (len(descriptions), found) == (count, {'': calls})
     # The names that lose letters or their end, and so stand in the description.
-    assert sum(text.startswith(f'{own_name}: ') for own_name, text in descriptions.items()) == named
-    assert all(text.startswith(f'{own_name}: ') for own_name, text in descriptions.items() if len(own_name) > 64)
+    assert sum(text.startswith(f'{original_name}: ') for original_name, text in descriptions.items()) == named
+    assert all(
+        text.startswith(f'{original_name}: ') for original_name, text in descriptions.items() if len(original_name) > 64
+    )
 
 
 def test_every_call_of_funcqa() -> None:

@@ -16,7 +16,7 @@ REFUSED = 'd: AskingEndedError: http://127.0.0.1:1/v1: status {}: {{"error": {{"
 @pytest.mark.parametrize(
     ('error', 'first'),
     [
-        pytest.param('d: DataError: x. Mend it with: tooleval prepare teval', 'tooleval prepare teval', id='data'),
+        pytest.param('d: DataError: x. Fix it with: tooleval prepare teval', 'tooleval prepare teval', id='data'),
         pytest.param(
             "d: EncoderMissingError: encoder 'e' is not on this machine; fetch it with: hf download e",
             'hf download e',
@@ -48,12 +48,12 @@ def test_what_running_again_may_help(error: str) -> None:
 
 def test_a_command_that_runs_all_is_enough() -> None:
     assert fix_of('d: InfraFailureError: 3 of 4 samples have no answer', RUN) == [f'tooleval retry {RUN}']
-    assert fix_of('d: DataError: x. Mend it with: opencompass ... -r', RUN) == ['opencompass ... -r']
+    assert fix_of('d: DataError: x. Fix it with: opencompass ... -r', RUN) == ['opencompass ... -r']
 
 
 def test_one_fix_of_several_faults_is_said_once() -> None:
     judge = 'export OC_JUDGE_MODEL=NAME'
-    errors = [(name, name, f'{name}: ValueError: {name} needs a judge. Mend it with: {judge}') for name in 'ab']
+    errors = [(name, name, f'{name}: ValueError: {name} needs a judge. Fix it with: {judge}') for name in 'ab']
     (cause,) = causes_of([*errors, ('a2', 'a', errors[0][2])], RUN)
     assert cause.fix == [judge, AGAIN] and cause.results == ['a', 'b', 'a2']
     assert cause.whys == [f'ValueError: {name} needs a judge.' for name in 'aba']

@@ -12,7 +12,7 @@ from mmengine.config import Config
 import opencompass_tooleval
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.work_dir.dumped_config import MAX_BYTES, read_dumped
-from opencompass_tooleval.work_dir.unanswered import accepting
+from opencompass_tooleval.work_dir.unanswered import retry_config
 from tests.growth import in_linear_time
 
 CONFIGS = Path(opencompass_tooleval.__file__).parent / 'configs'
@@ -178,7 +178,7 @@ def test_the_config_of_a_retry_is_private_and_holds_only_literals(tmp_path: Path
     file = tmp_path / 'a.py'
     models = [{'abbr': 'm', evil: 1}]
     file.write_text(f'_base_ = "/evil.py"\nmodels = {models!r}\ndatasets = {[dataset]!r}\nother = dict(a=1)\n')
-    again = accepting(file)
+    again = retry_config(file)
     assert again.pairs == {('m', 'd')}
     again.write(tmp_path / 'again.py')
     assert (tmp_path / 'again.py').stat().st_mode & 0o777 == 0o600
@@ -194,7 +194,7 @@ def test_a_config_without_models_is_refused_in_a_line(tmp_path: Path, text: str)
     file = tmp_path / 'a.py'
     file.write_text(text)
     with pytest.raises(DataError, match='its models and datasets cannot be read'):
-        accepting(file)
+        retry_config(file)
 
 
 def test_a_config_of_too_many_values_is_refused_before_it_is_parsed(tmp_path: Path) -> None:

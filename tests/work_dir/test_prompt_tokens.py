@@ -81,8 +81,8 @@ def test_a_models_own_tokenizer(tiny_model: Path) -> None:
     counter = choose_counter(['no/such-model', str(tiny_model)])
     assert counter.name == f'tokenizer {tiny_model.name}'
     texts = ['These APIs are at your disposal, one per line:', '你可以使用下列 API']
-    own = AutoTokenizer.from_pretrained(tiny_model)
-    expected = [len(own(text, add_special_tokens=False)['input_ids']) for text in texts]
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model)
+    expected = [len(tokenizer(text, add_special_tokens=False)['input_ids']) for text in texts]
     assert counter.count(texts) == expected
     assert count_prompts(predictions(*texts), counter) == sum(expected) / 2
 
@@ -134,9 +134,9 @@ def test_what_counts_is_in_the_config_of_the_run(tiny_model: Path, tmp_path: Pat
     models = f"models = [dict(abbr='m', path='nobody/has-this'), dict(abbr='t', tokenizer_path={str(tiny_model)!r})]\n"
     config.write_text(models)
     work = WorkDir(tmp_path)
-    own = f'tokenizer {tiny_model.name}'
-    assert [run_counter(work, model).name for model in ('m', 't', 'other')] == [ESTIMATE, own, ESTIMATE]
+    counter = f'tokenizer {tiny_model.name}'
+    assert [run_counter(work, model).name for model in ('m', 't', 'other')] == [ESTIMATE, counter, ESTIMATE]
     config.write_text(f'{models}summarizer = dict(tokenizer={str(tiny_model)!r})\n')
-    assert [run_counter(work, model).name for model in ('m', 'other')] == [own, own]
+    assert [run_counter(work, model).name for model in ('m', 'other')] == [counter, counter]
     config.write_text('import os\n')
     assert run_counter(work, 't').name == ESTIMATE

@@ -316,7 +316,10 @@ def test_what_is_no_answer_is_refused(tmp_path: Path, row: dict[str, Any], says:
 
 def test_how_a_recorded_answer_finished_is_passed_on(tmp_path: Path) -> None:
     file = tmp_path / 'answers.jsonl'
-    rows = [{'id': 'a', 'prediction': 'x', 'finish': 'length'}, {'id': 'b', 'prediction': 'y', 'finish': ['?']}]
+    rows = [
+        {'id': 'a', 'prediction': 'x', 'finish_reason': 'length'},
+        {'id': 'b', 'prediction': 'y', 'finish_reason': ['?']},
+    ]
     file.write_text(''.join(json.dumps(row) + '\n' for row in rows))
     recorded = load_recorded(file)
-    assert [recorded.answer(record, 0).finish for record in 'ab'] == ['length', None]
+    assert [recorded.answer(record, 0).finish_reason for record in 'ab'] == ['length', None]

@@ -11,7 +11,7 @@ from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.benchmarks.funcqa import VERSION
-from opencompass_tooleval.benchmarks.funcqa.records import MEND, find_subset, load_records, parse_payload
+from opencompass_tooleval.benchmarks.funcqa.records import FIX, find_subset, load_records, parse_payload
 from opencompass_tooleval.benchmarks.funcqa.scoring import QuestionScore, breakdown, score_predictions
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.data_path import resolve_data_path
@@ -30,12 +30,12 @@ class ToolEvalFuncQADataset(ToolEvalDataset):
         Args:
             path: Folder with ``funcqa_oh.json`` and ``funcqa_mh.json``, such as ``data/funcqa``.
             name: ``one_hop`` or ``multi_hop``.
-            gold: ``official``, or ``repaired``: wrong answers mended, see README.md.
+            gold: ``official``, or ``repaired``: wrong answers fixed, see docs/explanation/funcqa.md.
 
         Raises:
             DataError: The data is missing or damaged.
         """
-        file = resolve_data_path(path, MEND) / find_subset(name).file
+        file = resolve_data_path(path, FIX) / find_subset(name).file
         records = load_records(file, name, gold)
         get_logger().info(f'data: {file.resolve()}: {len(records)} records')
         return as_dataset(

@@ -1,6 +1,6 @@
 """What is wrong with FuncQA's published answers and calculations, each checked by hand against its question.
 
-Mended by ``gold='repaired'``:
+Fixed by ``gold='repaired'``:
 
 * ``arithmetic``: the answer does not follow from its own calculation.
 * ``rounded``: it does, but was rounded so far that the exact number is more than 0.1% away from it.
@@ -21,8 +21,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-MENDED = ('arithmetic', 'rounded', 'question')
-KINDS = (*MENDED, 'calculation', 'doubtful')
+REPAIRED = ('arithmetic', 'rounded', 'question')
+KINDS = (*REPAIRED, 'calculation', 'doubtful')
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Erratum:
         digest: :func:`digest` of its question, which is what it is known by: other files have other records there.
         kind: One of ``KINDS``.
         published: The published answer.
-        repaired: The right one; the published one where nothing is mended.
+        repaired: The right one; the published one where nothing is fixed.
         why: What is wrong.
     """
 
@@ -245,10 +245,10 @@ ERRATA: tuple[Erratum, ...] = (
 )
 """In the order of the files."""
 
-_MENDED = {(erratum.subset, erratum.digest): erratum for erratum in ERRATA if erratum.kind in MENDED}
+_REPAIRED = {(erratum.subset, erratum.digest): erratum for erratum in ERRATA if erratum.kind in REPAIRED}
 
 
 def repair(subset: str, question: str, answer: int | float) -> int | float:
     """The right answer, if ``answer`` is one that is known to be wrong; else ``answer``."""
-    erratum = _MENDED.get((subset, digest(question)))
+    erratum = _REPAIRED.get((subset, digest(question)))
     return erratum.repaired if erratum and erratum.published == answer else answer

@@ -26,7 +26,7 @@ def _read_instructions(files: Sequence[Path]) -> Content:
     tools = load_instructions(files[0])
     missing = [name for name in TOOL_NAMES if name not in tools]
     if missing:
-        raise DataError(files[0], f'there is no instruction of {", ".join(missing)}', mend=_CLONE)
+        raise DataError(files[0], f'there is no instruction of {", ".join(missing)}', fix=_CLONE)
     return Content({'instructions': len(tools)})
 
 

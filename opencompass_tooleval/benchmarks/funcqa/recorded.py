@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from opencompass_tooleval.benchmarks.funcqa import VERSION
 from opencompass_tooleval.benchmarks.funcqa.files import BENCHMARK, DATA_PATH
 from opencompass_tooleval.benchmarks.funcqa.logs import LoggedQuestion, count_labels, load_log
-from opencompass_tooleval.benchmarks.funcqa.records import MEND, Record, find_subset, load_records
+from opencompass_tooleval.benchmarks.funcqa.records import FIX, Record, find_subset, load_records
 from opencompass_tooleval.benchmarks.funcqa.scoring import (
     ACCURACY,
     QuestionScore,
@@ -68,7 +68,7 @@ def score(
     *,
     data: Annotated[Path | None, "FuncQA's data file; by default where prepare puts it."] = None,
     gold: Annotated[
-        Literal['official', 'repaired'], 'repaired mends the wrong answers of the published data.'
+        Literal['official', 'repaired'], 'repaired fixes the wrong answers of the published data.'
     ] = 'official',
 ) -> ScoredAnswers:
     """Scores trajectories: a predictions file, other recorded answers that hold their JSON, or a log of the authors.
@@ -78,7 +78,7 @@ def score(
         ValueError: No such subset.
     """
     row = find_subset(subset)
-    records = load_records(data or resolve_data_path(f'{DATA_PATH}/{row.file}', MEND), subset, gold)
+    records = load_records(data or resolve_data_path(f'{DATA_PATH}/{row.file}', FIX), subset, gold)
     logged = load_log(predictions, records)
     if logged is None:
         scores, of_log, lines = _score_recorded(records, predictions, subset), {}, []

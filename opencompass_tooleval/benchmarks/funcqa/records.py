@@ -26,7 +26,7 @@ from opencompass_tooleval.work_dir.data_files import read_list
 
 logger = logging.getLogger(__name__)
 
-MEND = 'tooleval prepare funcqa --from DIR'
+FIX = 'tooleval prepare funcqa --from DIR'
 GOLDS = ('official', 'repaired')
 
 _STEP = re.compile(r'(?P<minus>-?)<(?P<name>[a-z]+)>\((?P<numbers>[^()]*)\)+=(?P<result>[^=]+)')
@@ -156,7 +156,7 @@ def load_records(file: Path, subset: str, gold: str = 'official') -> list[Record
     Args:
         file: Path of ``funcqa_oh.json`` or ``funcqa_mh.json``.
         subset: Name of the row in the table.
-        gold: ``official``: the answers as published. ``repaired``: those mended that
+        gold: ``official``: the answers as published. ``repaired``: those fixed that
             :mod:`~opencompass_tooleval.benchmarks.funcqa.errata` lists.
 
     Returns:
@@ -170,8 +170,8 @@ def load_records(file: Path, subset: str, gold: str = 'official') -> list[Record
     if gold not in GOLDS:
         raise ValueError(f'FuncQA has gold {" and ".join(GOLDS)}, not {gold!r}')
     records = []
-    for number, raw in enumerate(read_list(file, MEND)):
-        with naming_record(file, str(number), MEND):
+    for number, raw in enumerate(read_list(file, FIX)):
+        with naming_record(file, str(number), FIX):
             records.append(_record(number, raw, subset, gold))
     if len(records) != row.count:
         logger.warning('%s has %d questions; the published %s has %d', file, len(records), subset, row.count)

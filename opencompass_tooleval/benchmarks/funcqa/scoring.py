@@ -103,7 +103,13 @@ def score_trajectory(record: Record, trajectory: Trajectory) -> QuestionScore:
         },
         reason=errors[0] if errors else _answer_reason(trajectory, number, right, strict),
         parsed=None if shown is None else _shown(shown),
-        rung='none' if shown is None else 'any' if other is not None else 'percent' if number.percent else 'number',
+        parse_method='none'
+        if shown is None
+        else 'any'
+        if other is not None
+        else 'percent'
+        if number.percent
+        else 'number',
         gold=plain(record.answer),
         trajectory=trajectory,
     )

@@ -14,7 +14,7 @@ from opencompass_tooleval.benchmarks.restbench import VERSION
 from opencompass_tooleval.benchmarks.restbench.function_tools import gold_calls, offered_tools
 from opencompass_tooleval.benchmarks.restbench.prompts import build_prompt, function_calling_prompt, published_prompt
 from opencompass_tooleval.benchmarks.restbench.records import (
-    MEND,
+    FIX,
     Record,
     find_subset,
     gold_answer,
@@ -79,12 +79,12 @@ class ToolEvalRestBenchDataset(ToolEvalDataset):
             DataError: A file is missing or damaged, or a tool has no instruction.
             ValueError: There is no such method, gold or subset.
         """
-        subset, root = find_subset(name), resolve_data_path(path, MEND)
+        subset, root = find_subset(name), resolve_data_path(path, FIX)
         document = root / subset.document
         made = None
         if instructions:
-            mend = command_to_generate('openapi', document, candidate_paths(instructions)[0])
-            made = resolve_data_path(instructions, mend)
+            fix = command_to_generate('openapi', document, candidate_paths(instructions)[0])
+            made = resolve_data_path(instructions, fix)
         tools = open_toolbox(document, made, method)
         records, errata = load_records(root / subset.file, name, tools.inventory, gold, tools.ids)
         get_logger().info(f'data: {(root / subset.file).resolve()}: {len(records)} records, {len(errata)} errata')

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from opencompass_tooleval.benchmarks.restbench.paths import normalise
-from opencompass_tooleval.core.answer import Answer, spoken, unfence
+from opencompass_tooleval.core.answer import Answer, unfence, visible_text
 from opencompass_tooleval.core.fullwidth import read_either, tidy
 from opencompass_tooleval.core.function_calling import why_no_call
 from opencompass_tooleval.core.reading import Parsed, bounded, json_values, parse_literal, unread
@@ -63,7 +63,7 @@ def _lines(text: str) -> Parsed:
     return Parsed(steps, 'lines') if steps else unread('parse:no_list')
 
 
-_LADDER: tuple[Callable[[str], Parsed], ...] = (_whole, _prose, _arrows, _lines)
+_PARSE_METHODS: tuple[Callable[[str], Parsed], ...] = (_whole, _prose, _arrows, _lines)
 
 
 def _as_path(parsed: Parsed) -> Parsed:
@@ -78,7 +78,7 @@ def _as_path(parsed: Parsed) -> Parsed:
 
 
 def read_calls(answer: Answer) -> Parsed:
-    """The names of the tools that an answer calls natively, in the order of the calls: rung ``calls``.
+    """The names of the tools that an answer calls natively, in the order of the calls: parse method ``calls``.
 
     Reasons: ``call:none``, ``parse:too_many_steps``, ``answer:truncated_reasoning``, and what an ``infra:`` failure
     says. Its text is not read.
@@ -91,10 +91,10 @@ def read_path(answer: Any) -> Parsed:
     """Reads the ordered list of tools in an answer; never raises, whatever it holds.
 
     Args:
-        answer: Its text; a list that has been read already is taken as it is (rung ``value``).
+        answer: Its text; a list that has been read already is taken as it is (parse method ``value``).
 
     Returns:
-        The list of texts, not yet normalised. Rungs: ``literal``, ``json``, ``quotes`` (see
+        The list of texts, not yet normalised. Parse methods: ``literal``, ``json``, ``quotes`` (see
         :func:`~opencompass_tooleval.core.reading.parse_literal`), ``fence``, ``prose``, ``arrows``, ``lines``;
         full-width punctuation is read like ASCII (``fullwidth``). Reasons: ``answer:empty``, ``answer:too_long``,
         ``answer:truncated_reasoning``, ``parse:no_list``, ``parse:not_a_list``, ``parse:not_text``,
@@ -103,11 +103,11 @@ def read_path(answer: Any) -> Parsed:
     if not isinstance(answer, str):
         parsed = bounded(answer, 'value')
         return _as_path(parsed) if parsed.ok else parsed
-    text = spoken(answer)
+    text = visible_text(answer)
     if text.reason:
         return unread(text.reason)
     why = ''
-    for read in _LADDER:
+    for read in _PARSE_METHODS:
         parsed = read(tidy(text))
         if isinstance(parsed.value, list):
             return _as_path(parsed)

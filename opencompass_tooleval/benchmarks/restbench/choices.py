@@ -35,14 +35,14 @@ class ChosenPath:
         path: Names of the tools, in order; empty where ``reason`` says why there is no path.
         unknown: Numbers of no tool, as text; -1 outside of lists means that no tool is needed, and is none.
         rules: ``no_tool`` (a step of -1), ``list`` (several tools in one step), ``skipped`` (an unknown number).
-        rung: ``literal``, or ``none``.
+        parse_method: ``literal``, or ``none``.
         reason: ``''``, or why the answer has no path.
     """
 
     path: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
-    rung: str = 'literal'
+    parse_method: str = 'literal'
     reason: str = ''
 
 
@@ -94,7 +94,7 @@ def read_choices(answer: Any, tools: Mapping[int, str]) -> ChosenPath:
     """
     parsed = read_literal(answer, first_block)
     if not parsed.ok:
-        return ChosenPath(rung='none', reason=parsed.reason)
+        return ChosenPath(parse_method='none', reason=parsed.reason)
     path: list[str] = []
     unknown: list[str] = []
     rules: dict[str, None] = {}

@@ -15,7 +15,7 @@ from opencompass_tooleval.benchmarks.restbench.paths import Inventory, normalise
 KINDS = ('blank', 'placeholder', 'unlisted')
 
 UNLISTED = {'GET /track/{id}': 'GET /tracks/{id}'}
-"""What no rule can mend: the path in the gold -> the tool that is meant."""
+"""What no rule can fix: the path in the gold -> the tool that is meant."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Erratum:
     kind: str
 
 
-def _mend(published: str, inventory: Inventory) -> tuple[str, str] | None:
+def _repaired(published: str, inventory: Inventory) -> tuple[str, str] | None:
     """The tool that is meant and the kind of the fault; None if neither is known."""
     step = normalise(published)
     if step.name in inventory:
@@ -61,14 +61,14 @@ def find_errata(record_id: str, solution: Sequence[str], inventory: Inventory) -
     for place, published in enumerate(solution):
         if published in inventory:
             continue
-        mended = _mend(published, inventory)
-        if mended is None:
+        repaired = _repaired(published, inventory)
+        if repaired is None:
             raise ValueError(f'the gold step {published!r} is no tool of the OpenAPI document')
-        errata.append(Erratum(record_id, place, published, *mended))
+        errata.append(Erratum(record_id, place, published, *repaired))
     return errata
 
 
 def repair(solution: Sequence[str], errata: Iterable[Erratum]) -> tuple[str, ...]:
-    """The path with its own errata mended; nothing is added, left out or moved."""
-    mended = {erratum.step: erratum.repaired for erratum in errata}
-    return tuple(mended.get(place, published) for place, published in enumerate(solution))
+    """The path with its own errata fixed; nothing is added, left out or moved."""
+    repaired = {erratum.step: erratum.repaired for erratum in errata}
+    return tuple(repaired.get(place, published) for place, published in enumerate(solution))

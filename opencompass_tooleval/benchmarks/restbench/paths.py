@@ -84,7 +84,8 @@ def normalise(text: str) -> Step:
 def _fits(template: list[str], segments: list[str]) -> bool:
     """Whether ids stand where the template has placeholders, and all else is the same."""
     return len(template) == len(segments) and all(
-        own == other or (is_placeholder(own) and other != '') for own, other in zip(template, segments, strict=True)
+        expected == other or (is_placeholder(expected) and other != '')
+        for expected, other in zip(template, segments, strict=True)
     )
 
 
@@ -97,10 +98,10 @@ def matches(template: str, concrete: str) -> bool:
             another placeholder too; a literal part of the template must be there as it is. Where one of the two has no
             method (rule ``no_method``), any will do.
     """
-    own, other = normalise(template), normalise(concrete)
-    if not own.path or not other.path or (own.method and other.method and own.method != other.method):
+    expected, other = normalise(template), normalise(concrete)
+    if not expected.path or not other.path or (expected.method and other.method and expected.method != other.method):
         return False
-    return _fits(own.segments, other.segments)
+    return _fits(expected.segments, other.segments)
 
 
 class Inventory:

@@ -10,7 +10,7 @@ from opencompass_tooleval.benchmarks.restbench.errata import KINDS
 from opencompass_tooleval.benchmarks.restbench.files import BENCHMARK, DATA_PATH
 from opencompass_tooleval.benchmarks.restbench.function_tools import offered_tools
 from opencompass_tooleval.benchmarks.restbench.logs import logged_paths, read_log
-from opencompass_tooleval.benchmarks.restbench.records import MEND, find_subset, load_records
+from opencompass_tooleval.benchmarks.restbench.records import FIX, find_subset, load_records
 from opencompass_tooleval.benchmarks.restbench.scoring import breakdown, score_all_calls, score_answers
 from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
 from opencompass_tooleval.core.aggregate import aggregate
@@ -27,7 +27,7 @@ def score(
     *,
     data: Annotated[Path | None, "RestBench's data file; by default where OpenCompass looks for data."] = None,
     specs: Annotated[Path | None, "The service's OpenAPI document; by default as the data."] = None,
-    gold: Annotated[Literal['official', 'repaired'], 'As published, or with its errata mended.'] = 'official',
+    gold: Annotated[Literal['official', 'repaired'], 'As published, or with its errata fixed.'] = 'official',
     method: Annotated[
         Literal['names', 'easytool', 'function_calling'],
         "How answers name tools; easytool: by the number of EasyTool's own prompt; function_calling: by native calls.",
@@ -41,8 +41,8 @@ def score(
         ValueError: No such subset.
     """
     row = find_subset(subset)
-    specs = specs or resolve_data_path(f'{DATA_PATH}/{row.document}', MEND)
-    data = data or resolve_data_path(f'{DATA_PATH}/{row.file}', MEND)
+    specs = specs or resolve_data_path(f'{DATA_PATH}/{row.document}', FIX)
+    data = data or resolve_data_path(f'{DATA_PATH}/{row.file}', FIX)
     log = read_log(predictions)
     read_by = 'names' if log else method
     if read_by == 'easytool' and instructions is None:
@@ -66,7 +66,7 @@ def score(
         f'{subset}, {gold} gold',
         {'gold': gold, 'method': 'easytool' if log else read_by, 'version': VERSION},
         more,
-        counts=('rungs', 'errata'),
+        counts=('parse_methods', 'errata'),
         lines=[f'exact paths: {more["exact_paths"]} of {len(scores)}'],
         expected=row.records,
     )

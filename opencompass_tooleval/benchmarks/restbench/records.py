@@ -19,7 +19,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.subset_names import SubsetRow, Table
 from opencompass_tooleval.work_dir.data_files import check_counts, read_list
 
-MEND = 'tooleval prepare restbench --from DIR'
+FIX = 'tooleval prepare restbench --from DIR'
 GOLDS = ('official', 'repaired')
 
 
@@ -46,7 +46,7 @@ class Record:
         id: Its row number in the file, from 0.
         query: The request.
         published: The gold path as the file has it.
-        repaired: The gold path with its errata mended.
+        repaired: The gold path with its errata fixed.
         gold: Which of the two counts: one of ``GOLDS``.
         tools: Names of all tools of the service, in the document's order.
         ids: The number of each of ``tools``, where answers choose tools by number; else empty.
@@ -85,9 +85,9 @@ def _read_row(file: Path, number: int, raw: Any) -> tuple[str, tuple[str, ...]]:
     query = raw.get('query') if isinstance(raw, dict) else None
     solution = raw.get('solution') if isinstance(raw, dict) else None
     if not isinstance(query, str) or not query.strip():
-        raise DataError(file, "field 'query' is no text", str(number), MEND)
+        raise DataError(file, "field 'query' is no text", str(number), FIX)
     if not isinstance(solution, list) or not solution or not all(isinstance(step, str) for step in solution):
-        raise DataError(file, "field 'solution' is no list of steps", str(number), MEND)
+        raise DataError(file, "field 'solution' is no list of steps", str(number), FIX)
     return query, tuple(solution)
 
 
@@ -100,7 +100,7 @@ def load_records(
         file: Path of ``tmdb.json`` or ``spotify.json``.
         subset: Name of the row in the table.
         inventory: The service's tools.
-        gold: ``official``: the gold paths as published. ``repaired``: with their errata mended.
+        gold: ``official``: the gold paths as published. ``repaired``: with their errata fixed.
         ids: The tools' numbers, where answers choose by number.
 
     Returns:
@@ -116,15 +116,15 @@ def load_records(
         raise ValueError(f'RestBench has gold {" and ".join(GOLDS)}, not {gold!r}')
     records: list[Record] = []
     errata: list[Erratum] = []
-    for number, raw in enumerate(read_list(file, MEND)):
+    for number, raw in enumerate(read_list(file, FIX)):
         query, solution = _read_row(file, number, raw)
         try:
-            own_errata = find_errata(str(number), solution, inventory)
+            path_errata = find_errata(str(number), solution, inventory)
         except ValueError as error:
-            raise DataError(file, str(error), str(number), MEND) from error
-        repaired = repair(solution, own_errata)
+            raise DataError(file, str(error), str(number), FIX) from error
+        repaired = repair(solution, path_errata)
         records.append(Record(str(number), query, solution, repaired, gold, inventory.names, tuple(ids)))
-        errata += own_errata
+        errata += path_errata
     steps = sum(len(record.published) for record in records)
     counts = {'records': len(records), 'steps': steps, 'tools': len(inventory.names), 'errata': len(errata)}
     check_counts(file, row.name, counts, row)
@@ -137,6 +137,6 @@ def gold_answer(path: Sequence[str]) -> str:
 
 
 def gold_choices(record: Record) -> str:
-    """What a perfect model answers where tools are chosen by number: the tools that are meant, errata mended."""
+    """What a perfect model answers where tools are chosen by number: the tools that are meant, errata fixed."""
     number = dict(zip(record.tools, record.ids, strict=True))
     return json.dumps([{'Task': step, 'ID': number[step]} for step in record.repaired], ensure_ascii=False)

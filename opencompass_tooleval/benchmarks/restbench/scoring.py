@@ -41,7 +41,7 @@ class PathScore(SampleScore):
 
     def to_detail(self) -> dict[str, Any]:
         """See :meth:`SampleScore.to_detail`."""
-        more = {'said': list(self.as_written), 'unknown': list(self.unknown), 'rules': list(self.rules)}
+        more = {'as_written': list(self.as_written), 'unknown_tools': list(self.unknown), 'rules': list(self.rules)}
         return {**super().to_detail(), **to_jsonable(more)}
 
 
@@ -61,7 +61,7 @@ def _score_choices(record: Record, answer: Any) -> PathScore:
         values={'correct_path_rate': float(right), 'tool_name_error_rate': float(bool(chosen.unknown))},
         reason=reason or (OK if right else _path_reason(record, chosen.path)),
         parsed=None if chosen.reason else list(chosen.path),
-        rung=chosen.rung,
+        parse_method=chosen.parse_method,
         gold=list(record.path),
         as_written=chosen.path,
         unknown=chosen.unknown,
@@ -114,7 +114,7 @@ def _score_path(record: Record, read: Parsed, inventory: Inventory) -> PathScore
         values={'correct_path_rate': float(right), 'tool_name_error_rate': float(bool(unknown))},
         reason=reason,
         parsed=path if read.ok else None,
-        rung=read.rung,
+        parse_method=read.parse_method,
         gold=list(record.path),
         as_written=steps_as_written,
         unknown=unknown,
@@ -182,8 +182,8 @@ def breakdown(scores: Sequence[PathScore]) -> dict[str, Any]:
 
     Returns:
         ``steps`` (of all gold and of all answered paths), ``exact_paths`` (samples whose path is the gold one, with
-        nothing more), ``unknown_tools`` (steps that name no tool), ``rungs`` (way of reading -> samples), ``rules``
-        (what had to be done to read steps -> samples), ``lengths`` (steps of the gold path -> ``samples`` and
+        nothing more), ``unknown_tools`` (steps that name no tool), ``parse_methods`` (way of reading -> samples),
+        ``rules`` (what had to be done to read steps -> samples), ``lengths`` (steps of the gold path -> ``samples`` and
         ``correct_path_rate``).
     """
     lengths: dict[str, dict[str, Any]] = {}
@@ -194,7 +194,7 @@ def breakdown(scores: Sequence[PathScore]) -> dict[str, Any]:
         'steps': {'gold': sum(len(s.gold) for s in scores), 'answered': sum(len(s.as_written) for s in scores)},
         'exact_paths': sum(score.parsed == score.gold for score in scores),
         'unknown_tools': sum(len(score.unknown) for score in scores),
-        'rungs': dict(Counter(score.rung for score in scores).most_common()),
+        'parse_methods': dict(Counter(score.parse_method for score in scores).most_common()),
         'rules': dict(Counter(rule for score in scores for rule in score.rules).most_common()),
         'lengths': lengths,
     }

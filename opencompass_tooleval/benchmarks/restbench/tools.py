@@ -9,7 +9,7 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.restbench.paths import Inventory
 from opencompass_tooleval.benchmarks.restbench.prompts import documentation_text
-from opencompass_tooleval.benchmarks.restbench.records import MEND
+from opencompass_tooleval.benchmarks.restbench.records import FIX
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.tool_docs.instruction import ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions, to_entry
@@ -54,7 +54,7 @@ def load_functions(document: Path) -> tuple[FunctionDoc, ...]:
     return tuple(function for tool in load_docs('openapi', document) for function in tool.functions)
 
 
-def match_instructions(file: Path, inventory: Inventory, mend: str = '') -> list[ToolInstruction]:
+def match_instructions(file: Path, inventory: Inventory, fix: str = '') -> list[ToolInstruction]:
     """Reads instructions and puts them into the inventory's order.
 
     Returns:
@@ -78,7 +78,7 @@ def match_instructions(file: Path, inventory: Inventory, mend: str = '') -> list
     }
     problems = '; '.join(f'{len(names)} {fault}: {", ".join(names)}' for fault, names in faults.items() if names)
     if problems:
-        raise DataError(file, problems, mend=mend)
+        raise DataError(file, problems, fix=fix)
     return list({tool_of[name].name: tool_of[name] for name in inventory.names}.values())
 
 
@@ -122,7 +122,7 @@ def open_toolbox(document: Path, instructions: Path | None = None, method: str =
     if method == 'easytool' and instructions is None:
         raise ValueError("method 'easytool' shows instructions: give the file of instructions too")
     if not document.is_file():
-        raise DataError(document, 'the OpenAPI document is missing', mend=MEND)
+        raise DataError(document, 'the OpenAPI document is missing', fix=FIX)
     functions = load_functions(document)
     try:
         inventory = Inventory(function.name for function in functions)

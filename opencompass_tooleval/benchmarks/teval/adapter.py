@@ -20,7 +20,7 @@ from opencompass_tooleval.benchmarks.teval.function_calling import (
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol, protocol_of_version
 from opencompass_tooleval.benchmarks.teval.records import (
-    MEND,
+    FIX,
     Sample,
     find_subset,
     load_samples,
@@ -59,7 +59,7 @@ def _samples(
     subset, version, _ = split_stem(name)
     if check_encoder:
         _rules(name, protocol, 'official', encoder)
-    file = resolve_data_path(path, MEND) / f'{name}.json'
+    file = resolve_data_path(path, FIX) / f'{name}.json'
     samples = load_samples(file, subset, version)
     published = find_subset(subset).counts.get(version, 'none')
     get_logger().info(f'data: {file.resolve()}: {len(samples)} records (published: {published})')
@@ -109,7 +109,7 @@ class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
     Args:
         name: As in :meth:`ToolEvalTEvalDataset.load`.
         protocol: ``v1`` or ``v2``; by default that of the data version.
-        scoring: ``official`` or ``strict`` (see ``teval/README.md``).
+        scoring: ``official`` or ``strict`` (see docs/explanation/teval.md).
         encoder: ``offline``, a folder or a hub id; by default ``$TOOLEVAL_ENCODER`` or the official one.
         instructions: The file of instructions that the data set was run with, for the result to name.
         pred_postprocessor: As :class:`BaseEvaluator`.

@@ -62,10 +62,10 @@ def configured(
         ValueError: No such subset, version, language or method.
     """
     if data and data.endswith('.json'):
-        own, own_version, own_language = split_stem(Path(data).stem)
-        version, language = version or own_version, language or own_language
-        if (own, own_version, own_language) != (subset, version, language.upper()):
-            raise DataError(data, f'by its name this is {own}, {own_version}, {own_language}')
+        file_subset, file_version, file_language = split_stem(Path(data).stem)
+        version, language = version or file_version, language or file_language
+        if (file_subset, file_version, file_language) != (subset, version, language.upper()):
+            raise DataError(data, f'by its name this is {file_subset}, {file_version}, {file_language}')
     version, language = version or 'v2', (language or 'en').upper()
     stem = file_stem(subset, version, language)
     other_version = '' if version == 'v2' else f'_{version}'

@@ -15,7 +15,7 @@ from opencompass_tooleval.benchmarks.teval.prompts import FINISH_DESCRIPTION, IN
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import (
     FINISH,
-    MEND,
+    FIX,
     CallGold,
     InstructGold,
     Record,
@@ -173,7 +173,7 @@ def native_samples(samples: Iterable[Sample], language: str, file: Any) -> Itera
         DataError: One cannot be asked so.
     """
     for sample in samples:
-        with naming_record(file, sample.record.id, MEND):
+        with naming_record(file, sample.record.id, FIX):
             native = native_sample(sample, language)
         yield native
 
@@ -192,12 +192,12 @@ def _native_record(record: Record, tools: ToolSet) -> NativeRecord:
 
 def _read(record: Record, answer: str, one: OneCall) -> Parsed:
     """The first call in the shape that the scorers take; of nothing but text, why there is none."""
-    spoken = clean(answer)
+    visible = clean(answer)
     if one.call is None:
-        reason = why_unread(spoken)
+        reason = why_unread(visible)
         return unread(reason if reason.startswith(INFRA) or reason == TRUNCATED_REASONING else one.reason)
     arguments = one.call.arguments if isinstance(one.call.arguments, dict) else {}
-    thought = str(spoken).strip()
+    thought = str(visible).strip()
     if record.subset.kind == 'instruct':
         return Parsed({'thought': thought, 'action': one.call.name, 'args': arguments}, 'call')
     return Parsed({'thought': thought, 'name': one.call.name, 'args': arguments}, 'call')

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 def _version_and_language(data: Path, subset: str, protocol: str | None) -> tuple[str, str]:
     """Data version and language from the file's name; where it does not say, the protocol's and EN, with a warning."""
     try:
-        own, version, language = split_stem(data.stem)
+        file_subset, version, language = split_stem(data.stem)
     except ValueError:
         version, language = protocol or 'v1', 'ZH' if data.stem.endswith('_zh') else 'EN'
         logger.warning(
@@ -44,8 +44,8 @@ def _version_and_language(data: Path, subset: str, protocol: str | None) -> tupl
             language,
         )
         return version, language
-    if own != subset:
-        raise DataError(data, f'by its name this is {own}, not {subset}')
+    if file_subset != subset:
+        raise DataError(data, f'by its name this is {file_subset}, not {subset}')
     return version, language
 
 
@@ -59,7 +59,7 @@ def score(
     *,
     data: Annotated[Path, "T-Eval's data file."],
     protocol: Annotated[Literal['v1', 'v2'] | None, 'By default that of the data file.'] = None,
-    scoring: Annotated[Literal['official', 'strict'], 'As published, or with its quirks mended.'] = 'official',
+    scoring: Annotated[Literal['official', 'strict'], 'As published, or with its quirks fixed.'] = 'official',
     postprocessor: Annotated[Literal['v1', 'v2', 'clean'] | None, 'By default that of the data file.'] = None,
     encoder: Annotated[
         str | None, "'offline', a folder or a hub id; by default $TOOLEVAL_ENCODER or the official one."

@@ -25,7 +25,7 @@ from opencompass_tooleval.core.subset_names import SubsetRow, Table
 
 logger = logging.getLogger(__name__)
 
-MEND = 'tooleval prepare teval'
+FIX = 'tooleval prepare teval'
 FINISH = 'FinishAction'
 
 _ROLES = ('system', 'user', 'assistant', 'function', 'tool')
@@ -326,15 +326,15 @@ def parse_payload(payload: str, subset: str) -> Record:
 
 def _read_file(file: Path) -> dict[str, Any]:
     if not file.is_file():
-        raise DataError(file, 'the file is missing', mend=MEND)
+        raise DataError(file, 'the file is missing', fix=FIX)
     try:
         raw, repeated = load_object(file.read_text(encoding='utf-8'))
     except ValueError as error:  # json.JSONDecodeError and UnicodeDecodeError both are
-        raise DataError(file, f'the file is cut short or no JSON ({error})', mend=MEND) from error
+        raise DataError(file, f'the file is cut short or no JSON ({error})', fix=FIX) from error
     if not isinstance(raw, dict) or not raw:
-        raise DataError(file, 'the file is no JSON object of id -> record', mend=MEND)
+        raise DataError(file, 'the file is no JSON object of id -> record', fix=FIX)
     if repeated:
-        raise DataError(file, 'the id occurs more than once', record=repeated[0], mend=MEND)
+        raise DataError(file, 'the id occurs more than once', record=repeated[0], fix=FIX)
     return raw
 
 
@@ -356,11 +356,11 @@ def load_samples(file: Path, subset: str, version: str = '') -> list[Sample]:
     row = find_subset(subset)
     samples = []
     for record_id, raw in _read_file(file).items():
-        with naming_record(file, record_id, MEND):
+        with naming_record(file, record_id, FIX):
             record = parse_record(record_id, raw, row)
             messages = _messages(raw)
         if clean_text(record_id) != record_id:
-            raise DataError(file, 'the id holds half a character (a lone surrogate)', record=record_id, mend=MEND)
+            raise DataError(file, 'the id holds half a character (a lone surrogate)', record=record_id, fix=FIX)
         rest = {key: value for key, value in raw.items() if key != 'origin_prompt'}
         samples.append(Sample(record, messages, rest))
     published = row.counts.get(version)

@@ -47,7 +47,7 @@ def read(record: Record, text: str, protocol: Protocol) -> Parsed:
         'name': str(parsed.value.get('name', '')),
         'args': args if isinstance(args, dict) else {},
     }
-    return Parsed(value, parsed.rung)
+    return Parsed(value, parsed.parse_method)
 
 
 def _compared(record: Record, parsed: Parsed, protocol: Protocol) -> dict[str, tuple[str, str]]:

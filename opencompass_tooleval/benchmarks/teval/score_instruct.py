@@ -26,7 +26,7 @@ def _read_json(text: str, keys: Mapping[str, str], protocol: Protocol) -> Parsed
         return Parsed(None, 'none', 'parse:not_a_dict')
     if any(keys[part] not in parsed.value for part in ('thought', 'action', 'args')):
         return Parsed(None, 'none', 'format:missing_key')
-    return Parsed(_call(*(parsed.value[keys[part]] for part in ('thought', 'action', 'args'))), parsed.rung)
+    return Parsed(_call(*(parsed.value[keys[part]] for part in ('thought', 'action', 'args'))), parsed.parse_method)
 
 
 def split_by_marks(text: str, marks: Mapping[str, str]) -> tuple[str, str, str] | None:
@@ -60,7 +60,7 @@ def _read_string(text: str, marks: Mapping[str, str], protocol: Protocol) -> Par
     thought, action, args_text = parts
     args = protocol.parse(args_text.strip(), parse_literal)
     readable = args.ok and (
-        protocol.strict or args.rung == 'literal'
+        protocol.strict or args.parse_method == 'literal'
     )  # officially JSON's true and null lose all arguments
     return Parsed(_call(thought, action.strip(), args.value if readable else {}), 'marks')
 

@@ -62,7 +62,7 @@ def read(record: Record, text: str, protocol: Protocol) -> Parsed:
     steps = parse_steps(parsed.value)
     if not steps:
         return Parsed(None, 'none', 'parse:not_steps' if steps is None else 'parse:no_steps')
-    return Parsed(steps, parsed.rung)
+    return Parsed(steps, parsed.parse_method)
 
 
 def _ordered(plan: Plan) -> Plan:

@@ -56,7 +56,7 @@ def _score(record: Record, why: str, parsed: Parsed, protocol: Protocol, similar
         reason = why or reason
     values = {metric: values[metric] for metric in record.subset.metrics}
     shown, gold = _SCORERS[record.subset.kind].show(record, parsed.value)
-    return SampleScore(record.id, values, reason, shown, parsed.rung, gold)
+    return SampleScore(record.id, values, reason, shown, parsed.parse_method, gold)
 
 
 def score_answer(record: Record, answer: str, protocol: Protocol, similarity: Similarity | None = None) -> SampleScore:

@@ -27,7 +27,7 @@ from opencompass_tooleval.benchmarks.toolbench.prompts import (
     published_selection,
     selection_prompt,
 )
-from opencompass_tooleval.benchmarks.toolbench.records import MEND, find_file, find_subset
+from opencompass_tooleval.benchmarks.toolbench.records import FIX, find_file, find_subset
 from opencompass_tooleval.benchmarks.toolbench.request import gold_answer as gold_calls
 from opencompass_tooleval.benchmarks.toolbench.request import parse_request
 from opencompass_tooleval.benchmarks.toolbench.score_calls import (
@@ -133,11 +133,11 @@ class ToolEvalToolBenchDataset(ToolEvalDataset):
             raise ValueError(f'{name} has methods {" and ".join(METHODS[subset.kind])}, not {method!r}')
         if method == 'function_calling' and instructions is not None:
             raise ValueError("method 'function_calling' offers APIs as they are documented: leave instructions out")
-        file = resolve_data_path(path, MEND) / find_file(subset.data).file
+        file = resolve_data_path(path, FIX) / find_file(subset.data).file
         instructed = None
         if instructions:
-            mend = command_to_generate('toolbench', file, candidate_paths(instructions)[0])
-            instructed = resolve_data_path(instructions, mend)
+            fix = command_to_generate('toolbench', file, candidate_paths(instructions)[0])
+            instructed = resolve_data_path(instructions, fix)
         tools = open_tools(file, subset.data, instructed)
         get_logger().info(f'data: {file.resolve()}: {len(tools.data.records)} records, {len(tools.data.errata)} errata')
         shown: dict[str, Any] = dict(tools.provenance)
@@ -178,7 +178,7 @@ class ToolEvalToolBenchTrajectories(ToolEvalDataset):
             DataError: A file is missing or damaged.
         """
         file = resolve_data_path(path, 'store the trajectories of an agent there: id, query, final_answer')
-        queries = load_queries(resolve_data_path(data, MEND)) if data else None
+        queries = load_queries(resolve_data_path(data, FIX)) if data else None
         source = f'toolbench_{find_subset(name).name}'
         rows = [
             _row(stored.id, stored.query, stored.to_payload(), stored.answer)
@@ -271,6 +271,6 @@ class ToolEvalToolBenchSuccessEvaluator(JudgedEvaluator):
         ]
         judgements = self.stored(success.load_judgements, [one.id for one in stored], success.digests_of)
         asked = [] if judgements is not None else self.ask(success.questions(stored, finals), 'success')
-        scores = success.score_final_answers(stored, finals, judgements or asked, self.mend_unjudged())
+        scores = success.score_final_answers(stored, finals, judgements or asked, self.fix_for_unjudged())
         self.keep_rows(map(success.to_row, asked))
         return list(scores)

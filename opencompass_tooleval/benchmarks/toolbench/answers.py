@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from opencompass_tooleval.core.answer import spoken, unfence
+from opencompass_tooleval.core.answer import unfence, visible_text
 from opencompass_tooleval.core.fullwidth import read_either, tidy
 from opencompass_tooleval.core.reading import Parsed, bounded, json_values, parse_literal, unread
 
@@ -20,25 +20,26 @@ def read_value(answer: Any, accept: Callable[[Any], bool], missing: str) -> Pars
     """Reads the value of an answer; never raises, whatever it holds.
 
     Args:
-        answer: Its text; a value that has been read already is taken as it is (rung ``value``).
+        answer: Its text; a value that has been read already is taken as it is (parse method ``value``).
         accept: Whether a value is of the kind that was asked for.
         missing: The reason where there is none, as ``parse:code``.
 
     Returns:
-        The whole answer where it is such a value (rungs of :func:`~opencompass_tooleval.core.reading.parse_literal`,
-        ``fullwidth`` or ``fence``), else the last one that stands in its prose (``prose``). Reasons: ``answer:empty``,
-        ``answer:too_long``, ``answer:truncated_reasoning``, ``parse:...``, and what an ``infra:`` failure says.
+        The whole answer where it is such a value (parse methods of
+        :func:`~opencompass_tooleval.core.reading.parse_literal`, ``fullwidth`` or ``fence``), else the last one that
+        stands in its prose (``prose``). Reasons: ``answer:empty``, ``answer:too_long``, ``answer:truncated_reasoning``,
+        ``parse:...``, and what an ``infra:`` failure says.
     """
     if not isinstance(answer, str):
         parsed = bounded(answer, 'value')
         return parsed if not parsed.ok or accept(answer) else unread(missing)
-    text = spoken(answer)
+    text = visible_text(answer)
     if text.reason:
         return unread(text.reason)
     inside = tidy(unfence(text))
     whole = read_either(inside, parse_literal)
     if whole.ok and accept(whole.value):
-        return Parsed(whole.value, 'fence' if inside != tidy(text) else whole.rung)
+        return Parsed(whole.value, 'fence' if inside != tidy(text) else whole.parse_method)
     if whole.reason in ('parse:too_deep', 'parse:huge_number'):
         return whole
     accepted = [value for value in json_values(text[-MAX_BACKTRACK:], '[{', MAX_VALUES) if accept(value)]

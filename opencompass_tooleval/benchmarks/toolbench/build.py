@@ -8,7 +8,7 @@ from pathlib import Path
 
 from opencompass_tooleval.benchmarks.toolbench import tool_texts
 from opencompass_tooleval.benchmarks.toolbench.candidates import choose, rank_others
-from opencompass_tooleval.benchmarks.toolbench.records import FILE_TABLE, MEND, Data, Record, load_data
+from opencompass_tooleval.benchmarks.toolbench.records import FILE_TABLE, FIX, Data, Record, load_data
 from opencompass_tooleval.benchmarks.toolbench.request import Request, make_request
 from opencompass_tooleval.benchmarks.toolbench.score_selection import Choice
 from opencompass_tooleval.core.errors import DataError
@@ -101,7 +101,7 @@ def single_tool_requests(tools: Shown) -> list[Record]:
     """
     records = [record for record in tools.data.records if len(record.tools) == 1]
     if not records:
-        raise DataError(tools.file, 'no request is fulfilled with a single tool', mend=MEND)
+        raise DataError(tools.file, 'no request is fulfilled with a single tool', fix=FIX)
     return records
 
 
@@ -131,7 +131,7 @@ def make_choices(tools: Shown, size: int, seed: int, similarity: Similarity) -> 
             for record, gold, others in zip(records, golds, ranked, strict=True)
         ]
     except ValueError as error:
-        raise DataError(tools.file, str(error), mend='a subset with fewer candidates') from error
+        raise DataError(tools.file, str(error), fix='a subset with fewer candidates') from error
 
 
 def make_requests(tools: Shown) -> list[Request]:

@@ -48,8 +48,8 @@ def _score_success(
     finals = [clean(Answer(one.answer, one.infra)) for one in stored]
     ids = [one.id for one in stored]
     found = completed(success.load_judgements(judgements), judgements, ids, success.digests_of)
-    mend = f'{judgements} has to judge the very answers of {predictions}'
-    scores = success.score_final_answers(stored, finals, found, mend)
+    fix = f'{judgements} has to judge the very answers of {predictions}'
+    scores = success.score_final_answers(stored, finals, found, fix)
     return ScoredAnswers(
         scores, aggregate(scores, metrics), 'success', {'version': VERSION}, {'judge': judgements.name}
     )

@@ -20,7 +20,7 @@ from opencompass_tooleval.tool_docs.sources import load_docs
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
 from opencompass_tooleval.work_dir.data_files import check_counts, read_json
 
-MEND = 'tooleval prepare toolbench --from DIR'
+FIX = 'tooleval prepare toolbench --from DIR'
 
 Api = tuple[str, str]
 """Names of a tool and of one of its APIs."""
@@ -110,20 +110,20 @@ def _read_row(file: Path, number: int, raw: Any) -> Record:
     """One row, checked; it is named by its id as soon as that is known."""
     record_id = raw.get('query_id') if isinstance(raw, dict) else None
     if isinstance(record_id, bool) or not isinstance(record_id, (int, str)):
-        raise DataError(file, "field 'query_id' is no number or text", f'row {number}', MEND)
+        raise DataError(file, "field 'query_id' is no number or text", f'row {number}', FIX)
     name = str(record_id)
     query, apis, relevant = raw.get('query'), raw.get('api_list'), raw.get('relevant APIs')
     if not isinstance(query, str) or not query.strip():
-        raise DataError(file, "field 'query' is no text", name, MEND)
+        raise DataError(file, "field 'query' is no text", name, FIX)
     if not isinstance(apis, list) or not apis or not all(map(_is_api, apis)):
-        raise DataError(file, "field 'api_list' is no list of APIs with 'tool_name' and 'api_name'", name, MEND)
+        raise DataError(file, "field 'api_list' is no list of APIs with 'tool_name' and 'api_name'", name, FIX)
     if not isinstance(relevant, list) or not relevant or not all(map(_is_pair, relevant)):
-        raise DataError(file, "field 'relevant APIs' is no list of tool and API", name, MEND)
+        raise DataError(file, "field 'relevant APIs' is no list of tool and API", name, FIX)
     listed = tuple(dict.fromkeys((api['tool_name'], api['api_name']) for api in apis))
     gold = tuple(dict.fromkeys((tool, api) for tool, api in relevant))
     missing = [pair for pair in gold if pair not in listed]
     if missing:
-        raise DataError(file, f'{missing[0]} is relevant, but not in its api_list', name, MEND)
+        raise DataError(file, f'{missing[0]} is relevant, but not in its api_list', name, FIX)
     return Record(name, query, listed, gold)
 
 
@@ -141,12 +141,12 @@ def load_data(file: Path, name: str) -> Data:
     published = find_file(name)
     rows = read_json(file)
     if not isinstance(rows, list) or not rows:
-        raise DataError(file, 'the file is no list of records', mend=MEND)
+        raise DataError(file, 'the file is no list of records', fix=FIX)
     records: dict[str, Record] = {}
     for number, raw in enumerate(rows):
         record = _read_row(file, number, raw)
         if record.id in records:
-            raise DataError(file, 'two records have this query_id', record.id, MEND)
+            raise DataError(file, 'two records have this query_id', record.id, FIX)
         records[record.id] = record
     tools = {tool.name: tool for tool in load_docs('toolbench', file)}
     data = Data(tuple(records.values()), tools, tuple(find_errata(rows, tools.values())))

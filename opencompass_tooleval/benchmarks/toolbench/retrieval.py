@@ -177,7 +177,7 @@ def _score(record: Record, corpus: Corpus, scores: Sequence[float]) -> Retrieval
         values=values,
         reason=OK if perfect else MISSED if missed else NOT_PERFECT,
         parsed=[list(corpus.keys[place]) for place in order[:_SHOWN]],
-        rung='value',
+        parse_method='value',
         gold=[list(key) for key, is_gold in zip(corpus.keys, relevant, strict=True) if is_gold],
         searched=corpus.of,
         similarities=tuple(scores[place] for place in order[:_SHOWN]),

@@ -81,7 +81,7 @@ class CallsScore(SampleScore):
     def to_detail(self) -> dict[str, Any]:
         """See :meth:`SampleScore.to_detail`; ``steps`` are the calls."""
         steps = [
-            {'values': call.values, 'codes': list(call.codes), 'said': to_jsonable(call.raw)} for call in self.calls
+            {'values': call.values, 'codes': list(call.codes), 'call': to_jsonable(call.raw)} for call in self.calls
         ]
         return {**super().to_detail(), 'steps': steps}
 
@@ -156,7 +156,7 @@ def score_calls(request: Request, answer: Any) -> CallsScore:
     if len(items) > MAX_CALLS:
         return _score(request, (), 'none', TOO_MANY)
     reason = read.reason or ('' if items else NO_CALLS)
-    return _score(request, [check_call(request, item) for item in items], read.rung, reason)
+    return _score(request, [check_call(request, item) for item in items], read.parse_method, reason)
 
 
 def score_native_calls(request: Request, answer: Answer) -> CallsScore:
@@ -187,7 +187,7 @@ def check_native_call(request: Request, call: ToolCall, names: Mapping[str, Api]
     return replace(checked, codes=(NOT_JSON,)) if checked.codes == (NO_OBJECT,) else checked
 
 
-def _score(request: Request, checked: Sequence[Call], rung: str, reason: str) -> CallsScore:
+def _score(request: Request, checked: Sequence[Call], parse_method: str, reason: str) -> CallsScore:
     """The score of calls, which may have been read or not."""
     calls = tuple(checked)
     codes = [code for call in calls for code in call.codes]
@@ -199,7 +199,7 @@ def _score(request: Request, checked: Sequence[Call], rung: str, reason: str) ->
         values=values,
         reason=reason or (codes[0] if codes else OK),
         parsed=[_pair(request, call.raw) for call in calls] if calls else None,
-        rung=rung if calls else 'none',
+        parse_method=parse_method if calls else 'none',
         gold=[list(pair) for pair in request.relevant],
         calls=calls,
     )
@@ -252,7 +252,8 @@ def breakdown(scores: Sequence[CallsScore]) -> dict[str, Any]:
 
     Returns:
         ``calls`` (all that were read), ``without_calls`` (answers without any), ``codes`` (code -> calls that have it),
-        ``rungs`` (way of reading -> answers), ``relevant_called`` (share of the relevant APIs that were called, %).
+        ``parse_methods`` (way of reading -> answers), ``relevant_called`` (share of the relevant APIs that were called,
+        %).
     """
     codes: Counter[str] = Counter(code for score in scores for call in score.calls for code in call.codes)
     pairs = [(score, tuple(pair)) for score in scores for pair in score.gold]
@@ -261,7 +262,7 @@ def breakdown(scores: Sequence[CallsScore]) -> dict[str, Any]:
         'calls': sum(len(score.calls) for score in scores),
         'without_calls': sum(not score.calls for score in scores),
         'codes': dict(codes.most_common()),
-        'rungs': dict(Counter(score.rung for score in scores).most_common()),
+        'parse_methods': dict(Counter(score.parse_method for score in scores).most_common()),
         'relevant_called': 100 * called / len(pairs),
     }
 

@@ -66,7 +66,7 @@ class RunScore(SampleScore):
                 'values': checked.values,
                 'codes': list(checked.codes),
                 'response': checked.response,
-                'said': to_jsonable({'name': checked.call.name, 'arguments': checked.call.arguments}),
+                'call': to_jsonable({'name': checked.call.name, 'arguments': checked.call.arguments}),
                 'returned': bounded_text(checked.call.response, _MAX_RESPONSE),
             }
             for checked in self.calls
@@ -118,7 +118,7 @@ def score_run(run: Run) -> RunScore:
         values=values,
         reason=reason,
         parsed=run.final_answer,
-        rung='value',
+        parse_method='value',
         calls=calls,
         total_steps=run.total_steps,
     )

@@ -77,10 +77,12 @@ def _name(value: Any) -> str | None:
 
 
 def _named_tool(answer: Any, candidates: Mapping[str, str]) -> tuple[str | None, str, str]:
-    """The name in an answer, its rung, and the reason if there is none; the bare name of a candidate needs no JSON."""
+    """The name in an answer, its parse method, and the reason if there is none; the bare name of a candidate needs no
+    JSON.
+    """
     read = read_value(answer, lambda value: _name(value) is not None, NO_TOOL)
     if read.ok:
-        return _name(read.value), read.rung, ''
+        return _name(read.value), read.parse_method, ''
     if read.reason == NO_TOOL and isinstance(answer, str):
         bare = plain(unfence(strip_reasoning(answer)).strip(_MARKS))
         if bare in candidates:
@@ -89,7 +91,8 @@ def _named_tool(answer: Any, candidates: Mapping[str, str]) -> tuple[str | None,
 
 
 def _chosen(answer: Any, numbers: Mapping[str, str]) -> tuple[str | None, str, str]:
-    """The tool that an answer chooses by number, or the number of no tool; its rung, and the reason if there is none.
+    """The tool that an answer chooses by number, or the number of no tool; its parse method, and the reason if there is
+    none.
 
     As EasyTool's own script reads it: behind the last blank line, ``{"ID": 3}`` or ``{"ID": "3"}``.
     """
@@ -99,7 +102,7 @@ def _chosen(answer: Any, numbers: Mapping[str, str]) -> tuple[str | None, str, s
     if not isinstance(read.value, dict) or 'ID' not in read.value:
         return None, 'none', NO_ID
     number = bounded_text(str(to_jsonable(read.value['ID'])), MAX_NAME_CHARS)
-    return numbers.get(number, f'ID {number}'), read.rung, ''
+    return numbers.get(number, f'ID {number}'), read.parse_method, ''
 
 
 def score_choice(choice: Choice, answer: Any) -> SampleScore:
@@ -111,9 +114,9 @@ def score_choice(choice: Choice, answer: Any) -> SampleScore:
     """
     tool_named = {plain(candidate): candidate for candidate in choice.candidates}
     if choice.ids:
-        name, rung, reason = _chosen(answer, dict(zip(map(str, choice.ids), choice.candidates, strict=True)))
+        name, parse_method, reason = _chosen(answer, dict(zip(map(str, choice.ids), choice.candidates, strict=True)))
     else:
-        name, rung, reason = _named_tool(answer, tool_named)
+        name, parse_method, reason = _named_tool(answer, tool_named)
     tool = tool_named.get(plain(name)) if name is not None else None
     right, unknown = tool == choice.gold, name is not None and tool is None
     if not reason:
@@ -123,7 +126,7 @@ def score_choice(choice: Choice, answer: Any) -> SampleScore:
         values={'accuracy': float(right), 'tool_name_error_rate': float(unknown)},
         reason=reason,
         parsed=tool or name,
-        rung=rung,
+        parse_method=parse_method,
         gold=choice.gold,
     )
 

@@ -297,7 +297,7 @@ def score_success(stored: FinalAnswer, answer: str, judgements: Sequence[Judgeme
 
 
 def score_final_answers(
-    stored: Sequence[FinalAnswer], answers: Sequence[str], judgements: Sequence[Judgement[Opinion]], mend: str = ''
+    stored: Sequence[FinalAnswer], answers: Sequence[str], judgements: Sequence[Judgement[Opinion]], fix: str = ''
 ) -> list[SuccessScore]:
     """Scores final answers: one score each, in the same order.
 
@@ -305,7 +305,7 @@ def score_final_answers(
         stored: The requests.
         answers: The final answers, clean.
         judgements: What was judged.
-        mend: What to do where too much could not be judged.
+        fix: What to do where too much could not be judged.
 
     Raises:
         ValueError: A judgement is of none of them.
@@ -314,5 +314,5 @@ def score_final_answers(
     of_record = by_record(judgements, [one.id for one in stored])
     scores = [score_success(one, answer, of_record[one.id]) for one, answer in zip(stored, answers, strict=True)]
     unjudged = [Unjudged(f'record {score.id}', score.judgement.fault) for score in scores if score.reason == UNJUDGED]
-    check_unjudged(unjudged, sum(score.judgement.status != MISSING for score in scores), mend)
+    check_unjudged(unjudged, sum(score.judgement.status != MISSING for score in scores), fix)
     return scores

@@ -16,13 +16,13 @@ from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 _OF_RESPONSES = ('template_response', 'test_endpoint')
 
 
-def match_instructions(file: Path, tools: Mapping[str, ToolDoc], mend: str) -> dict[str, ToolInstruction]:
+def match_instructions(file: Path, tools: Mapping[str, ToolDoc], fix: str) -> dict[str, ToolInstruction]:
     """Reads the instructions of a test file's tools.
 
     Args:
         file: In any published shape; it may hold other tools too.
         tools: The documented tools.
-        mend: The command that makes the file.
+        fix: The command that makes the file.
 
     Returns:
         Name -> instruction, for each of ``tools`` and in their order.
@@ -38,7 +38,7 @@ def match_instructions(file: Path, tools: Mapping[str, ToolDoc], mend: str) -> d
             missing.append(name)
         missing += [f'{name}: {f.name}' for f in doc.functions if name in instruction_of and f.name not in guided]
     if missing:
-        raise DataError(file, f'{len(missing)} tools or APIs have no instruction: {first_of(missing)}', mend=mend)
+        raise DataError(file, f'{len(missing)} tools or APIs have no instruction: {first_of(missing)}', fix=fix)
     return {name: instruction_of[name] for name in tools}
 
 

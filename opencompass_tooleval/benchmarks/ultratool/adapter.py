@@ -14,11 +14,11 @@ from opencompass_tooleval.benchmarks.ultratool import VERSION
 from opencompass_tooleval.benchmarks.ultratool.judge import Scores, prompt_hash
 from opencompass_tooleval.benchmarks.ultratool.judge_items import items_to_judge
 from opencompass_tooleval.benchmarks.ultratool.judgement_rows import digests_of, load_judgements
-from opencompass_tooleval.benchmarks.ultratool.presets import DEFAULT
+from opencompass_tooleval.benchmarks.ultratool.prompt_styles import DEFAULT
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
-from opencompass_tooleval.benchmarks.ultratool.protocol import AUTO, Protocol, lists_of, preset_of
+from opencompass_tooleval.benchmarks.ultratool.protocol import AUTO, Protocol, list_choice_of, prompt_style_of
 from opencompass_tooleval.benchmarks.ultratool.records import (
-    MEND,
+    FIX,
     Record,
     data_file,
     find_subset,
@@ -49,7 +49,12 @@ class ToolEvalUltraToolDataset(ToolEvalDataset):
 
     @staticmethod
     def load(
-        path: str, name: str, language: str, shots: int = 1, preset: str = DEFAULT, example_language: str | None = None
+        path: str,
+        name: str,
+        language: str,
+        shots: int = 1,
+        prompt_style: str = DEFAULT,
+        example_language: str | None = None,
     ) -> Dataset:
         """Loads it.
 
@@ -58,21 +63,21 @@ class ToolEvalUltraToolDataset(ToolEvalDataset):
             name: Row of the table, such as ``tool_usage``.
             language: ``zh`` or ``en``.
             shots: 1 puts an example into the prompt, as the authors do; 0 does not.
-            preset: ``gpt`` or ``open``; ``gpt`` has a system prompt.
+            prompt_style: ``gpt`` or ``open``; ``gpt`` has a system prompt.
             example_language: Language of the example, by default ``language``. The authors' runs of open models had the
                 English one in Chinese prompts.
 
         Raises:
             DataError: The data is missing or damaged.
-            ValueError: There is no such preset.
+            ValueError: There is no such prompt style.
         """
-        file = data_file(resolve_data_path(path, MEND), name, language)
+        file = data_file(resolve_data_path(path, FIX), name, language)
         records = load_records(file, name, language)
         get_logger().info(f'data: {file.resolve()}: {len(records)} records')
         task = find_subset(name).task
-        example_file = data_file(resolve_data_path(path, MEND), name, example_language or language)
+        example_file = data_file(resolve_data_path(path, FIX), name, example_language or language)
         example = load_example(example_file, task) if shots else None
-        prompts = (messages_of(build_prompt(task, language, record.raw, example), preset) for record in records)
+        prompts = (messages_of(build_prompt(task, language, record.raw, example), prompt_style) for record in records)
         return as_dataset(
             [
                 {
@@ -95,18 +100,19 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
         name: As in :meth:`ToolEvalUltraToolDataset.load`.
         language: As there.
         scoring: ``official`` or ``strict``.
-        lists: Which list counts in an answer with several: ``last``, ``span``, or ``auto``. By default the preset's,
-            and where none is given ``auto``: what the authors do for the file that a replayed answer was recorded in
-            (``span`` for GPT's), and ``last`` for answers of a model.
-        preset: ``gpt`` or ``open``, as the data set has it: it fixes ``lists``, and the result says it. Without, the
-            result says the one that a replayed answer was recorded with, or ``open``, or none if ``lists`` is not its.
+        list_choice: Which list counts in an answer with several: ``last``, ``span``, or ``auto``. By default the
+            prompt_style's, and where none is given ``auto``: what the authors do for the file that a replayed answer
+            was recorded in (``span`` for GPT's), and ``last`` for answers of a model.
+        prompt_style: ``gpt`` or ``open``, as the data set has it: it fixes ``list_choice``, and the result says it.
+            Without, the result says the one that a replayed answer was recorded with, or ``open``, or none if
+            ``list_choice`` is not its.
         judge_cfg: Planning and tool creation: as :class:`JudgedEvaluator`.
         judgements: As there.
         instructions: The file of instructions that the data set was run with, for the result to name.
         pred_postprocessor: As :class:`BaseEvaluator`.
 
     Raises:
-        ValueError: A judge is needed and there is none, or ``lists`` is not the preset's.
+        ValueError: A judge is needed and there is none, or ``list_choice`` is not the prompt_style's.
     """
 
     def __init__(
@@ -114,19 +120,19 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
         name: str,
         language: str,
         scoring: str = 'official',
-        lists: str | None = None,
+        list_choice: str | None = None,
         judge_cfg: Mapping[str, Any] | None = None,
         judgements: str | Mapping[str, str] | None = None,
         instructions: str | None = None,
-        preset: str | None = None,
+        prompt_style: str | None = None,
         pred_postprocessor: Any = None,
     ) -> None:
         super().__init__(judge_cfg, judgements, pred_postprocessor)
         self.subset, self.language = find_subset(name), language
-        lists = None if lists == AUTO else lists
-        self.by_shape = preset is None and lists is None
-        self.rules = Protocol(scoring, lists_of(preset, lists))
-        self.preset = preset or preset_of([DEFAULT], self.rules.lists)
+        list_choice = None if list_choice == AUTO else list_choice
+        self.by_shape = prompt_style is None and list_choice is None
+        self.rules = Protocol(scoring, list_choice_of(prompt_style, list_choice))
+        self.prompt_style = prompt_style or prompt_style_of([DEFAULT], self.rules.list_choice)
         self.instructions = instructions
         if self.subset.kind in JUDGED_KINDS:
             self.need_judge(f'UltraTool {name}')
@@ -141,8 +147,8 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
             'subset': self.subset.name,
             'language': self.language,
             'scoring': self.rules.scoring,
-            'preset': self.preset,
-            'lists': self.rules.lists,
+            'prompt_style': self.prompt_style,
+            'list_choice': self.rules.list_choice,
             'rebuilt': self._rebuilt,
             'gold': ', '.join(sorted(self._golds)),
             'version': VERSION,
@@ -164,7 +170,7 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
         if self.by_shape and place:
             shapes = place.recorded_shapes()
             self.rules = self.rules.with_shapes(shapes)
-            self.preset = preset_of(shapes, self.rules.lists) or self.preset
+            self.prompt_style = prompt_style_of(shapes, self.rules.list_choice) or self.prompt_style
         return super().evaluate(k, n, original_dataset, **columns)
 
     def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
@@ -194,6 +200,6 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
             )
         )
         scores = score_answers(records, answers, self.rules, judgements or asked)
-        check_unjudged([(score.id, step) for score in scores for step in score.steps], self.mend_unjudged())
+        check_unjudged([(score.id, step) for score in scores for step in score.steps], self.fix_for_unjudged())
         self.keep_rows(judgement.to_row(Scores.to_row) for judgement in asked)
         return list(scores)

@@ -154,11 +154,13 @@ def draw_withheld(sample: PlanSample, pool: ToolPool, seed: int) -> frozenset[st
     return frozenset(name for name in called if name in rivals)
 
 
-def _toolset(sample: PlanSample, own: Sequence[Tool], pool: ToolPool, size: int, key: str) -> list[Tool]:
-    """``own`` and as many distractors as make ``size``, shuffled; ``own`` alone where there are that many."""
+def _toolset(sample: PlanSample, sample_tools: Sequence[Tool], pool: ToolPool, size: int, key: str) -> list[Tool]:
+    """``sample_tools`` and as many distractors as make ``size``, shuffled; ``sample_tools`` alone where there are that
+    many.
+    """
     rng = random.Random(f'{key}:{sample.row}')
-    drawn = pool.draw([str(tool['name']) for tool in sample.tools], max(0, size - len(own)), rng)
-    toolset = [*own, *drawn]
+    drawn = pool.draw([str(tool['name']) for tool in sample.tools], max(0, size - len(sample_tools)), rng)
+    toolset = [*sample_tools, *drawn]
     rng.shuffle(toolset)
     return toolset
 

@@ -19,8 +19,8 @@ from opencompass_tooleval.benchmarks.ultratool.records import read_lines
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.json_object import load_json
 
-MEND_MISSING = 'git clone --depth 1 https://github.com/JoeYing1019/UltraTool'
-MEND_DAMAGED = 'correct the row, or leave such rows out with --skip-damaged'
+FIX_MISSING = 'git clone --depth 1 https://github.com/JoeYing1019/UltraTool'
+FIX_DAMAGED = 'correct the row, or leave such rows out with --skip-damaged'
 
 Tool = Mapping[str, Any]
 
@@ -136,14 +136,14 @@ def read_samples(file: Path, *, skipped: list[DataError] | None = None) -> list[
         DataError: The file is missing or empty, or a row is damaged.
     """
     samples = []
-    for row, line in enumerate(read_lines(file, MEND_MISSING, 'the file of annotated samples')):
+    for row, line in enumerate(read_lines(file, FIX_MISSING, 'the file of annotated samples')):
         try:
             samples.append(_sample(row, line))
         except Fault as fault:
-            damage = DataError(file, str(fault), record=str(row), mend=MEND_DAMAGED)
+            damage = DataError(file, str(fault), record=str(row), fix=FIX_DAMAGED)
             if skipped is None:
                 raise damage from fault
             skipped.append(damage)
     if not samples:
-        raise DataError(file, 'the file has no annotated sample', mend=MEND_MISSING)
+        raise DataError(file, 'the file has no annotated sample', fix=FIX_MISSING)
     return samples

@@ -129,15 +129,15 @@ class ToolPool:
             self._rivals[name] = frozenset(other for other, seen in self._faces.items() if _alike(face, seen))
         return self._rivals[name]
 
-    def draw(self, own: Collection[str], count: int, rng: random.Random) -> list[Tool]:
-        """Draws ``count`` tools, none of which could do what one of ``own`` does.
+    def draw(self, sample_tools: Collection[str], count: int, rng: random.Random) -> list[Tool]:
+        """Draws ``count`` tools, none of which could do what one of ``sample_tools`` does.
 
         A smaller count gives the first of a larger one's: the toolsets of 8 lie within those of 32.
 
         Raises:
             ValueError: Not enough tools are left; the message says how many there are.
         """
-        barred = frozenset().union(*(self.rivals(name) for name in own))
+        barred = frozenset().union(*(self.rivals(name) for name in sample_tools))
         names = sorted(self.tools)
         rng.shuffle(names)
         drawn = [self.tools[name] for name in names if name not in barred][:count]

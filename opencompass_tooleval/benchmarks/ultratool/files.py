@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from opencompass_tooleval.benchmarks.ultratool.build import TASKS
-from opencompass_tooleval.benchmarks.ultratool.build_read import MEND_MISSING, read_samples
+from opencompass_tooleval.benchmarks.ultratool.build_read import FIX_MISSING, read_samples
 from opencompass_tooleval.benchmarks.ultratool.metrics import METRICS
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt
 from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS, TABLE, data_file, find_subset, load_records
@@ -36,7 +36,7 @@ def _read_example(language: str, files: Sequence[Path]) -> Content:
             raise ValueError('it is no JSON object')
         build_prompt(path.stem, language, example, example)
     except ValueError as error:  # JSON and UTF-8 errors are
-        raise DataError(path, f'the one-shot example is damaged ({error})', mend=MEND_MISSING) from error
+        raise DataError(path, f'the one-shot example is damaged ({error})', fix=FIX_MISSING) from error
     return Content({'example': 1})
 
 
@@ -78,13 +78,13 @@ def _hints(cache: Path) -> Iterator[str]:
 def configured(
     subset: str, *, language: str | None = None, method: str | None = None, instructions: str | None = None
 ) -> ConfiguredDataset:
-    """Where our configs have a subset; ``method`` is a preset.
+    """Where our configs have a subset; ``method`` is a prompt style.
 
     Raises:
-        ValueError: No such subset, or no preset with instructions.
+        ValueError: No such subset, or no prompt style with instructions.
     """
     if method and instructions:
-        raise ValueError('UltraTool has no preset with instructions: leave --method or --instructions out')
+        raise ValueError('UltraTool has no prompt style with instructions: leave --method or --instructions out')
     language = (language or 'zh').lower()
     file, name = 'ultratool/tooleval_ultratool', f'tooleval_ultratool_{language}'
     configs = [f'{file}{kind}_gen:{name}{kind}_datasets' for kind in ([f'_{method}'] if method else ['', '_built'])]
@@ -104,7 +104,7 @@ BENCHMARK = Benchmark(
     score='opencompass_tooleval.benchmarks.ultratool.recorded:score',
     configured='opencompass_tooleval.benchmarks.ultratool.files:configured',
     origin="UltraTool's files are in its authors' GitHub repository, JoeYing1019/UltraTool.",
-    clone=MEND_MISSING,
+    clone=FIX_MISSING,
     hints=_hints,
     sizes={(subset.name, None): subset.count for subset in TABLE},
     groups=(

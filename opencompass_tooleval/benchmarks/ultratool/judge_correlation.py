@@ -51,20 +51,20 @@ def agree(subset: Subset, first: Sequence[Judged], second: Sequence[Judged]) -> 
         first: Judgements, in any order, of a thing at most one.
         second: The same of the other judge.
     """
-    ours, theirs = (
+    first_by_id, second_by_id = (
         {(judged.id, judged.step): (judged.found.scores, judged.answer_digest) for judged in judgements if judged.found}
         for judgements in (first, second)
     )
-    both = [key for key in ours if key in theirs]
-    answers = {key: (ours[key][1], theirs[key][1]) for key in both}
+    both = [key for key in first_by_id if key in second_by_id]
+    answers = {key: (first_by_id[key][1], second_by_id[key][1]) for key in both}
     pairs = {
-        name: ([ours[key][0][name] for key in both], [theirs[key][0][name] for key in both])
+        name: ([first_by_id[key][0][name] for key in both], [second_by_id[key][0][name] for key in both])
         for name in dimensions(subset)
     }
     return Agreement(
         compared=len(both),
-        only_first=len(ours) - len(both),
-        only_second=len(theirs) - len(both),
+        only_first=len(first_by_id) - len(both),
+        only_second=len(second_by_id) - len(both),
         correlations={name: pearson(*pair) for name, pair in pairs.items()},
         means={
             name: (statistics.fmean(pair[0]), statistics.fmean(pair[1])) if both else None

@@ -27,12 +27,12 @@ METRICS = (
     Metric('local_accuracy', 'Accuracy, steps', 'share of steps that are right'),
     Metric('local_levenshtein', 'Likeness, steps', 'likeness of the arguments of each step, by edit distance', rank=5),
     Metric(
-        'json_rate', 'JSON', 'share of answers that hold readable JSON, small faults mended as published', binary=True
+        'json_rate', 'JSON', 'share of answers that hold readable JSON, small faults fixed as published', binary=True
     ),
     Metric(
         'json_rate_unrepaired',
         'JSON as it is',
-        'share of answers that hold readable JSON with nothing mended',
+        'share of answers that hold readable JSON with nothing fixed',
         binary=True,
     ),
     replace(ACCURACY, binary=False),  # a judge's points

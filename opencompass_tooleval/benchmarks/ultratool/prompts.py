@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.protocol import find_preset
+from opencompass_tooleval.benchmarks.ultratool.protocol import find_prompt_style
 
 PLANNING_ZH = (
     '你是一个专业的计划制定助手，给你一个用户问题，你的任务是充分理解用户问题，并制定一个合理的、'
@@ -201,7 +201,7 @@ def build_prompt(task: str, language: str, row: Mapping[str, Any], example: Mapp
     return f'{instruction}{before_example}{shown}{after_example}{_query(task, labels, FIELDS[task], row)}'
 
 
-def messages_of(prompt: str, preset: str) -> list[dict[str, str]]:
-    """A prompt as the messages of a preset: behind its system prompt, if it has one."""
-    system = str(find_preset(preset)['system'])
+def messages_of(prompt: str, prompt_style: str) -> list[dict[str, str]]:
+    """A prompt as the messages of a prompt style: behind its system prompt, if it has one."""
+    system = str(find_prompt_style(prompt_style)['system'])
     return [*([{'role': 'system', 'content': system}] if system else []), {'role': 'user', 'content': prompt}]

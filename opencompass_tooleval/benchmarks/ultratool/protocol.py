@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.presets import PRESETS
+from opencompass_tooleval.benchmarks.ultratool.prompt_styles import PROMPT_STYLES
 from opencompass_tooleval.core.recorded_row import GPT
 from opencompass_tooleval.core.subset_names import find_row
 
 SCORINGS = ('official', 'strict')
-LISTS = ('last', 'span')
+LIST_CHOICES = ('last', 'span')
 AUTO = 'auto'
 GOLDS = ('official', 'repaired')
 
@@ -21,8 +21,9 @@ class Protocol:
     """The rules for a run.
 
     Attributes:
-        scoring: ``official`` keeps the published behaviour with its quirks, ``strict`` mends them (see README.md).
-        lists: Which list counts in an answer with several. ``last``: the last one (what the authors do for open
+        scoring: ``official`` keeps the published behaviour with its quirks, ``strict`` fixes them (see
+            docs/explanation/ultratool.md).
+        list_choice: Which list counts in an answer with several. ``last``: the last one (what the authors do for open
             models); ``span``: everything from the first bracket to the last (what they do for GPT).
         gold: Which gold answers the records hold; only said in results, the records decide.
 
@@ -31,11 +32,11 @@ class Protocol:
     """
 
     scoring: str = 'official'
-    lists: str = 'last'
+    list_choice: str = 'last'
     gold: str = 'official'
 
     def __post_init__(self) -> None:
-        for field, allowed in (('scoring', SCORINGS), ('lists', LISTS), ('gold', GOLDS)):
+        for field, allowed in (('scoring', SCORINGS), ('list_choice', LIST_CHOICES), ('gold', GOLDS)):
             if getattr(self, field) not in allowed:
                 raise ValueError(f'{field} {getattr(self, field)!r} is none of {", ".join(allowed)}')
 
@@ -46,47 +47,52 @@ class Protocol:
             shapes: Published shape of each answer (:mod:`~opencompass_tooleval.core.recorded_row`); None for those that
                 a model gave. ``span`` if all are of the GPT files, else ``last``.
         """
-        return replace(self, lists='span' if set(shapes) == {GPT} else 'last')
+        return replace(self, list_choice='span' if set(shapes) == {GPT} else 'last')
 
     @property
     def strict(self) -> bool:
-        """Whether the quirks of the published code are mended."""
+        """Whether the quirks of the published code are fixed."""
         return self.scoring == 'strict'
 
 
-def find_preset(name: str) -> Mapping[str, Any]:
-    """The preset called ``name``.
+def find_prompt_style(name: str) -> Mapping[str, Any]:
+    """The prompt style called ``name``.
 
     Raises:
         ValueError: There is none; the message lists those there are.
     """
-    return find_row(PRESETS, name, 'UltraTool', 'preset')
+    return find_row(PROMPT_STYLES, name, 'UltraTool', 'prompt style')
 
 
-def lists_of(preset: str | None, lists: str | None) -> str:
-    """Which list counts: what ``preset`` says, or else ``lists``, by default ``last``.
+def list_choice_of(prompt_style: str | None, list_choice: str | None) -> str:
+    """Which list counts: what ``prompt_style`` says, or else ``list_choice``, by default ``last``.
 
     Raises:
-        ValueError: There is no such preset, or it fixes something else than ``lists``.
+        ValueError: There is no such prompt style, or it fixes something else than ``list_choice``.
     """
-    if preset is None:
-        return lists or 'last'
-    fixed = str(find_preset(preset)['lists'])
-    if lists not in (None, fixed):
-        raise ValueError(f'preset {preset!r} reads lists={fixed!r}: leave lists={lists!r} or the preset out')
+    if prompt_style is None:
+        return list_choice or 'last'
+    fixed = str(find_prompt_style(prompt_style)['list_choice'])
+    if list_choice not in (None, fixed):
+        raise ValueError(
+            f'prompt_style={prompt_style!r} reads list_choice={fixed!r}: '
+            f'leave list_choice={list_choice!r} or prompt_style out'
+        )
     return fixed
 
 
-def preset_of(shapes: Iterable[str | None], lists: str) -> str | None:
-    """The preset that recorded answers were made with and are read by: shapes of files have the names of presets.
+def prompt_style_of(shapes: Iterable[str | None], list_choice: str) -> str | None:
+    """The prompt style that recorded answers were made with and are read by: shapes of files have the names of prompt
+    styles.
 
     Args:
         shapes: As in :meth:`Protocol.with_shapes`.
-        lists: Which list counts.
+        list_choice: Which list counts.
 
     Returns:
-        None where answers of several shapes, or of none, stand together, or ``lists`` is another than the authors'.
+        None where answers of several shapes, or of none, stand together, or ``list_choice`` is another than the
+        authors'.
     """
     names = set(shapes)
     name = names.pop() if len(names) == 1 else None
-    return name if name is not None and find_preset(name)['lists'] == lists else None
+    return name if name is not None and find_prompt_style(name)['list_choice'] == list_choice else None

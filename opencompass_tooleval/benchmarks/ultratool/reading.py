@@ -46,7 +46,7 @@ def _cut_plan_strictly(text: str) -> str:
 def read_plan(answer: Any, protocol: Protocol) -> Parsed:
     """Cuts a plan to what the judge is shown.
 
-    Rungs: ``text`` (all of it, marks of a chat template aside), ``cut``.
+    Parse methods: ``text`` (all of it, marks of a chat template aside), ``cut``.
     """
     if not isinstance(answer, str):
         return unread('parse:not_text')
@@ -70,7 +70,7 @@ def read(answer: Any, reading: str, protocol: Protocol) -> Parsed:
         answer = answer[0]  # the authors' files of open models hold each answer as the first of a list
     if reading == 'plan':
         return read_plan(answer, protocol)
-    return read_strict(answer) if protocol.strict else read_official(answer, reading, protocol.lists)
+    return read_strict(answer) if protocol.strict else read_official(answer, reading, protocol.list_choice)
 
 
 def is_json(answer: Any) -> bool:

@@ -1,15 +1,15 @@
-"""The ladder of repairs by which the published scorer reads created tools.
+"""The list of repairs by which the published scorer reads created tools.
 
-Models lose count of the braces of a nested tool; most rungs guess how many they meant. Balancing them instead reads
-answers that the published scorer does not: all of GPT-3.5's, where Table 6 has 99.00.
+Models lose count of the braces of a nested tool; most parse methods guess how many they meant. Balancing them instead
+reads answers that the published scorer does not: all of GPT-3.5's, where Table 6 has 99.00.
 """
 
 from __future__ import annotations
 
-from opencompass_tooleval.benchmarks.ultratool.reading_rungs import (
+from opencompass_tooleval.benchmarks.ultratool.parse_methods import (
     QUOTES,
+    ParseMethod,
     Repair,
-    Rung,
     as_is,
     before_last,
     braces,
@@ -51,18 +51,18 @@ def _open_next_item(text: str) -> str:
     return '' if place < 0 or not rest or rest[0] == '{' else text[: place + len(mark)] + '{' + rest
 
 
-mend_tool_quotes = replace_all(
+fix_tool_quotes = replace_all(
     (*QUOTES, *doubled("}, '", "': ", ", '", "':"), ('}, "step', '}, {"step')),
 )
 
 _drop = drop_before_last()
 
 
-def _on_mended(name: str, repair: Repair) -> Rung:
-    return f'quotes_{name}', in_turn(mend_tool_quotes, repair)
+def _on_fixed(name: str, repair: Repair) -> ParseMethod:
+    return f'quotes_{name}', in_turn(fix_tool_quotes, repair)
 
 
-TOOL_RUNGS: tuple[Rung, ...] = (
+TOOL_PARSE_METHODS: tuple[ParseMethod, ...] = (
     ('as_is', as_is),
     ('brace', before_last('}')),
     ('two_braces', before_last('}' * 2)),
@@ -91,15 +91,15 @@ TOOL_RUNGS: tuple[Rung, ...] = (
     ('seven_to_eight_brace', in_turn(braces(7, 8), before_last('}'))),
     ('four_to_five', braces(4, 5)),
     ('four_to_three', braces(4, 3)),
-    ('quotes', mend_tool_quotes),
-    _on_mended('four_to_three', braces(4, 3)),
-    _on_mended('drop_one', _drop),
-    _on_mended('six_to_five', braces(6, 5)),
-    _on_mended('third_bracket', _drop_third_bracket),
-    _on_mended('drop_last_two', lambda text: text[:-2]),
-    _on_mended('four_to_five', braces(4, 5)),
-    _on_mended('brace', before_last('}')),
-    _on_mended('six_to_eight', braces(6, 8)),
-    _on_mended('complete_items', _close_behind_tool),
+    ('quotes', fix_tool_quotes),
+    _on_fixed('four_to_three', braces(4, 3)),
+    _on_fixed('drop_one', _drop),
+    _on_fixed('six_to_five', braces(6, 5)),
+    _on_fixed('third_bracket', _drop_third_bracket),
+    _on_fixed('drop_last_two', lambda text: text[:-2]),
+    _on_fixed('four_to_five', braces(4, 5)),
+    _on_fixed('brace', before_last('}')),
+    _on_fixed('six_to_eight', braces(6, 8)),
+    _on_fixed('complete_items', _close_behind_tool),
 )
 """Tool creation, in the published order."""

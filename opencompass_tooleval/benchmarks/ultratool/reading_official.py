@@ -1,7 +1,7 @@
 """Reads an answer by the rules of the published scorer.
 
-It rewrites the whole text, cuts it to its list and then tries a ladder of repairs, each evaluated as Python. Here a try
-reads a Python literal. Every rung has a name, which details record.
+It rewrites the whole text, cuts it to its list and then tries a list of repairs, each evaluated as Python. Here a try
+reads a Python literal. Every parse method has a name, which details record.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.reading_creation import COMPLETE_TOOL, TOOL_RUNGS
-from opencompass_tooleval.benchmarks.ultratool.reading_rungs import (
-    CALL_RUNGS,
+from opencompass_tooleval.benchmarks.ultratool.parse_methods import (
+    CALL_PARSE_METHODS,
     COMPLETE_CALL,
     COMPLETE_ITEM,
-    ITEM_RUNGS,
-    Rung,
+    ITEM_PARSE_METHODS,
+    ParseMethod,
     close_behind,
 )
+from opencompass_tooleval.benchmarks.ultratool.reading_creation import COMPLETE_TOOL, TOOL_PARSE_METHODS
 from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.reading import BUDGET, Parsed, bounded, climb, cost, literal, unread
+from opencompass_tooleval.core.reading import BUDGET, Parsed, bounded, cost, literal, read_first_possible, unread
 
 _LITERALS = (('true', 'True'), ('false', 'False'), ('null', '"null"'))
 _ITEM_EDITS = (('})', '}'), ('，', ','), ('}, "step', '}, {"step'), ('# ...', ''))
@@ -44,7 +44,7 @@ def normalise(text: str, reading: str) -> str:
     for old, new in edits:
         text = text.replace(old, new)
     for blanks in range(1, _BLANKS + 1):
-        # Not a pattern: '} } }' has to become '}} }', since rungs below count braces that touch.
+        # Not a pattern: '} } }' has to become '}} }', since parse methods below count braces that touch.
         text = text.replace('}' + ' ' * blanks + '}', '}}')
     return text
 
@@ -67,7 +67,7 @@ def _last_list(text: str) -> str:
     return last_match or text[: text.find(']') + 1]
 
 
-def cut(text: str, reading: str, lists: str) -> str:
+def cut(text: str, reading: str, list_choice: str) -> str:
     """Cuts a normalised answer to its list; a text without ``[`` only behind its last ``]``."""
     start = text.find('[')
     if start > 0:
@@ -76,17 +76,17 @@ def cut(text: str, reading: str, lists: str) -> str:
         text = text[: text.rfind(']') + 1]
     elif start >= 0:
         text = close_behind(_COMPLETE[reading])(text) or text + ']'
-    return _last_list(text) if lists == 'last' and text.count(']') > 1 else text
+    return _last_list(text) if list_choice == 'last' and text.count(']') > 1 else text
 
 
 _BUDGETS = {'tools': 300_000}
-"""What trying may cost where there are many rungs."""
+"""What trying may cost where there are many parse methods."""
 
-LADDERS: dict[str, tuple[Rung, ...]] = {
-    'items': ITEM_RUNGS,
-    'names': ITEM_RUNGS,
-    'calls': CALL_RUNGS,
-    'tools': TOOL_RUNGS,
+PARSE_METHODS: dict[str, tuple[ParseMethod, ...]] = {
+    'items': ITEM_PARSE_METHODS,
+    'names': ITEM_PARSE_METHODS,
+    'calls': CALL_PARSE_METHODS,
+    'tools': TOOL_PARSE_METHODS,
 }
 
 
@@ -132,38 +132,38 @@ def _items(parsed: Parsed, reading: str) -> Parsed:
         return parsed
     value = _ITEMS[reading](parsed.value)
     if isinstance(value, (list, tuple)):
-        return Parsed(list(value), parsed.rung)
+        return Parsed(list(value), parsed.parse_method)
     if isinstance(value, (dict, set, str, bytes)):
-        return Parsed([], parsed.rung)
+        return Parsed([], parsed.parse_method)
     return unread('parse:not_a_list')
 
 
-def read_official(answer: Any, reading: str, lists: str = 'last') -> Parsed:
+def read_official(answer: Any, reading: str, list_choice: str = 'last') -> Parsed:
     """Reads an answer as the published scorer does.
 
     Args:
         answer: Its text; a list is taken as it is.
         reading: ``items``, ``names``, ``calls`` or ``tools``.
-        lists: ``last`` or ``span``, see :class:`~opencompass_tooleval.benchmarks.ultratool.protocol.Protocol`.
+        list_choice: ``last`` or ``span``, see :class:`~opencompass_tooleval.benchmarks.ultratool.protocol.Protocol`.
 
     Returns:
-        The list of items and the rung, or why there is none.
+        The list of items and the parse method, or why there is none.
     """
     if not isinstance(answer, str):
         return _items(bounded(answer, 'value'), reading)
     if len(answer) > MAX_CHARS:
         return unread('parse:too_long')
-    text = cut(normalise(answer, reading), reading, lists)
+    text = cut(normalise(answer, reading), reading, list_choice)
 
     def tries() -> Iterator[tuple[str, Callable[[], Any], int]]:
         tried = {''}
-        for rung, repair in LADDERS[reading]:
+        for parse_method, repair in PARSE_METHODS[reading]:
             repaired = repair(text)
             if repaired not in tried:
                 tried.add(repaired)
-                yield rung, partial(literal, repaired), cost(repaired)
+                yield parse_method, partial(literal, repaired), cost(repaired)
 
-    parsed = climb(tries(), _BUDGETS.get(reading, BUDGET))
+    parsed = read_first_possible(tries(), _BUDGETS.get(reading, BUDGET))
     if parsed.reason == 'parse:not_json' and '[' not in answer:
         return unread('parse:no_list')
     return _items(parsed, reading)

@@ -10,16 +10,16 @@ import json_repair
 
 from opencompass_tooleval.core.answer import unfence
 from opencompass_tooleval.core.bounds import MAX_CHARS
-from opencompass_tooleval.core.fullwidth import RUNG, ascii_punctuation, has_full_width, tidy
+from opencompass_tooleval.core.fullwidth import PARSE_METHOD, ascii_punctuation, has_full_width, tidy
 from opencompass_tooleval.core.reading import (
     READ_ERRORS,
     Parsed,
     bounded,
-    climb,
     cost,
     cost_of_json,
     json_values,
     literal,
+    read_first_possible,
     unread,
 )
 
@@ -94,15 +94,15 @@ def _full_width(text: str) -> Any:
 def read_strict(answer: Any) -> Parsed:
     """Reads an answer without ever altering a value.
 
-    Rungs: ``json`` and ``literal`` (the whole answer), ``fence`` (the inside of the first fenced block), ``prose``
-    (from the first bracket to the last, or the last JSON list of objects in between), ``fullwidth`` (the same with
-    full-width punctuation around its texts taken for ASCII), ``repaired`` (by json_repair).
+    Parse methods: ``json`` and ``literal`` (the whole answer), ``fence`` (the inside of the first fenced block),
+    ``prose`` (from the first bracket to the last, or the last JSON list of objects in between), ``fullwidth`` (the same
+    with full-width punctuation around its texts taken for ASCII), ``repaired`` (by json_repair).
 
     Args:
         answer: Its text; a list is taken as it is.
 
     Returns:
-        The list of items and the rung, or why there is none.
+        The list of items and the parse method, or why there is none.
     """
     if not isinstance(answer, str):
         return _as_list(bounded(answer, 'value'))
@@ -120,10 +120,10 @@ def read_strict(answer: Any) -> Parsed:
         ('fence', lambda: _json_or_literal(inside), cost(inside) if inside != text else 0),
         ('prose', lambda: _json_or_literal(span), cost(span) if span != inside else 0),
         ('prose', lambda: _last_of_lists(inside), 0),
-        (RUNG, lambda: _full_width(inside), cost(inside) if has_full_width(inside) else 0),
+        (PARSE_METHOD, lambda: _full_width(inside), cost(inside) if has_full_width(inside) else 0),
         ('repaired', lambda: _repaired(broken), 0),
     )
-    parsed = climb(tries)
+    parsed = read_first_possible(tries)
     if parsed.reason == 'parse:not_json' and '[' not in text and '［' not in text:
         return unread('parse:no_list')
     return _as_list(parsed)

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 from opencompass_tooleval.benchmarks.ultratool import VERSION
 from opencompass_tooleval.benchmarks.ultratool.judgement_rows import check_single, digests_of, load_judgements
 from opencompass_tooleval.benchmarks.ultratool.prompts import INSTRUCTIONS
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol, preset_of
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol, prompt_style_of
 from opencompass_tooleval.benchmarks.ultratool.records import (
-    MEND,
+    FIX,
     TABLE,
     Record,
     Subset,
@@ -94,9 +94,11 @@ def _same(records: Sequence[Record], carried: Sequence[Record | None], predictio
     """Checks that answers belong to the records of another file, by the texts of their steps."""
     if len(records) != len(carried):
         raise DataError(predictions, f'it holds {len(carried)} answers for {len(records)} records')
-    for record, own in zip(records, carried, strict=True):
+    for record, carried_record in zip(records, carried, strict=True):
         texts = [step.text for step in record.steps] or record.question
-        if own is not None and texts != ([step.text for step in own.steps] or own.question):
+        if carried_record is not None and texts != (
+            [step.text for step in carried_record.steps] or carried_record.question
+        ):
             raise DataError(predictions, 'the answer belongs to another record than the data has there', record.id)
 
 
@@ -110,7 +112,7 @@ def _load_authors(predictions: Path, files: _Files, subset: Subset, language: st
     else:
         records = [record for record in carried if record is not None]
         if len(records) != len(rows):
-            raise DataError(predictions, 'the answers come without their records: give --data FILE', mend=MEND)
+            raise DataError(predictions, 'the answers come without their records: give --data FILE', fix=FIX)
     return _Loaded(records, [clean(row.answer) for row in rows], [row.shape for row in rows])
 
 
@@ -133,7 +135,7 @@ def _load(files: _Files, subset: Subset, language: str) -> _Loaded:
     if files.predictions is None:
         return _Loaded(records, None)
     if records is None:
-        raise DataError(files.predictions, 'the answers come without their records: give --data FILE', mend=MEND)
+        raise DataError(files.predictions, 'the answers come without their records: give --data FILE', fix=FIX)
     recorded = load_recorded(files.predictions)
     recorded.check_complete([record.id for record in records])
     check_name(files.predictions, subset.name, _NAMES, subset.task, recorded)
@@ -162,11 +164,11 @@ def _score(files: _Files, subset: Subset, loaded: _Loaded, rules: Protocol) -> l
         judgements = _load_judgements(files.judgements, subset, loaded, rules)
     if loaded.answers is None:
         scores = score_judgements(subset, judgements or [], rules, loaded.records)
-        mend = f'Say with --predictions FILE which answers {files.judgements} judged'
+        fix = f'Say with --predictions FILE which answers {files.judgements} judged'
     else:
         scores = score_answers(loaded.records or [], loaded.answers, rules, judgements)
-        mend = f'{files.judgements} has to judge the very answers of {files.predictions}'
-    check_unjudged([(score.id, step) for score in scores for step in score.steps], mend)
+        fix = f'{files.judgements} has to judge the very answers of {files.predictions}'
+    check_unjudged([(score.id, step) for score in scores for step in score.steps], fix)
     return scores
 
 
@@ -196,11 +198,11 @@ def score(
         Path | None, 'Planning and tool_creation: what the judge said; without, answers are only read.'
     ] = None,
     language: Annotated[Literal['zh', 'en'] | None, 'By default what path or text say.'] = None,
-    lists: Annotated[
+    list_choice: Annotated[
         Literal['last', 'span'] | None,
         "Which list counts in an answer with several; by default span for the authors' GPT files, else last.",
     ] = None,
-    scoring: Annotated[Literal['official', 'strict'], 'As published, or with its quirks mended.'] = 'official',
+    scoring: Annotated[Literal['official', 'strict'], 'As published, or with its quirks fixed.'] = 'official',
     gold: Annotated[Literal['official', 'repaired'], 'Which gold the data holds.'] = 'official',
 ) -> ScoredAnswers:
     """Scores recorded answers or judgements of one subset, such as ``tool_usage``.
@@ -215,7 +217,7 @@ def score(
     in_language = _language(files, language)
     loaded = _load(files, row, in_language)
     rules = Protocol(scoring, gold=gold)
-    rules = replace(rules, lists=lists) if lists else rules.with_shapes(loaded.shapes)
+    rules = replace(rules, list_choice=list_choice) if list_choice else rules.with_shapes(loaded.shapes)
     scores = _score(files, row, loaded, rules)
     rebuilt = any(record.rebuilt for record in loaded.records or ())
     is_judged, has_judge = row.kind in JUDGED_KINDS, judgements is not None
@@ -228,15 +230,15 @@ def score(
         {
             'language': in_language,
             'scoring': rules.scoring,
-            'preset': preset_of(loaded.shapes, rules.lists),
-            'lists': rules.lists,
+            'prompt_style': prompt_style_of(loaded.shapes, rules.list_choice),
+            'list_choice': rules.list_choice,
             'gold': _gold_of(gold, loaded),
             'rebuilt': rebuilt,
             'version': VERSION,
             **({'judged': has_judge} if is_judged else {}),
         },
         breakdown(scores, row.metrics),
-        counts=('error_types', 'rungs'),
+        counts=('error_types', 'parse_methods'),
         notes=notes,
         expected=row.count,
     )

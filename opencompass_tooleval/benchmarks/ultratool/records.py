@@ -24,7 +24,7 @@ from opencompass_tooleval.core.subset_names import SubsetRow, Table
 
 logger = logging.getLogger(__name__)
 
-MEND = 'tooleval prepare ultratool'
+FIX = 'tooleval prepare ultratool'
 BUILD = 'tooleval build ultratool'
 
 _CHINESE = re.compile(r'[\u4e00-\u9fff]|\\u[4-9][0-9a-f]{3}')
@@ -234,39 +234,39 @@ def parse_payload(payload: str, subset: str) -> Record:
     return parse_record(record_id, raw, find_subset(subset), language, domain)
 
 
-def read_lines(file: Path, mend: str, what: str = 'the file') -> list[str]:
+def read_lines(file: Path, fix: str, what: str = 'the file') -> list[str]:
     """The lines of a file that are not blank.
 
     Args:
         file: UTF-8.
-        mend: The command that mends it, for the message.
+        fix: The command that fixes it, for the message.
         what: What is missing where it is.
 
     Raises:
         DataError: The file is missing or no text.
     """
     if not file.is_file():
-        raise DataError(file, f'{what} is missing', mend=mend)
+        raise DataError(file, f'{what} is missing', fix=fix)
     try:
         return [line for line in file.read_text(encoding='utf-8').split('\n') if line.strip()]
     except ValueError as error:
-        raise DataError(file, f'the file is no UTF-8 text ({error})', mend=mend) from error
+        raise DataError(file, f'the file is no UTF-8 text ({error})', fix=fix) from error
 
 
-def read_rows(file: Path, mend: str = MEND) -> Iterator[tuple[str, Any]]:
+def read_rows(file: Path, fix: str = FIX) -> Iterator[tuple[str, Any]]:
     """Yields row number and value of each line that is not blank.
 
     Raises:
         DataError: The file is missing, empty or no JSON lines; the message names the row.
     """
-    lines = read_lines(file, mend)
+    lines = read_lines(file, fix)
     if not lines:
-        raise DataError(file, 'the file is empty', mend=mend)
+        raise DataError(file, 'the file is empty', fix=fix)
     for number, line in enumerate(lines):
         try:
             row = load_json(line, bounded=True)
         except ValueError as error:
-            raise DataError(file, f'the line is cut short or no JSON ({error})', str(number), mend) from error
+            raise DataError(file, f'the line is cut short or no JSON ({error})', str(number), fix) from error
         yield str(number), row
 
 
@@ -314,14 +314,14 @@ def load_records(file: Path, subset: str, language: str) -> list[Record]:
 
     Raises:
         DataError: The file is missing or cut short, or a row lacks a field. The message names file, row and the command
-            that mends it.
+            that fixes it.
     """
     row = find_subset(subset)
     check_language(language)
-    mend = MEND if row.official else BUILD
+    fix = FIX if row.official else BUILD
     records = []
-    for number, raw in read_rows(file, mend):
-        with naming_record(file, number, mend):
+    for number, raw in read_rows(file, fix):
+        with naming_record(file, number, fix):
             records.append(parse_record(number, raw, row, language))
     annotated = file.parent.parent / 'test.json'
     if file.parent.name == 'test_set' and annotated.is_file() and any(not record.domain for record in records):
@@ -341,9 +341,9 @@ def load_example(file: Path, task: str) -> dict[str, Any]:
     try:
         value = load_json(example.read_bytes(), bounded=True)
     except (OSError, ValueError) as error:
-        raise DataError(example, f'the one-shot example cannot be read ({error})', mend=MEND) from error
+        raise DataError(example, f'the one-shot example cannot be read ({error})', fix=FIX) from error
     if not isinstance(value, dict):
-        raise DataError(example, 'the one-shot example is no JSON object', mend=MEND)
+        raise DataError(example, 'the one-shot example is no JSON object', fix=FIX)
     return value
 
 

@@ -167,12 +167,12 @@ def score(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> O
     return Outcome({name: flat_mean(flat[name]) for name in names}, steps, flat=flat)
 
 
-def check_unjudged(steps: Sequence[tuple[str, StepScore]], mend: str = '') -> int:
+def check_unjudged(steps: Sequence[tuple[str, StepScore]], fix: str = '') -> int:
     """Returns how many things could not be judged.
 
     Args:
         steps: Record id and step score of everything that had something to judge.
-        mend: What to do about it.
+        fix: What to do about it.
 
     Raises:
         UnjudgedError: It is more than 1%.
@@ -183,4 +183,4 @@ def check_unjudged(steps: Sequence[tuple[str, StepScore]], mend: str = '') -> in
         for record_id, step in tried
         if step.reason == UNJUDGED
     ]
-    return check_share(unjudged, len(tried), mend)
+    return check_share(unjudged, len(tried), fix)

@@ -70,7 +70,7 @@ def _score(record: Record, answer: Any, parsed: Parsed, outcome: Outcome, protoc
         values={metric: values[metric] for metric in record.subset.metrics},
         reason=reason,
         parsed=_answered(record, parsed, outcome, protocol),
-        rung=parsed.rung,
+        parse_method=parsed.parse_method,
         gold=_gold(record),
         steps=outcome.steps,
         others=outcome.others,
@@ -157,7 +157,7 @@ def score_judgements(
                 id=record_id,
                 values=values,
                 reason=outcome.reason,
-                rung='judgements',
+                parse_method='judgements',
                 gold=_gold(record) if record else None,
                 steps=outcome.steps,
                 flat=outcome.flat,
@@ -192,8 +192,8 @@ def breakdown(scores: Sequence[StepsScore], metrics: Sequence[str]) -> dict[str,
 
     Returns:
         ``steps`` (number of gold steps), ``domains`` (domain -> ``samples`` and each metric), ``codes`` (code -> how
-        often, over steps, arguments and superfluous items), ``error_types`` (the paper's five -> how often), ``rungs``
-        (way of reading -> samples) and ``unjudged``.
+        often, over steps, arguments and superfluous items), ``error_types`` (the paper's five -> how often),
+        ``parse_methods`` (way of reading -> samples) and ``unjudged``.
     """
     codes: Counter[str] = Counter()
     for score in scores:
@@ -215,6 +215,6 @@ def breakdown(scores: Sequence[StepsScore], metrics: Sequence[str]) -> dict[str,
         'domains': {} if list(domains) == [NO_DOMAIN] else domains,
         'codes': _ordered(codes),
         'error_types': _ordered(types),
-        'rungs': _ordered(Counter(score.rung for score in scores)),
+        'parse_methods': _ordered(Counter(score.parse_method for score in scores)),
         'unjudged': codes[UNJUDGED],
     }

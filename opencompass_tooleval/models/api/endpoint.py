@@ -37,13 +37,13 @@ class RawReply:
 
     Attributes:
         message: Of the first choice; put together if it was streamed.
-        finish: Its ``finish_reason``; None if that is no text.
+        finish_reason: Its ``finish_reason``; None if that is no text.
         usage: As it came.
         body: The whole object; empty for a stream.
     """
 
     message: Mapping[str, Any]
-    finish: str | None
+    finish_reason: str | None
     usage: Any
     body: Mapping[str, Any]
 
@@ -224,8 +224,8 @@ class Endpoint:
             body = _mapping(load_json(whole.body, bounded=True))
         except ValueError:  # a stream
             body = {}
-        finish = read.finish[:_MAX_FINISH] if isinstance(read.finish, str) else None
-        reply = RawReply(read.message, finish, read.usage, body)
+        finish_reason = read.finish_reason[:_MAX_FINISH] if isinstance(read.finish_reason, str) else None
+        reply = RawReply(read.message, finish_reason, read.usage, body)
         self.prompt_tokens += reply.tokens('prompt') or 0
         self.completion_tokens += reply.tokens('completion') or 0
         return reply

@@ -16,7 +16,7 @@ _LOOK_EVERY = 0.25
 """Seconds until those who wait see that the server is back."""
 
 
-class OwnServer(Protocol):
+class ManagedServer(Protocol):
     """A server that this process itself started, or will."""
 
     async def prepare(self, stop: asyncio.Event) -> None:
@@ -44,7 +44,7 @@ class Outage:
 
     Attributes:
         server: As above.
-        own_server: What runs the server, if that is this process.
+        managed_server: What runs the server, if that is this process.
         tell: Takes what is waited for, for those who look at the run; '' once that is over. Its errors are
             ignored.
     """
@@ -58,7 +58,7 @@ class Outage:
         logger: logging.Logger,
     ) -> None:
         self.tell: Callable[[str], None] = lambda text: None
-        self.own_server: OwnServer | None = None
+        self.managed_server: ManagedServer | None = None
         self.server = server
         self._limit = limit
         self._patience = patience
@@ -89,7 +89,7 @@ class Outage:
 
     async def missed(self, words: str) -> bool:
         """To be called when no server was reached; returns whether it is taken for gone, so that the try is no try."""
-        is_lost = self.own_server is not None and await self.own_server.is_lost()
+        is_lost = self.managed_server is not None and await self.managed_server.is_lost()
         if not self._failures:
             self._first_failure = time.monotonic()
         self._failures += 1
@@ -107,8 +107,8 @@ class Outage:
         Raises:
             Failure: The patience is over, or a server of this process has ended; it ends the task.
         """
-        if self.own_server is not None:
-            await self.own_server.prepare(stop)
+        if self.managed_server is not None:
+            await self.managed_server.prepare(stop)
         while self._is_on and not stop.is_set():
             if self._looking is None or self._looking.done():
                 if self._is_over_patience:

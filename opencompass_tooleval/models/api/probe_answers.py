@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from opencompass_tooleval.core.answer import CUT, spoken
+from opencompass_tooleval.core.answer import CUT, visible_text
 from opencompass_tooleval.core.finding import Finding, Level
 from opencompass_tooleval.models.api.endpoint import RawReply
 from opencompass_tooleval.models.api.failure import Failure
@@ -67,13 +67,13 @@ def _judged(reply: RawReply) -> Iterator[Finding]:
     thoughts = _field_of_thoughts(reply)
     if reply.text.strip():
         yield Finding(Level.OK, 'answer', f'{reply.text.strip()[:40]!r}')
-    elif thoughts and reply.finish != CUT:
+    elif thoughts and reply.finish_reason != CUT:
         says = f'empty: all of it is in {thoughts}. Start the server without --reasoning-parser, or let the model think'
         yield Finding(Level.FAULT, 'answer', says)
-    elif thoughts or reply.finish == CUT:
+    elif thoughts or reply.finish_reason == CUT:
         yield Finding(Level.UNKNOWN, 'answer', f'nothing but thoughts in {MAX_OUT_LEN} tokens')
     else:
-        yield Finding(Level.FAULT, 'answer', f'empty, finish_reason {reply.finish}')
+        yield Finding(Level.FAULT, 'answer', f'empty, finish_reason {reply.finish_reason}')
 
 
 def _field_of_thoughts(reply: RawReply) -> str:
@@ -88,7 +88,7 @@ def check_thoughts(probed: Probed) -> Iterator[Finding]:
     assert reply is not None
     thoughts, text = _field_of_thoughts(reply), reply.text
     in_text = bool(_TAG.search(text[:_TAG_CHARS]))
-    if (in_text and not spoken(text)) or (not text.strip() and reply.finish == CUT):
+    if (in_text and not visible_text(text)) or (not text.strip() and reply.finish_reason == CUT):
         says = (
             f'they do not end within {MAX_OUT_LEN} tokens, on a question of one word: raise max_out_len of the data '
             f'sets, or turn them off: {_NO_THINKING}'
@@ -124,10 +124,10 @@ def check_limit(probed: Probed) -> Iterator[Finding]:
         kind = 'words' if counted is None else 'tokens'
         says = f'{_FEW_TOKENS} tokens were allowed, {counted or words} {kind} came: answers are longer than they may be'
         yield Finding(Level.FAULT, what, says)
-    elif reply.finish == CUT:
+    elif reply.finish_reason == CUT:
         yield Finding(Level.OK, what, 'kept to, and finish_reason says so')
     elif _looks_cut(reply.text):
-        says = f'kept to, but finish_reason is {reply.finish}: results cannot say which answers were cut'
+        says = f'kept to, but finish_reason is {reply.finish_reason}: results cannot say which answers were cut'
         yield Finding(Level.UNKNOWN, what, says)
     else:
         yield Finding(Level.UNKNOWN, what, f'the answer is too short to tell: {reply.text.strip()[:40]!r}')
@@ -150,7 +150,7 @@ def check_system_role(probed: Probed) -> Iterator[Finding]:
         says = f"refused: {failure.words}. For T-Eval set system_role='user' in the prompt template"
         yield Finding(Level.FAULT, 'system role', says)
         return
-    if _SYSTEM_WORD in spoken(reply.text):
+    if _SYSTEM_WORD in visible_text(reply.text):
         yield Finding(Level.OK, 'system role', 'taken and heeded')
     elif probed.is_dropped(reply, QUESTION):
         says = "taken, but the chat template leaves it out. For T-Eval set system_role='user' in the prompt template"

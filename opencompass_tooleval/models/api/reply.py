@@ -32,12 +32,12 @@ class Reply:
 
     Attributes:
         message: Of the first choice.
-        finish: Its ``finish_reason``.
+        finish_reason: Its ``finish_reason``.
         usage: Tokens.
     """
 
     message: Mapping[str, Any]
-    finish: Any
+    finish_reason: Any
     usage: Any
 
 
@@ -148,7 +148,7 @@ def _load_chunk(content: str) -> Any:
 def _of_stream(text: str) -> Reply:
     parts: dict[str, list[str]] = {}
     calls: list[_PiecedCall] = []
-    finish, usage, is_whole, has_choice = None, None, False, False
+    finish_reason, usage, is_whole, has_choice = None, None, False, False
     for chunk in _chunks(text):
         choice = None if chunk is None else _first_choice(chunk)
         is_whole = is_whole or chunk is None
@@ -156,17 +156,17 @@ def _of_stream(text: str) -> Reply:
         if not choice:
             continue
         has_choice = True
-        finish = choice.get('finish_reason') or finish
+        finish_reason = choice.get('finish_reason') or finish_reason
         delta = choice.get('delta')
         for name, value in _texts(delta if isinstance(delta, Mapping) else {}):
             parts.setdefault(name, []).append(value)
         _add_calls(calls, delta.get('tool_calls') if isinstance(delta, Mapping) else None)
-    if not has_choice or not (is_whole or finish):
+    if not has_choice or not (is_whole or finish_reason):
         raise ValueError('the stream ends without finish_reason or [DONE]' if has_choice else 'no choice in the stream')
     # The first piece of a stream has an empty content also where the whole message has none.
     message: dict[str, Any] = {name: text for name, values in parts.items() if (text := ''.join(values))}
     message['tool_calls'] = [call.whole() for call in calls]
-    return Reply(message, finish, usage)
+    return Reply(message, finish_reason, usage)
 
 
 def _texts(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -247,7 +247,9 @@ def _add_calls(calls: list[_PiecedCall], pieces: Any) -> None:
         function = piece.get('function') if isinstance(piece, Mapping) else None
         if isinstance(function, Mapping):
             index, (call_id, name) = piece.get('index'), map(_text_or_nothing, (piece.get('id'), function.get('name')))
-            call = next((own for own in calls[:-_LAST_CALLS:-1] if own.is_continued_by(index, call_id, name)), None)
+            call = next(
+                (begun for begun in calls[:-_LAST_CALLS:-1] if begun.is_continued_by(index, call_id, name)), None
+            )
             if call is None:
                 calls.append(call := _PiecedCall(index))
             call.add(call_id, function)
@@ -294,16 +296,20 @@ def _answer(reply: Reply, offers_tools: bool) -> Answer:
     thoughts, content = texts['reasoning'], texts.get('content', '')
     if not content.strip():
         content = ('' if offers_tools else calls_text(calls)) or texts.get('refusal', '') or content
-    finish = reply.finish[:_MAX_FINISH] if isinstance(reply.finish, str) and reply.finish else None
+    finish_reason = (
+        reply.finish_reason[:_MAX_FINISH] if isinstance(reply.finish_reason, str) and reply.finish_reason else None
+    )
     if calls and offers_tools:
         said = f'<think>{thoughts}</think>{content}' if thoughts else content
-        return Answer(said, None, finish, None, calls, usage, has_content='content' in texts)
-    if not content and finish == 'content_filter':
+        return Answer(said, None, finish_reason, None, calls, usage, has_content='content' in texts)
+    if not content and finish_reason == 'content_filter':
         raise Failure('infra:filter', 'no content, finish_reason content_filter', again=False, usage=usage)
-    if not content and (thoughts or finish == 'length'):
+    if not content and (thoughts or finish_reason == 'length'):
         # Thoughts without an end: the model's doing, and read as such.
-        return Answer(f'<think>{thoughts}', finish=finish, usage=usage)
+        return Answer(f'<think>{thoughts}', finish_reason=finish_reason, usage=usage)
     # Whoever was told what tools returned may have nothing more to say: that is no fault of the server.
-    if not content and not (offers_tools and finish == 'stop'):
-        raise Failure('infra:empty', f'no content, finish_reason {finish}', usage=usage)
-    return Answer(f'<think>{thoughts}</think>{content}' if thoughts else content, finish=finish, usage=usage)
+    if not content and not (offers_tools and finish_reason == 'stop'):
+        raise Failure('infra:empty', f'no content, finish_reason {finish_reason}', usage=usage)
+    return Answer(
+        f'<think>{thoughts}</think>{content}' if thoughts else content, finish_reason=finish_reason, usage=usage
+    )

@@ -304,7 +304,7 @@ function headOf({ pair, index, row, i }) {
 
 // What was understood, and what scoring says more.
 function scoredOf({ row }) {
-  const title = `What was understood (${row.rung === 'none' ? 'nothing could be read' : `read by “${row.rung}”`}), beside the gold`;
+  const title = `What was understood (${row.parse_method === 'none' ? 'nothing could be read' : `read by “${row.parse_method}”`}), beside the gold`;
   const table = element('div', { className: 'scroll', tabIndex: 0 }, differences(row.parsed, row.gold));
   const parts = row.trajectory ? [element('details', {}, element('summary', { textContent: 'Calls beside the gold calls, argument by argument' }), table)] : [element('h4', { textContent: title }), table];
   if (row.more) {

@@ -37,9 +37,9 @@ const LINE = 300; // characters of a value that stands in one line
 // A line per argument.
 function argumentsOf(value) {
   if (!isTree(value) || Array.isArray(value)) return pretty(value);
-  return Object.entries(value).map(([name, its]) => {
-    const line = JSON.stringify(its);
-    return `${name}: ${line.length <= LINE ? line : pretty(its)}`;
+  return Object.entries(value).map(([name, inner]) => {
+    const line = JSON.stringify(inner);
+    return `${name}: ${line.length <= LINE ? line : pretty(inner)}`;
   }).join('\n');
 }
 
@@ -126,8 +126,8 @@ function lineOf({ steps, path }) {
 function countOf(branch, steps) {
   return branch.reduce(([all, calls], { place, left }) => {
     const inner = left.map((one) => countOf(one, steps));
-    const own = place < 0 ? [0, 0] : [1, steps[place].calls.length];
-    return [all + own[0] + sum(inner.map(([n]) => n)), calls + own[1] + sum(inner.map(([, n]) => n))];
+    const counted = place < 0 ? [0, 0] : [1, steps[place].calls.length];
+    return [all + counted[0] + sum(inner.map(([n]) => n)), calls + counted[1] + sum(inner.map(([, n]) => n))];
   }, [0, 0]);
 }
 
@@ -213,15 +213,15 @@ function unlikeOf(agents, models) {
   const settings = agents.map(({ trajectory }) => trajectory.settings);
   const keys = [...new Set(settings.flatMap(Object.keys))].filter((key) => child(settings[0], key) !== child(settings[1], key));
   if (!keys.length) return [];
-  const shown = keys.map((key) => `${spelled(key)} ${settings.map((its, side) => `${child(its, key) || 'none'} (${models[side]})`).join(', ')}`);
+  const shown = keys.map((key) => `${spelled(key)} ${settings.map((ofAgent, side) => `${child(ofAgent, key) || 'none'} (${models[side]})`).join(', ')}`);
   return [element('p', { className: 'warning', textContent: `They did not work under the same conditions: ${shown.join('; ')}.` })];
 }
 
 // What tells two steps apart, for readers: the calls, or else what was observed; '' where nothing does.
 function otherwise(a, b) {
-  const [mine, its] = [a.calls, b.calls];
-  if (mine.length !== its.length) return mine.length && its.length ? 'another number of calls' : 'only one calls a tool';
-  const apart = (part) => mine.some((call, i) => typed(part(call)) !== typed(part(its[i])));
+  const [first, second] = [a.calls, b.calls];
+  if (first.length !== second.length) return first.length && second.length ? 'another number of calls' : 'only one calls a tool';
+  const apart = (part) => first.some((call, i) => typed(part(call)) !== typed(part(second[i])));
   return apart(({ name }) => name) ? 'another tool' : apart((call) => call.arguments) ? 'other arguments'
     : apart(({ observation }) => observation) ? 'another observation' : '';
 }

@@ -32,10 +32,10 @@ def _parameter(raw: Mapping[str, Any]) -> Parameter:
     return replace(parameter, default=given['value']) if parameter.default is ABSENT and 'value' in given else parameter
 
 
-def _merge(shared: Any, own: Any) -> list[dict[str, Any]]:
+def _merge(shared: Any, of_operation: Any) -> list[dict[str, Any]]:
     """The parameters of an operation: those of its path, replaced by its own of the same name and place."""
     merged: dict[tuple[str, str], dict[str, Any]] = {}
-    for group in (shared or [], own or []):
+    for group in (shared or [], of_operation or []):
         if not isinstance(group, list):
             raise ValueError("'parameters' are no list")
         for raw in group:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from opencompass_tooleval.agents.funcqa import FuncQADialogues
 from opencompass_tooleval.benchmarks.funcqa.records import Record, Step
 from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory
-from opencompass_tooleval.core.dialogue import Rounds, Turn
+from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from tests.benchmarks.funcqa.funcqa_script import STAGES
 from tests.instructions.shared_data import DEMO
@@ -29,27 +29,27 @@ RECORD = Record(
 )
 
 
-def begin(method: str, record: Record = RECORD, **options: Any) -> Rounds[Trajectory]:
+def begin(method: str, record: Record = RECORD, **options: Any) -> Dialogue[Trajectory]:
     """The dialogue of a method about a question, with the demo's instructions."""
     return FuncQADialogues(method, **{'instructions': INSTRUCTIONS_FILE, **options}).begin(record)
 
 
-def drive(dialogue: Rounds[T], reply: Callable[[Turn], str]) -> T:
+def drive(dialogue: Dialogue[T], reply: Callable[[ModelRequest], str]) -> T:
     """Runs a dialogue to its end on ``reply``."""
-    turn = next(dialogue)
+    request = next(dialogue)
     while True:
         try:
-            turn = dialogue.send(reply(turn))
+            request = dialogue.send(reply(request))
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
 
 
-def by_stage(**answers: str) -> Callable[[Turn], str]:
+def by_stage(**answers: str) -> Callable[[ModelRequest], str]:
     """Gold answers, but for the stages named: those of ``STAGES``, or ``answer`` for methods of one round."""
 
-    def reply(turn: Turn) -> str:
-        prompt = turn.messages[-1].content
+    def reply(request: ModelRequest) -> str:
+        prompt = request.messages[-1].content
         stage = next((name for name, mark in STAGES.items() if mark in prompt), 'answer')
-        return answers.get(stage, turn.gold)
+        return answers.get(stage, request.gold)
 
     return reply

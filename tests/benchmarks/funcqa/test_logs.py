@@ -45,7 +45,7 @@ PUBLISHED = {
 
 @pytest.mark.parametrize('subset', PUBLISHED)
 def test_the_published_logs(subset: str) -> None:
-    data, log, labels, counts, own = PUBLISHED[subset]
+    data, log, labels, counts, accuracies = PUBLISHED[subset]
     records = load_records(real(f'funcqa/{data}'), subset)
     logged = load_log(expected(f'easytool/{log}'), records)
     assert logged is not None
@@ -56,7 +56,9 @@ def test_the_published_logs(subset: str) -> None:
         sum(bool(question.discarded) for question in logged),
         sum(question.differing for question in logged),
     )
-    assert own == tuple(sum(score.values[name] or 0 for score in scores) for name in ('accuracy', 'strict_accuracy'))
+    assert accuracies == tuple(
+        sum(score.values[name] or 0 for score in scores) for name in ('accuracy', 'strict_accuracy')
+    )
 
 
 def test_labels_are_table_6() -> None:

@@ -173,7 +173,7 @@ def test_a_tiny_model_runs_every_method_to_its_end(bench: Bench, method: str) ->
     for subset, count in COUNTS.items():
         result = bench.file('results', 'tiny', subset, method)
         rows = bench.file('predictions', 'tiny', subset, method).values()
-        cut = sum(row['finish'] == 'length' for row in rows)
+        cut = sum(row['finish_reason'] == 'length' for row in rows)
         assert result['samples'] == {'all': count, 'infra': 0, 'cut': cut}
         trajectories = bench.trajectories('tiny', subset, method)
         if method == 'easytool':  # nonsense: no tool is chosen, so that no call fails

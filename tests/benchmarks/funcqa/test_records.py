@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import ToolResult, call_tool
-from opencompass_tooleval.benchmarks.funcqa.errata import ERRATA, KINDS, MENDED, digest
+from opencompass_tooleval.benchmarks.funcqa.errata import ERRATA, KINDS, REPAIRED, digest
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE, Record, load_records, parse_payload
 from opencompass_tooleval.core.errata import count_kinds
 from opencompass_tooleval.core.errors import DataError
@@ -76,12 +76,12 @@ def test_errata_are_of_the_published_records() -> None:
         record = published(erratum.subset)[int(erratum.record)]
         assert (digest(record.question), record.published) == (erratum.digest, erratum.published)
         assert erratum.kind in KINDS and erratum.why
-        assert (erratum.repaired != erratum.published) == (erratum.kind in MENDED)
+        assert (erratum.repaired != erratum.published) == (erratum.kind in REPAIRED)
 
 
 @pytest.mark.parametrize('subset', TABLE, ids=lambda subset: subset.name)
 def test_repaired_gold(subset: Any) -> None:
-    listed = {e.record: e.repaired for e in ERRATA if e.subset == subset.name and e.kind in MENDED}
+    listed = {e.record: e.repaired for e in ERRATA if e.subset == subset.name and e.kind in REPAIRED}
     changed = {r.id: r.answer for r in published(subset.name, 'repaired') if r.answer != r.published}
     assert changed == listed and len(changed) == subset.repaired
     assert all(record.answer == record.published for record in published(subset.name))
@@ -113,8 +113,8 @@ def test_the_question_decides_where_its_calculation_has_other_numbers(
     assert is_near(number_of(call_tool(tool, {'input': numbers}, rounded=False)), record.answer)
 
 
-def test_the_readme_lists_every_erratum() -> None:
-    text = (ROOT / 'opencompass_tooleval' / 'benchmarks' / 'funcqa' / 'README.md').read_text(encoding='utf-8')
+def test_the_page_lists_every_erratum() -> None:
+    text = (ROOT / 'docs' / 'explanation' / 'funcqa.md').read_text(encoding='utf-8')
     for erratum in ERRATA:
         name = 'one-hop' if erratum.subset == 'one_hop' else 'multi-hop'
         assert f'| {name} {erratum.record} | {erratum.kind} |' in text, erratum
@@ -123,7 +123,7 @@ def test_the_readme_lists_every_erratum() -> None:
 
 
 def test_how_many_answers_normalised_results_allow() -> None:
-    """With results of two decimals, a perfect caller that copies the last one misses these (README)."""
+    """With results of two decimals, a perfect caller that copies the last one misses these, as its page says."""
     within = {}
     for subset in ('one_hop', 'multi_hop'):
         follows = [record for record in published(subset) if is_near(record.steps[-1].result, record.published)]
@@ -173,7 +173,7 @@ def write(path: Path, content: Any) -> Path:
     ],
     ids=range(13),
 )
-def test_damaged_files_are_named_with_their_mend(content: Any, said: str, tmp_path: Path) -> None:
+def test_damaged_files_are_named_with_their_fix(content: Any, said: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match='tooleval prepare funcqa') as caught:
         load_records(write(tmp_path / 'funcqa_oh.json', content), 'one_hop')
     assert said in str(caught.value) and 'funcqa_oh.json' in str(caught.value)
@@ -185,7 +185,7 @@ def test_what_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match='one_hop, multi_hop'):
         load_records(tmp_path / 'none.json', 'three_hop')
     with pytest.raises(ValueError, match='official and repaired'):
-        load_records(tmp_path / 'none.json', 'one_hop', 'mended')
+        load_records(tmp_path / 'none.json', 'one_hop', 'fixed')
 
 
 def test_numbers_in_texts(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which list of steps is read from an answer, and by which rung."""
+"""Which list of steps is read from an answer, and by which parse method."""
 
 from __future__ import annotations
 
@@ -33,10 +33,12 @@ READ = [
 ]
 
 
-@pytest.mark.parametrize(('answer', 'rung', 'steps'), [case[1:] for case in READ], ids=[case[0] for case in READ])
-def test_reading(answer: Any, rung: str, steps: list[str]) -> None:
+@pytest.mark.parametrize(
+    ('answer', 'parse_method', 'steps'), [case[1:] for case in READ], ids=[case[0] for case in READ]
+)
+def test_reading(answer: Any, parse_method: str, steps: list[str]) -> None:
     parsed = read_path(answer)
-    assert (parsed.value, parsed.rung, parsed.reason) == (steps, rung, '')
+    assert (parsed.value, parsed.parse_method, parsed.reason) == (steps, parse_method, '')
 
 
 UNREAD = [
@@ -60,7 +62,7 @@ UNREAD = [
 @pytest.mark.parametrize(('answer', 'reason'), [case[1:] for case in UNREAD], ids=[case[0] for case in UNREAD])
 def test_what_cannot_be_read(answer: Any, reason: str) -> None:
     parsed = read_path(answer)
-    assert (parsed.value, parsed.rung, parsed.reason) == (None, 'none', reason)
+    assert (parsed.value, parsed.parse_method, parsed.reason) == (None, 'none', reason)
 
 
 def test_the_longest_path() -> None:

@@ -27,7 +27,7 @@ from tests.benchmarks.restbench.support import DEMO, SHARED, TOOLS
 from tests.benchmarks.restbench.test_hostile import HOSTILE
 from tests.growth import in_linear_time
 from tests.instructions.shared_data import real
-from tests.rounds import run_alone
+from tests.run_alone import run_alone
 
 NUMBERS = dict(enumerate(TOOLS, start=1))
 DOCUMENT, INSTRUCTIONS = DEMO / 'specs' / 'tmdb_oas.json', DEMO / 'tmdb_tool.json'
@@ -99,7 +99,7 @@ def test_scores() -> None:
         'parse:not_json',
         'path:missing_step',
     ]
-    assert scores[2].to_detail()['unknown'] == ['99'] and scores[2].rules == ('skipped',)
+    assert scores[2].to_detail()['unknown_tools'] == ['99'] and scores[2].rules == ('skipped',)
 
 
 @pytest.mark.parametrize('name', HOSTILE)

@@ -116,7 +116,7 @@ def test_demo_records(tmp_path: Path) -> None:
         outcome = result(tmp_path, 'replay', f'{name}-easytool')
         assert rates(outcome) == (100 * (count - 1) / count, 100 / count)
         assert outcome['reasons'] == {'ok': count - 1, 'name:unknown_tool': 1}
-        assert outcome['breakdown']['rungs'] == {'lines': count - 1, 'literal': 1}
+        assert outcome['breakdown']['parse_methods'] == {'lines': count - 1, 'literal': 1}
         documented, instructed = (result(tmp_path, 'oracle', name + variant)['provenance'] for variant in VARIANTS)
         assert documented['records_sha256'] == instructed['records_sha256']
         assert documented['prompts_sha256'] != instructed['prompts_sha256']

@@ -37,11 +37,11 @@ def test_subsequence(gold: str, path: str, holds: bool) -> None:
 def test_details_say_what_was_read_and_how() -> None:
     score = score_answer(make_record([SEARCH, MOVIE]), '1. get /search/movie?query=x\n2. GET /film/5\n3. GET /movie/7')
     detail = score.to_detail()
-    assert detail['said'] == ['get /search/movie?query=x', 'GET /film/5', 'GET /movie/7']
+    assert detail['as_written'] == ['get /search/movie?query=x', 'GET /film/5', 'GET /movie/7']
     assert detail['parsed'] == [SEARCH, 'GET /film/5', MOVIE]
-    assert detail['unknown'] == ['GET /film/5']
+    assert detail['unknown_tools'] == ['GET /film/5']
     assert detail['rules'] == ['method_case', 'query']
-    assert detail['rung'] == 'lines'
+    assert detail['parse_method'] == 'lines'
     assert detail['gold'] == [SEARCH, MOVIE]
 
 
@@ -60,7 +60,7 @@ def test_totals() -> None:
         'steps': {'gold': 4, 'answered': 3},
         'exact_paths': 1,
         'unknown_tools': 1,
-        'rungs': {'literal': 2, 'none': 1},
+        'parse_methods': {'literal': 2, 'none': 1},
         'rules': {},
         'lengths': {
             '1': {'samples': 2, 'correct_path_rate': 0.0},

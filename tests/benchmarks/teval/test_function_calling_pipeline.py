@@ -72,7 +72,7 @@ def test_right_calls_are_right_and_stay_calls(out: Path) -> None:
     first = load(out, 'predictions', 'right', NATIVE)['0']
     arguments = {'city': 'Ghent', 'date': '2025-04-12', 'limit': 3}
     assert first['calls'] == [{'name': 'MuseumGuide.list_open', 'arguments': arguments, 'id': 'call_0'}]
-    assert first['prediction'] == 'As you say.' and first['finish'] == 'tool_calls'
+    assert first['prediction'] == 'As you say.' and first['finish_reason'] == 'tool_calls'
     assert first['tools'][0]['function']['name'] == 'MuseumGuide_list_open'
     assert first['origin_prompt'][-1]['role'] == 'user' and first['usage']['completion'] > 0
 

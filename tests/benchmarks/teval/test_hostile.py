@@ -104,7 +104,7 @@ def test_hostile_answers_reach_the_real_encoder() -> None:
     record = RECORDS['call']
     answers = [HOSTILE[name] for name in ('surrogates', 'nul', 'nan_in_dict', 'sets', 'deep_args')]
     scores = score_answers([record] * len(answers), answers, Protocol('v1'), offline_similarity())
-    assert [score.rung for score in scores] == ['json', 'none', 'json', 'literal', 'none']
+    assert [score.parse_method for score in scores] == ['json', 'none', 'json', 'literal', 'none']
 
 
 def test_code_is_not_run(capfd: pytest.CaptureFixture[str]) -> None:

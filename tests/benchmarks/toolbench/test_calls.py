@@ -106,7 +106,7 @@ def test_calls_and_gold_have_one_shape() -> None:
     assert detail['gold'] == names
     assert detail['parsed'] == [['Harbour Tides', 'High Tide'], [None, 'x'], [None, None]]
     assert ['Harbour Tides', 'High Tide'] in names
-    assert [step['said'] for step in detail['steps']] == said
+    assert [step['call'] for step in detail['steps']] == said
 
 
 def test_several_faults_of_parameters_are_one_error_with_all_codes() -> None:
@@ -141,7 +141,7 @@ def test_a_default_that_does_not_fit_its_own_type_may_be_repeated() -> None:
 def test_who_calls_nothing_makes_no_error_but_is_not_free_of_them(answer: str, reason: str) -> None:
     score = score_calls(REQUEST, answer)
     assert score.values == {'error_free_rate': 0.0, 'tool_name_error_rate': None, 'parameter_error_rate': None}
-    assert (score.reason, score.calls, score.rung) == (reason, (), 'none')
+    assert (score.reason, score.calls, score.parse_method) == (reason, (), 'none')
 
 
 def test_rates_are_over_all_calls() -> None:

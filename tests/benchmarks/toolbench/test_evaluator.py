@@ -140,8 +140,8 @@ def test_judgements_that_do_not_say_what_they_judged_serve_one_model(
     with pytest.raises(ValueError, match='cannot serve second and first'):
         evaluate(placed(one, tmp_path, 'second'), stored(tmp_path, 1))
     for setting in (str(tmp_path / '{model}.jsonl'), {'second': str(tmp_path / 'second.jsonl')}):
-        own = placed(ToolEvalToolBenchSuccessEvaluator(judgements=setting), tmp_path, 'second')
-        assert evaluate(own, stored(tmp_path, 1))['success_rate'] == 0.0
+        second = placed(ToolEvalToolBenchSuccessEvaluator(judgements=setting), tmp_path, 'second')
+        assert evaluate(second, stored(tmp_path, 1))['success_rate'] == 0.0
 
 
 def test_why_nothing_was_judged_is_said(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:

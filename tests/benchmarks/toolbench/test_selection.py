@@ -105,9 +105,9 @@ def test_tools_without_instruction_are_listed(tmp_path: Path) -> None:
     file = tmp_path / 'instructions.json'
     file.write_text(json.dumps(entries), encoding='utf-8')
     with pytest.raises(
-        DataError, match=r'2 tools or APIs have no instruction: Harbour Tides, Coin Press: Convert.*MEND'
+        DataError, match=r'2 tools or APIs have no instruction: Harbour Tides, Coin Press: Convert.*FIX'
     ):
-        match_instructions(file, demo('G1').tools, 'MEND')
+        match_instructions(file, demo('G1').tools, 'FIX')
 
 
 # Scores
@@ -116,7 +116,7 @@ CHOICE = Choice('r', 'a request', 'Loaf Finder', ('Verse Box ', 'Loaf Finder', '
 
 
 @pytest.mark.parametrize(
-    ('answer', 'rung'),
+    ('answer', 'parse_method'),
     [
         ('{"tool": "Loaf Finder"}', 'literal'),
         ("{'tool': 'Loaf Finder'}", 'literal'),
@@ -133,10 +133,15 @@ CHOICE = Choice('r', 'a request', 'Loaf Finder', ('Verse Box ', 'Loaf Finder', '
         ({'tool': 'Loaf Finder'}, 'value'),
     ],
 )
-def test_right(answer: Any, rung: str) -> None:
+def test_right(answer: Any, parse_method: str) -> None:
     score = score_choice(CHOICE, answer)
     assert score.values == {'accuracy': 1.0, 'tool_name_error_rate': 0.0}
-    assert (score.reason, score.rung, score.parsed, score.gold) == ('ok', rung, 'Loaf Finder', 'Loaf Finder')
+    assert (score.reason, score.parse_method, score.parsed, score.gold) == (
+        'ok',
+        parse_method,
+        'Loaf Finder',
+        'Loaf Finder',
+    )
 
 
 @pytest.mark.parametrize(

@@ -279,10 +279,10 @@ class TestRealData:
         pool = ToolPool.of(real_samples(folder))
         places: Counter[int] = Counter()
         for row, sample in zip(rebuilt(folder, 'tool_selection'), real_samples(folder), strict=True):
-            own = {item['name'] for item in sample.tools}
-            barred = frozenset().union(*(pool.rivals(name) for name in own))
+            needed = {item['name'] for item in sample.tools}
+            barred = frozenset().union(*(pool.rivals(name) for name in needed))
             names = [item['name'] for item in row['toolset']]
-            assert not (set(names) - own) & barred
+            assert not (set(names) - needed) & barred
             places.update(names.index(item['tool']) for item in row['reference'])
         assert set(places) == set(range(8)) and max(places.values()) < 1.5 * min(places.values())
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.ultratool.judge import Scores
-from opencompass_tooleval.benchmarks.ultratool.protocol import LISTS, SCORINGS, Protocol
+from opencompass_tooleval.benchmarks.ultratool.protocol import LIST_CHOICES, SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import Record
 from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged, dimensions
 from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
@@ -123,7 +123,7 @@ def damage(count: int, seed: int) -> None:
         row = rng.choice(rows)
         record, answer = row.record, row.answer
         assert record is not None
-        protocol = Protocol(rng.choice(SCORINGS), rng.choice(LISTS))
+        protocol = Protocol(rng.choice(SCORINGS), rng.choice(LIST_CHOICES))
         mutation = rng.choice(BREAKING)
         broken = mutation(answer, rng)
         if rng.random() < 0.3:
@@ -140,7 +140,7 @@ def harmless(count: int, seed: int) -> None:
         row = rng.choice(rows)
         record, answer = row.record, row.answer
         assert record is not None
-        protocol = Protocol(rng.choice(SCORINGS), rng.choice(LISTS))
+        protocol = Protocol(rng.choice(SCORINGS), rng.choice(LIST_CHOICES))
         for mutation in HARMLESS:
             mutated = mutation(answer, rng)
             before, after = scored(record, answer, protocol), scored(record, mutated, protocol)
@@ -200,7 +200,7 @@ def test_the_last_of_two_lists_counts(model: str, task: str) -> None:
 
 
 @pytest.mark.parametrize(('model', 'task'), [('gpt-4', 'tool_usage'), ('gpt-3.5', 'tool_usage_awareness')])
-def test_strict_reading_mends_the_last_bracket(model: str, task: str) -> None:
+def test_strict_reading_fixes_the_last_bracket(model: str, task: str) -> None:
     strict = Protocol('strict')
     for record, answer in valid_json(model, task)[:200]:
         text = answer.strip()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.protocol import LISTS, SCORINGS, Protocol
+from opencompass_tooleval.benchmarks.ultratool.protocol import LIST_CHOICES, SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import Record
 from opencompass_tooleval.benchmarks.ultratool.scoring import StepsScore, score_answer
 from tests.benchmarks.ultratool.support import make_record
@@ -123,8 +123,8 @@ def scored(record: Record, protocol: Protocol, answer: str) -> StepsScore:
 @pytest.mark.parametrize('name', HOSTILE)
 def test_hostile(name: str, scoring: str) -> None:
     for record in RECORDS.values():
-        for lists in LISTS:
-            score = in_linear_time(partial(scored, record, Protocol(scoring, lists)), HOSTILE[name])
+        for list_choice in LIST_CHOICES:
+            score = in_linear_time(partial(scored, record, Protocol(scoring, list_choice)), HOSTILE[name])
             json.dumps(score.to_detail(), allow_nan=False).encode('utf-8')
 
 

@@ -42,11 +42,11 @@ SERIES = st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), min_size=2,
 @given(SERIES)
 def test_against_numpy(pairs: list[tuple[int, int]]) -> None:
     first, second = ([float(pair[i]) for pair in pairs] for i in (0, 1))
-    ours = pearson(first, second)
+    coefficient = pearson(first, second)
     if len(set(first)) == 1 or len(set(second)) == 1:
-        assert ours is None
+        assert coefficient is None
     else:
-        assert ours == pytest.approx(np.corrcoef(first, second)[0, 1], abs=1e-12)
+        assert coefficient == pytest.approx(np.corrcoef(first, second)[0, 1], abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_the_authors_shape_against_ours(tmp_path: Path, capsys: pytest.CaptureFi
     rows = [[{labels[0]: score} for labels in LABELS['planning'].values()] for score in (3, 9, 4)]
     authors = tmp_path / 'authors.json'
     authors.write_text(''.join(json.dumps({'data': {}, 'eval': row}) + '\n' for row in rows), encoding='utf-8')
-    ours = write(tmp_path / 'ours.jsonl', [judged('0', 4), judged('1', 8), judged('2', 8)])
-    agreement(authors, ours, json_out='-')
+    scored = write(tmp_path / 'ours.jsonl', [judged('0', 4), judged('1', 8), judged('2', 8)])
+    agreement(authors, scored, json_out='-')
     result = json.loads(capsys.readouterr().out)
     assert result['correlations']['efficiency'] == pytest.approx(np.corrcoef([3, 9, 4], [4, 8, 8])[0, 1])
 

@@ -91,7 +91,7 @@ def test_published_answers_give_the_paper_through_opencompass(tmp_path: Path) ->
         result = result_of(tmp_path, model, task)
         shown = {metric: round(result[metric], 2) for metric in PAPER[model, task]}
         assert shown == PAPER[model, task]
-        assert (result['provenance']['preset'], result['provenance']['lists']) == ('gpt', 'span')
+        assert (result['provenance']['prompt_style'], result['provenance']['list_choice']) == ('gpt', 'span')
         assert [detail['id'] for detail in result['details']] == [str(row) for row in range(1000)]
         assert sum(domain['samples'] for domain in result['breakdown']['domains'].values()) == 1000
         assert len(result['breakdown']['domains']) == 22

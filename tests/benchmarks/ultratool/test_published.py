@@ -51,8 +51,8 @@ def test_every_sample_of_usage(model: str) -> None:
     scores, expected = scores_of(model, 'tool_usage'), expected_of(model, 'tool_usage')
     assert len(scores) == len(expected) == 1000
     for score, row in zip(scores, expected, strict=True):
-        ours = [step.values['local_levenshtein'] for step in score.steps]
-        assert ours == pytest.approx(row['step_scores'], abs=1e-6), score
+        step_scores = [step.values['local_levenshtein'] for step in score.steps]
+        assert step_scores == pytest.approx(row['step_scores'], abs=1e-6), score
 
 
 @pytest.mark.parametrize('model', ['gpt-3.5', 'gpt-4'])
@@ -61,8 +61,8 @@ def test_every_sample_of_awareness(model: str) -> None:
     assert len(scores) == len(expected) == 1000
     for score, row in zip(scores, expected, strict=True):
         # the published scorer writes the opposite of the gold for a step that is missing
-        ours = [1 - step.gold if step.predicted is None else step.predicted for step in score.steps]
-        assert ours == row['predicted']
+        predicted = [1 - step.gold if step.predicted is None else step.predicted for step in score.steps]
+        assert predicted == row['predicted']
         assert [step.gold for step in score.steps] == row['reference']
         assert score.values['global_accuracy'] == row['exact']
         assert sum(step.values['local_accuracy'] for step in score.steps) == row['correct']
@@ -122,13 +122,13 @@ def test_the_files_are_of_the_gpt_shape(task: str) -> None:
 
 
 @pytest.mark.parametrize('scoring', ['official', 'strict'])
-@pytest.mark.parametrize('lists', ['last', 'span'])
+@pytest.mark.parametrize('list_choice', ['last', 'span'])
 @pytest.mark.parametrize('task', ['tool_usage', 'tool_usage_awareness'])
-def test_gold_answers_score_full_when_nothing_alters_them(task: str, lists: str, scoring: str) -> None:
+def test_gold_answers_score_full_when_nothing_alters_them(task: str, list_choice: str, scoring: str) -> None:
     rows = published('gpt-4', task)
     records = [row.record for row in rows if row.record]
     answers = [json.dumps(record.raw['reference'], ensure_ascii=False) for record in records]
-    scores = score_answers(records, answers, Protocol(scoring, lists))
+    scores = score_answers(records, answers, Protocol(scoring, list_choice))
     lost = [score.id for score in scores if score.reason != 'ok']
     if scoring == 'strict':
         assert lost == []

@@ -1,4 +1,4 @@
-"""Golden cases of reading, one or more per rung."""
+"""Golden cases of reading, one or more per parse method."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.protocol import LISTS, Protocol
+from opencompass_tooleval.benchmarks.ultratool.protocol import LIST_CHOICES, Protocol
 from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read
-from opencompass_tooleval.benchmarks.ultratool.reading_official import LADDERS
+from opencompass_tooleval.benchmarks.ultratool.reading_official import PARSE_METHODS
 from opencompass_tooleval.core.answer import clean
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from tests.benchmarks.ultratool.support import cases
@@ -19,14 +19,16 @@ READING = cases('reading')
 
 @pytest.mark.parametrize('case', READING, ids=lambda case: case['source'])
 def test_golden(case: dict[str, Any]) -> None:
-    parsed = read(case['answer'], case['reading'], Protocol(case['scoring'], case['lists']))
-    assert (parsed.value, parsed.rung, parsed.reason) == (case['value'], case['rung'], case['reason'])
+    parsed = read(case['answer'], case['reading'], Protocol(case['scoring'], case['list_choice']))
+    assert (parsed.value, parsed.parse_method, parsed.reason) == (case['value'], case['parse_method'], case['reason'])
 
 
-def test_every_rung_has_a_case() -> None:
-    seen = {(case['reading'], case['rung']) for case in READING}
-    rungs = {(reading, rung) for reading, ladder in LADDERS.items() for rung, _ in ladder}
-    assert rungs <= seen
+def test_every_parse_method_has_a_case() -> None:
+    seen = {(case['reading'], case['parse_method']) for case in READING}
+    parse_methods = {
+        (reading, parse_method) for reading, methods in PARSE_METHODS.items() for parse_method, _ in methods
+    }
+    assert parse_methods <= seen
 
 
 def test_three_dots_in_a_list() -> None:
@@ -34,8 +36,8 @@ def test_three_dots_in_a_list() -> None:
     assert parsed.value == [{'step': '1.1 a', 'tool': {'name': ...}}, ...]
 
 
-@pytest.mark.parametrize('reading', LADDERS)
-@pytest.mark.parametrize('lists', LISTS)
+@pytest.mark.parametrize('reading', PARSE_METHODS)
+@pytest.mark.parametrize('list_choice', LIST_CHOICES)
 @pytest.mark.parametrize(
     'unit',
     [
@@ -59,15 +61,15 @@ def test_three_dots_in_a_list() -> None:
         '{"a":',
     ],
 )
-def test_a_ladder_is_bounded(unit: str, lists: str, reading: str) -> None:
+def test_trying_parse_methods_is_bounded(unit: str, list_choice: str, reading: str) -> None:
     for start, end in (('', ''), ('[', ']'), ('[{"a": "', '}}}}}}}}}]'), ("[{'a': 'it's'", '')):
         text = start + unit * ((MAX_CHARS - 100) // len(unit)) + end
-        in_linear_time(lambda text: read(text, reading, Protocol('official', lists)), text)
+        in_linear_time(lambda text: read(text, reading, Protocol('official', list_choice)), text)
 
 
 def test_an_unknown_rule_is_named() -> None:
-    with pytest.raises(ValueError, match="lists 'first' is none of last, span"):
-        Protocol(lists='first')
+    with pytest.raises(ValueError, match="list_choice 'first' is none of last, span"):
+        Protocol(list_choice='first')
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_what_is_rebuilt_says_so() -> None:
         ({**USAGE, 'toolset': [{'description': ''}]}, "needs a 'name'"),
     ],
 )
-def test_faults_name_file_row_and_mend(tmp_path: Path, row: Any, message: str) -> None:
+def test_faults_name_file_row_and_fix(tmp_path: Path, row: Any, message: str) -> None:
     file = write(tmp_path, [USAGE, row])
     with pytest.raises(DataError, match=message) as caught:
         load_records(file, 'tool_usage', 'zh')

@@ -42,7 +42,7 @@ def test_the_authors_files_carry_their_records(tmp_path: Path, capsys: pytest.Ca
     file = write(tmp_path / 'gpt.json', [{'data': RAW, 'init output': RIGHT}, {'data': RAW, 'init output': '[]'}])
     outcome = result(tmp_path, predictions=file, details=tmp_path / 'details.jsonl')
     assert outcome['metrics'] == {'local_levenshtein': 50.0, 'json_rate': 100.0, 'json_rate_unrepaired': 100.0}
-    assert (outcome['lists'], outcome['scoring'], outcome['gold'], outcome['language']) == (
+    assert (outcome['list_choice'], outcome['scoring'], outcome['gold'], outcome['language']) == (
         'span',
         'official',
         'official',
@@ -78,19 +78,19 @@ def test_the_shape_of_the_file_chooses_the_list(tmp_path: Path) -> None:
     output = {'init prompt': 'p', 'init output': [TWO_LISTS]}
     other = write(tmp_path / 'open.json', [{'question': RAW, 'original ans': [], 'total output': output}])
     assert result(tmp_path, predictions=gpt)['metrics']['local_levenshtein'] == 0.0
-    assert result(tmp_path, predictions=gpt, lists='last')['metrics']['local_levenshtein'] == 100.0
+    assert result(tmp_path, predictions=gpt, list_choice='last')['metrics']['local_levenshtein'] == 100.0
     assert result(tmp_path, predictions=other)['metrics']['local_levenshtein'] == 100.0
-    assert result(tmp_path, predictions=other)['lists'] == 'last'
-    assert result(tmp_path, predictions=other, lists='span')['metrics']['local_levenshtein'] == 0.0
+    assert result(tmp_path, predictions=other)['list_choice'] == 'last'
+    assert result(tmp_path, predictions=other, list_choice='span')['metrics']['local_levenshtein'] == 0.0
     replayed = [{'prediction': TWO_LISTS, 'record_id': '0', 'infra': None, 'recorded_shape': 'gpt'}]
     of_a_run = write(tmp_path / 'replayed.jsonl', replayed)
     data = write(tmp_path / 'tool_usage.json', [RAW])
     outcomes = [
         result(tmp_path, predictions=of_a_run, data=data),
         result(tmp_path, predictions=other),
-        result(tmp_path, predictions=gpt, lists='last'),
+        result(tmp_path, predictions=gpt, list_choice='last'),
     ]
-    assert [(outcome['preset'], outcome['lists']) for outcome in outcomes] == [
+    assert [(outcome['prompt_style'], outcome['list_choice']) for outcome in outcomes] == [
         ('gpt', 'span'),
         ('open', 'last'),
         (None, 'last'),
@@ -186,7 +186,7 @@ def test_the_real_answers_are_read_without_judgements(tmp_path: Path) -> None:
     predictions = real(PREDICTIONS / 'gpt-3.5' / 'tool_creation.json')
     outcome = result(tmp_path, subset='tool_creation', predictions=predictions)
     assert outcome['metrics']['json_rate'] >= 99.0  # Table 6
-    assert (outcome['metrics']['overall'], outcome['samples'], outcome['lists']) == (None, 1000, 'span')
+    assert (outcome['metrics']['overall'], outcome['samples'], outcome['list_choice']) == (None, 1000, 'span')
 
 
 def test_open_models_files_need_no_data(tmp_path: Path) -> None:
@@ -201,6 +201,6 @@ def test_open_models_files_need_no_data(tmp_path: Path) -> None:
         for row in rows
     ]
     outcome = result(tmp_path, predictions=write(tmp_path / 'tool_usage.json', open_rows))
-    assert (round(outcome['metrics']['local_levenshtein'], 2), outcome['lists']) == (84.74, 'last')
-    outcome = result(tmp_path, predictions=tmp_path / 'tool_usage.json', lists='span')
+    assert (round(outcome['metrics']['local_levenshtein'], 2), outcome['list_choice']) == (84.74, 'last')
+    outcome = result(tmp_path, predictions=tmp_path / 'tool_usage.json', list_choice='span')
     assert round(outcome['metrics']['local_levenshtein'], 2) == 86.62

@@ -56,7 +56,7 @@ def test_local_metrics_are_means_over_steps_not_over_samples() -> None:
     }
     assert said['domains']['Alarm']['local_levenshtein'] == 0.0
     assert said['codes'] == {'args:wrong_value': 3}
-    assert said['rungs'] == {'as_is': 2}
+    assert said['parse_methods'] == {'as_is': 2}
 
 
 def test_domains_are_left_out_where_none_is_known() -> None:

@@ -108,12 +108,12 @@ def test_rows_that_do_not_say_serve_one_model(tmp_path: Path) -> None:
     assert evaluate(plans(2), ANSWERS, tmp_path, 'first', judgements=str(file))['overall'] == pytest.approx(70.0)
     with pytest.raises(ValueError, match='cannot serve second and first'):
         evaluate(plans(2), ANSWERS, tmp_path, 'second', judgements=str(file))
-    own = {'second': str(old_rows(tmp_path, 6, 'second.jsonl'))}
-    result = evaluate(plans(2), ANSWERS, tmp_path, 'second', judgements=own)
+    by_model = {'second': str(old_rows(tmp_path, 6, 'second.jsonl'))}
+    result = evaluate(plans(2), ANSWERS, tmp_path, 'second', judgements=by_model)
     assert result['overall'] == pytest.approx(60.0)
-    assert result['provenance']['judgements'] == own['second']
+    assert result['provenance']['judgements'] == by_model['second']
     with pytest.raises(ValueError, match='names no file for model third'):
-        evaluate(plans(2), ANSWERS, tmp_path, 'third', judgements=own)
+        evaluate(plans(2), ANSWERS, tmp_path, 'third', judgements=by_model)
 
 
 def test_old_rows_go_by_the_predictions_beside_them(tmp_path: Path) -> None:
@@ -282,18 +282,18 @@ TWO_LISTS = '[{"step": "1.1 b", "param": {"x": "1"}}] [{"step": "1.1 b", "tool":
 
 
 @pytest.mark.parametrize(
-    ('shapes', 'setting', 'lists', 'value'),
+    ('shapes', 'setting', 'list_choice', 'value'),
     [
         (['gpt', 'gpt'], {}, 'span', 0.0),
         (['open', 'open'], {}, 'last', 100.0),
         (['gpt', 'open'], {}, 'last', 100.0),
         ([None, None], {}, 'last', 100.0),
-        (['gpt', 'gpt'], {'lists': 'last'}, 'last', 100.0),
-        ([None, None], {'lists': 'span'}, 'span', 0.0),
+        (['gpt', 'gpt'], {'list_choice': 'last'}, 'last', 100.0),
+        ([None, None], {'list_choice': 'span'}, 'span', 0.0),
     ],
 )
 def test_the_shape_of_what_is_replayed_chooses_the_list(
-    shapes: list[str | None], setting: dict[str, Any], lists: str, value: float, tmp_path: Path
+    shapes: list[str | None], setting: dict[str, Any], list_choice: str, value: float, tmp_path: Path
 ) -> None:
     raw = {
         'question': 'q',
@@ -311,9 +311,9 @@ def test_the_shape_of_what_is_replayed_chooses_the_list(
     dataset = Dataset.from_list([{'record_id': record.id, 'record': record.to_payload()} for record in records])
     columns = {'predictions': [TWO_LISTS] * 2, 'references': list(dataset['record']), 'infra': [None] * 2}
     result = evaluator.evaluate(1, 1, dataset, record_id=list(dataset['record_id']), **columns)
-    assert (result['provenance']['lists'], result['local_levenshtein']) == (lists, value)
+    assert (result['provenance']['list_choice'], result['local_levenshtein']) == (list_choice, value)
 
 
 def test_an_unknown_reading_is_refused() -> None:
-    with pytest.raises(ValueError, match="lists 'first' is none of"):
-        ToolEvalUltraToolEvaluator('tool_usage', 'zh', lists='first')
+    with pytest.raises(ValueError, match="list_choice 'first' is none of"):
+        ToolEvalUltraToolEvaluator('tool_usage', 'zh', list_choice='first')

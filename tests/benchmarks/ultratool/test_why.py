@@ -132,8 +132,8 @@ def test_they_reach_details_rows_and_report(
                 'answer_digest': score.steps[0].answer_digest,
             }
         ]
-        own, of_another_run = _judgements(entry)['r'], {'answer_digest': 'ab' * 16}
-        assert _of_answer([of_another_run, {'id': 'r'}, *own], detail) == [{'id': 'r'}, *own]
+        of_answer, of_another_run = _judgements(entry)['r'], {'answer_digest': 'ab' * 16}
+        assert _of_answer([of_another_run, {'id': 'r'}, *of_answer], detail) == [{'id': 'r'}, *of_answer]
         Path(f'{evaluator._out_dir}_judgements.jsonl').rename(tmp_path / 'kept.jsonl')
     assert len(Judging.asked) == 1
     given = ToolEvalUltraToolEvaluator(task, 'en', judgements=str(tmp_path / 'kept.jsonl'))

@@ -3,12 +3,12 @@ from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.agents.adapter import AgentDialogues, ToolEvalAgentDataset, ToolEvalAgentEvaluator
-from opencompass_tooleval.inferencers import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 with read_base():
     from opencompass_tooleval.agents.subsets import LOOPS, SUBSETS
-_inferencer = dict(type=ToolEvalRoundsGenInferencer, max_out_len=1024)
+_inferencer = dict(type=ToolEvalDialogueGenInferencer, max_out_len=1024)
 tooleval_agent_rows = [
     dict(
         abbr=f'tooleval-{subset["name"]}-agent-{loop["name"]}{variant}',
@@ -25,7 +25,7 @@ tooleval_agent_rows = [
             inferencer=dict(
                 _inferencer,
                 dialogues=dict(
-                    dict(type=AgentDialogues, bank=subset['bank'], functions=subset['functions']),
+                    dict(type=AgentDialogues, bank=subset['bank'], stateful_tools=subset['stateful_tools']),
                     **(dict(corpus=subset['instructions']) if loop['name'] == 'easytool_retrieve' else {}),
                     **loop['options'],  # type: ignore[arg-type]
                 ),

@@ -11,5 +11,5 @@ with read_base():
 tooleval_toolbench_agent_judged_datasets = [row for row in tooleval_agent_rows if row['path'] == 'data/toolbench']
 for _row in tooleval_toolbench_agent_judged_datasets:
     _row['eval_cfg'] = dict(
-        evaluator=dict(type=ToolEvalAgentJudgedEvaluator, name=_row['name'], judged=['solved'], times=4)
+        evaluator=dict(type=ToolEvalAgentJudgedEvaluator, name=_row['name'], judged=['solved'], judgements_per_answer=4)
     )

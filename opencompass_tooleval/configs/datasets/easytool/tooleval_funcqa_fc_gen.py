@@ -2,13 +2,13 @@
 from mmengine.config import read_base
 
 from opencompass_tooleval.agents.funcqa import FuncQADialogues
-from opencompass_tooleval.inferencers import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer
 
 with read_base():
     from .tooleval_funcqa_rows import tooleval_funcqa_rows
 
 _calling = dict(
-    type=ToolEvalRoundsGenInferencer,
+    type=ToolEvalDialogueGenInferencer,
     max_out_len=512,
     dialogues=dict(type=FuncQADialogues, method='function_calling', max_steps=20, max_calls=100),
 )

@@ -4,7 +4,7 @@ from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.agents.funcqa import FuncQADialogues
 from opencompass_tooleval.benchmarks.funcqa.adapter import ToolEvalFuncQADataset, ToolEvalFuncQAEvaluator
-from opencompass_tooleval.inferencers import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 with read_base():
@@ -25,7 +25,7 @@ tooleval_funcqa_rows = [
             prompt_template=dict(type=ToolEvalConversationTemplate, template='{messages}'),
             retriever=dict(type=ZeroRetriever),
             inferencer=dict(
-                type=ToolEvalRoundsGenInferencer,
+                type=ToolEvalDialogueGenInferencer,
                 max_out_len=512,
                 dialogues=dict(type=FuncQADialogues, method=method, instructions=_instructions[method]),
             ),

@@ -3,7 +3,7 @@ from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.benchmarks.restbench.adapter import ToolEvalRestBenchCallsEvaluator, ToolEvalRestBenchDataset
-from opencompass_tooleval.inferencers import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.instructions.planned_calls import PlannedCallDialogues
 from opencompass_tooleval.models import ToolEvalConversationTemplate
 
@@ -25,7 +25,7 @@ _rows = [
             prompt_template=dict(type=ToolEvalConversationTemplate, template='{messages}'),
             retriever=dict(type=ZeroRetriever),
             inferencer=dict(
-                type=ToolEvalRoundsGenInferencer,
+                type=ToolEvalDialogueGenInferencer,
                 max_out_len=1024,
                 dialogues=dict(type=PlannedCallDialogues, max_steps=10),
             ),

@@ -7,13 +7,13 @@ from opencompass_tooleval.benchmarks.restbench.adapter import (
     ToolEvalRestBenchDataset,
     ToolEvalRestBenchEvaluator,
 )
-from opencompass_tooleval.inferencers import ToolEvalGenInferencer, ToolEvalRoundsGenInferencer
+from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer, ToolEvalGenInferencer
 from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 with read_base():
     from opencompass_tooleval.benchmarks.restbench.subsets import SUBSETS
 
-_again = dict(type=ToolEvalRoundsGenInferencer, max_out_len=512, dialogues=dict(type=RestBenchDialogues))
+_again = dict(type=ToolEvalDialogueGenInferencer, max_out_len=512, dialogues=dict(type=RestBenchDialogues))
 
 tooleval_restbench_rows = [
     dict(

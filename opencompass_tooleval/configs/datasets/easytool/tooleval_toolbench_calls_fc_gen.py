@@ -3,7 +3,7 @@
 from mmengine.config import read_base
 
 from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchCallsEvaluator, ToolEvalToolBenchDataset
-from opencompass_tooleval.inferencers import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.instructions.planned_calls import PlannedCallDialogues
 
 with read_base():
@@ -12,7 +12,7 @@ with read_base():
     from .tooleval_toolbench_infer import tooleval_toolbench_infer_cfg, tooleval_toolbench_reader_cfg
 
 _calling = dict(
-    type=ToolEvalRoundsGenInferencer, max_out_len=1024, dialogues=dict(type=PlannedCallDialogues, max_steps=10)
+    type=ToolEvalDialogueGenInferencer, max_out_len=1024, dialogues=dict(type=PlannedCallDialogues, max_steps=10)
 )
 
 tooleval_toolbench_calls_fc_datasets = [

@@ -7,14 +7,14 @@ from opencompass_tooleval.benchmarks.toolbench.adapter import (
     ToolEvalToolBenchDataset,
     ToolEvalToolBenchEvaluator,
 )
-from opencompass_tooleval.inferencers import ToolEvalRoundsGenInferencer
+from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer
 
 with read_base():
     from opencompass_tooleval.benchmarks.toolbench.subsets import SUBSETS
 
     from .tooleval_toolbench_infer import tooleval_toolbench_infer_cfg, tooleval_toolbench_reader_cfg
 
-_again = dict(type=ToolEvalRoundsGenInferencer, max_out_len=512, dialogues=dict(type=ToolBenchDialogues))
+_again = dict(type=ToolEvalDialogueGenInferencer, max_out_len=512, dialogues=dict(type=ToolBenchDialogues))
 
 tooleval_toolbench_rows = [
     dict(

@@ -1,8 +1,9 @@
-# UltraTool's six tasks as the authors asked open models: no system prompt, 512 tokens, temperature 0, lists='last'.
+# UltraTool's six tasks as the authors asked open models: no system prompt, 512 tokens, temperature 0,
+# list_choice='last'.
 from mmengine.config import read_base
 
 with read_base():
-    from .tooleval_ultratool_preset_rows import tooleval_ultratool_preset_rows
+    from .tooleval_ultratool_prompt_style_rows import tooleval_ultratool_prompt_style_rows
 
-tooleval_ultratool_zh_open_datasets = tooleval_ultratool_preset_rows['zh_open']
-tooleval_ultratool_en_open_datasets = tooleval_ultratool_preset_rows['en_open']
+tooleval_ultratool_zh_open_datasets = tooleval_ultratool_prompt_style_rows['zh_open']
+tooleval_ultratool_en_open_datasets = tooleval_ultratool_prompt_style_rows['en_open']

@@ -1,7 +1,7 @@
 """The repairs of the published scorer: each makes another text of one that could not be read.
 
-A repair that does not apply gives ``''``. Which come when is in :data:`ITEM_RUNGS`, :data:`CALL_RUNGS` and, for tool
-creation, in :mod:`~opencompass_tooleval.benchmarks.ultratool.reading_creation`.
+A repair that does not apply gives ``''``. Which come when is in :data:`ITEM_PARSE_METHODS`, :data:`CALL_PARSE_METHODS`
+and, for tool creation, in :mod:`~opencompass_tooleval.benchmarks.ultratool.reading_creation`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 Repair = Callable[[str], str]
-Rung = tuple[str, Repair]
+ParseMethod = tuple[str, Repair]
 
 Edits = tuple[tuple[str, str], ...]
 
@@ -72,12 +72,12 @@ def doubled(*marks: str) -> Edits:
 
 
 QUOTES = doubled("{'", "'}", "', '", '", \'', '\', "', "': '", '\': "', '": \'', "': {")
-"""Quotes that tool creation mends too. A later edit meets what an earlier one has made."""
+"""Quotes that tool creation fixes too. A later edit meets what an earlier one has made."""
 
 _QUOTES_AT_BRACKETS = (*QUOTES, ("['", '['), ("']", ']'), (", '", ', "'), ("'),", ')",'))
 
-mend_item_quotes = replace_all((*_QUOTES_AT_BRACKETS, ('""None""', '"None"'), ('"{step', '{"step'), ("')}", ')"}')))
-mend_call_quotes = replace_all(
+fix_item_quotes = replace_all((*_QUOTES_AT_BRACKETS, ('""None""', '"None"'), ('"{step', '{"step'), ("')}", ')"}')))
+fix_call_quotes = replace_all(
     (
         *_QUOTES_AT_BRACKETS,
         ("': ", '": '),
@@ -90,16 +90,16 @@ mend_call_quotes = replace_all(
 
 COMPLETE_ITEM, COMPLETE_CALL = '},', '}},'
 
-ITEM_RUNGS: tuple[Rung, ...] = (
+ITEM_PARSE_METHODS: tuple[ParseMethod, ...] = (
     ('as_is', as_is),
     ('brace', before_last('}')),
     ('quote_brace', before_last('"}')),
     ('complete_items', close_behind(COMPLETE_ITEM)),
-    ('quotes', mend_item_quotes),
+    ('quotes', fix_item_quotes),
 )
 """Awareness and selection."""
 
-CALL_RUNGS: tuple[Rung, ...] = (
+CALL_PARSE_METHODS: tuple[ParseMethod, ...] = (
     ('as_is', as_is),
     ('brace', before_last('}')),
     ('two_braces', before_last('}}')),
@@ -110,8 +110,8 @@ CALL_RUNGS: tuple[Rung, ...] = (
     ('drop_two', drop_before_last(2)),
     ('three_to_two', braces(3, 2)),
     ('complete_items', close_behind(COMPLETE_CALL)),
-    ('quotes', mend_call_quotes),
-    ('quotes_three_to_two', in_turn(mend_call_quotes, braces(3, 2))),
-    ('quotes_bracket_braces', in_turn(mend_call_quotes, before_last(']}}'))),
+    ('quotes', fix_call_quotes),
+    ('quotes_three_to_two', in_turn(fix_call_quotes, braces(3, 2))),
+    ('quotes_bracket_braces', in_turn(fix_call_quotes, before_last(']}}'))),
 )
 """Usage."""

@@ -8,7 +8,7 @@ from opencompass_tooleval.agents.funcqa import TOOLS
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
 from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Turn
+from opencompass_tooleval.core.dialogue import ModelRequest
 from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.core.tool_set import ToolSet
 from tests.benchmarks.funcqa.support import RECORD, begin
@@ -19,15 +19,15 @@ def calling(*calls: tuple[str, Any], text: str = '') -> Answer:
     return Answer(text, calls=tuple(ToolCall(name, arguments, f'id{n}') for n, (name, arguments) in enumerate(calls)))
 
 
-def drive(*answers: Answer, **options: int) -> tuple[Trajectory, list[Turn]]:
+def drive(*answers: Answer, **options: int) -> tuple[Trajectory, list[ModelRequest]]:
     """What comes of answers, and what was asked; the last is repeated as long as anything is asked."""
     dialogue = begin('function_calling', **options)
-    turns = [next(dialogue)]
+    requests = [next(dialogue)]
     while True:
         try:
-            turns.append(dialogue.send(answers[min(len(turns), len(answers)) - 1]))
+            requests.append(dialogue.send(answers[min(len(requests), len(answers)) - 1]))
         except StopIteration as end:
-            return end.value, turns
+            return end.value, requests
 
 
 PRODUCT = ('multiply_', {'input': [12, 25]})
@@ -36,9 +36,9 @@ REST = ('subtract_', {'input': [300, 42]})
 
 def test_calls_are_carried_out_and_answered() -> None:
     last = Answer('<think>258</think>Answer: 258')
-    trajectory, turns = drive(calling(PRODUCT, text='<think>first</think>Well,'), calling(REST), last)
-    assert all(turn.tools and turn.tools.tools == TOOLS and not turn.may_be_too_long for turn in turns)
-    assert [(message.role, message.content) for message in turns[2].messages[1:]] == [
+    trajectory, requests = drive(calling(PRODUCT, text='<think>first</think>Well,'), calling(REST), last)
+    assert all(request.tools and request.tools.tools == TOOLS and not request.may_be_too_long for request in requests)
+    assert [(message.role, message.content) for message in requests[2].messages[1:]] == [
         ('user', RECORD.question),
         ('assistant', 'Well,'),
         ('tool', '300'),
@@ -55,8 +55,8 @@ def test_calls_are_carried_out_and_answered() -> None:
 
 
 def test_all_calls_of_an_answer_are_answered() -> None:
-    trajectory, turns = drive(calling(PRODUCT, ('sqrt_', '{"in'), ('root', {}), REST), Answer('Answer: 258'))
-    told = {message.call_id: message.content for message in turns[1].messages if message.role == 'tool'}
+    trajectory, requests = drive(calling(PRODUCT, ('sqrt_', '{"in'), ('root', {}), REST), Answer('Answer: 258'))
+    told = {message.call_id: message.content for message in requests[1].messages if message.role == 'tool'}
     assert list(told) == ['id0', 'id1', 'id2', 'id3'] and (told['id0'], told['id3']) == ('300', '258')
     assert told['id1'].startswith('Error: sqrt_: parameters are an object') and 'no such tool' in told['id2']
     assert [call.error for call in trajectory.calls] == ['', 'args:not_an_object', 'tool:unknown_name', '']
@@ -65,25 +65,25 @@ def test_all_calls_of_an_answer_are_answered() -> None:
 
 
 def test_an_answer_that_calls_nothing_is_the_end() -> None:
-    trajectory, turns = drive(Answer('It is 12 * 25 - 42 = 258.'))
-    assert (len(turns), trajectory.calls, trajectory.stopped) == (1, (), '')
+    trajectory, requests = drive(Answer('It is 12 * 25 - 42 = 258.'))
+    assert (len(requests), trajectory.calls, trajectory.stopped) == (1, (), '')
     assert score_trajectory(RECORD, trajectory).reason == 'ok'
     assert score_trajectory(RECORD, drive(Answer('<think>258'))[0]).reason == 'answer:truncated_reasoning'
     assert score_trajectory(RECORD, drive(calling(PRODUCT), Answer(''))[0]).reason == 'answer:empty'
 
 
 def test_steps_and_calls_are_bounded() -> None:
-    trajectory, turns = drive(calling(PRODUCT), max_steps=3)
-    assert (len(turns), len(trajectory.calls), trajectory.stopped) == (3, 3, 'step:too_many')
-    trajectory, turns = drive(calling(PRODUCT, REST), max_calls=5)
-    assert (len(turns), len(trajectory.calls), trajectory.stopped) == (3, 4, 'step:too_many')
+    trajectory, requests = drive(calling(PRODUCT), max_steps=3)
+    assert (len(requests), len(trajectory.calls), trajectory.stopped) == (3, 3, 'step:too_many')
+    trajectory, requests = drive(calling(PRODUCT, REST), max_calls=5)
+    assert (len(requests), len(trajectory.calls), trajectory.stopped) == (3, 4, 'step:too_many')
     assert score_trajectory(RECORD, trajectory).reason == 'step:too_many'
 
 
 def test_nothing_says_how_calls_are_written() -> None:
-    _, (turn,) = drive(Answer('Answer: 258'))
-    assert [message.role for message in turn.messages] == ['system', 'user']
-    assert 'JSON' not in turn.messages[0].content and '{' not in turn.messages[0].content
+    _, (request,) = drive(Answer('Answer: 258'))
+    assert [message.role for message in request.messages] == ['system', 'user']
+    assert 'JSON' not in request.messages[0].content and '{' not in request.messages[0].content
     sent = [tool['function'] for tool in ToolSet(TOOLS).as_request()]
     assert len(sent) == 13 and sent[0]['name'] == 'add_'
     assert sent[0]['parameters']['properties'] == {'input': {'type': 'array', 'items': {'type': 'number'}}}

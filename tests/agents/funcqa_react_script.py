@@ -8,7 +8,7 @@ from pathlib import Path
 from opencompass_tooleval.benchmarks.funcqa.records import Record, load_records
 from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS
 
-DEMO = Path(__file__).resolve().parents[3] / 'opencompass_tooleval' / 'demo' / 'funcqa'
+DEMO = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'demo' / 'funcqa'
 
 _RECORDS: dict[str, Record] = {
     record.question: record for row in SUBSETS for record in load_records(DEMO / str(row['file']), str(row['name']))

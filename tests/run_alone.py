@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from opencompass_tooleval.core.dialogue import Rounds
+from opencompass_tooleval.core.dialogue import Dialogue
 
 T = TypeVar('T')
 
 
-def run_alone(dialogue: Rounds[T], answers: list[str]) -> T:
+def run_alone(dialogue: Dialogue[T], answers: list[str]) -> T:
     """Runs one dialogue on given answers.
 
     Raises:

@@ -19,14 +19,14 @@ from opencompass_tooleval.benchmarks.funcqa.records import TABLE, Record, load_r
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
 from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.answer import Answer
-from opencompass_tooleval.core.dialogue import Turn
+from opencompass_tooleval.core.dialogue import ModelRequest
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.tool_calls import read_answer
 from tests.benchmarks.funcqa.funcqa_script import stage_of
 from tests.benchmarks.funcqa.support import INSTRUCTIONS, INSTRUCTIONS_FILE, RECORD, begin, by_stage, drive
 from tests.growth import in_linear_time
 from tests.instructions.shared_data import DEMO, expected, real
-from tests.rounds import run_alone
+from tests.run_alone import run_alone
 
 ONE_HOP = replace(RECORD, subset='one_hop', steps=RECORD.steps[:1], answer=300)
 
@@ -37,15 +37,15 @@ ORDER = json.dumps([{'task': 'multiply', 'id': 1, 'dep': -1}, {'task': 'subtract
 PARAMETERS = ('{"Parameters": {"input": [12, 25]}}', '{"Parameters": {"input": [300, 42]}}')
 
 
-def run(reply: Callable[[Turn], str], record: Record = RECORD, **options: Any) -> Trajectory:
+def run(reply: Callable[[ModelRequest], str], record: Record = RECORD, **options: Any) -> Trajectory:
     return drive(begin('easytool', record, **options), reply)
 
 
-def gold(turn: Turn) -> str:
+def gold(request: ModelRequest) -> str:
     """What the oracle model says."""
-    if turn.tools is None:
-        return turn.gold
-    content, calls = read_answer(turn.gold)
+    if request.tools is None:
+        return request.gold
+    content, calls = read_answer(request.gold)
     return Answer(content, calls=calls)
 
 
@@ -53,12 +53,12 @@ def stages(trajectory: Trajectory) -> list[str]:
     return [stage_of(entry['asked']) for entry in trajectory.rounds]
 
 
-def in_turn(stage: str, *answers: str) -> Callable[[Turn], str]:
+def in_turn(stage: str, *answers: str) -> Callable[[ModelRequest], str]:
     """Gold answers, but for the first requests of one stage."""
     rest: Iterator[str] = iter(answers)
 
-    def reply(turn: Turn) -> str:
-        return next(rest, turn.gold) if stage_of(turn.messages[-1].content) == stage else turn.gold
+    def reply(request: ModelRequest) -> str:
+        return next(rest, request.gold) if stage_of(request.messages[-1].content) == stage else request.gold
 
     return reply
 
@@ -113,9 +113,9 @@ def test_prompts_have_the_published_digest() -> None:
 
 
 def test_what_is_filled_in_is_pythons_text_of_lists_and_dicts() -> None:
-    def reply(turn: Turn) -> str:
-        stage = stage_of(turn.messages[-1].content)
-        return {'tasks': TASKS, 'order': ORDER, 'task_answer': 'It is 300.'}.get(stage, turn.gold)
+    def reply(request: ModelRequest) -> str:
+        stage = stage_of(request.messages[-1].content)
+        return {'tasks': TASKS, 'order': ORDER, 'task_answer': 'It is 300.'}.get(stage, request.gold)
 
     asked = [entry['asked'] for entry in run(reply).rounds]
     tools = [{'ID': tool.id, 'description': tool.description} for tool in INSTRUCTIONS.values()]
@@ -139,8 +139,10 @@ def test_what_is_filled_in_is_pythons_text_of_lists_and_dicts() -> None:
 
 
 def test_the_system_prompt_stands_before_every_request() -> None:
-    turn = next(begin('easytool'))
-    assert turn.messages[0] == Message('system', 'You are a helpful assistant.') and turn.messages[1].role == 'user'
+    request = next(begin('easytool'))
+    assert (
+        request.messages[0] == Message('system', 'You are a helpful assistant.') and request.messages[1].role == 'user'
+    )
 
 
 def test_a_trajectory_keeps_everything_and_comes_back() -> None:
@@ -349,7 +351,7 @@ def test_hostile_answers_are_errors(text: str, reading: str, record: Record, tmp
     monkeypatch.chdir(tmp_path)
 
     def play(text: str) -> Trajectory:
-        trajectory = run(lambda turn: text, record, reading=reading)
+        trajectory = run(lambda request: text, record, reading=reading)
         assert parse_trajectory(trajectory.to_json()).calls == trajectory.calls
         assert score_trajectory(record, trajectory).values['strict_accuracy'] == 0
         return trajectory
@@ -370,7 +372,7 @@ def test_a_hostile_order_is_bounded() -> None:
 @pytest.mark.parametrize('method', WITHOUT_LAGENT)
 @pytest.mark.parametrize('thoughts', ['<think>hm', '<|channel|>analysis<|message|>hm'])
 def test_unfinished_thoughts_have_one_reason(method: str, thoughts: str) -> None:
-    trajectory = drive(begin(method), lambda turn: thoughts)
+    trajectory = drive(begin(method), lambda request: thoughts)
     assert score_trajectory(RECORD, parse_trajectory(trajectory.to_json())).reason == 'answer:truncated_reasoning'
 
 

@@ -15,18 +15,18 @@ from opencompass_tooleval.benchmarks.funcqa.records import Record, Step, load_re
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
 from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS
 from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory, parse_trajectory
-from opencompass_tooleval.core.dialogue import Rounds
+from opencompass_tooleval.core.dialogue import Dialogue
 from tests.benchmarks.funcqa.support import begin, drive
 from tests.conftest import ModelServer, start_server
 from tests.forked import run_opencompass
 from tests.instructions.shared_data import DEMO, real
-from tests.rounds import run_alone
+from tests.run_alone import run_alone
 
 pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
 from lagent.agents.react import ReActProtocol
 from opencompass.models import HuggingFacewithChatTemplate
 
-from opencompass_tooleval.models.dialogue_runner import RoundsRunner
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
 from tests.growth import in_linear_time
 
@@ -41,7 +41,7 @@ RECORD = Record(
 )
 
 
-def dialogue(record: Record = RECORD, **options: Any) -> Rounds[Trajectory]:
+def dialogue(record: Record = RECORD, **options: Any) -> Dialogue[Trajectory]:
     return begin('react', record, **options)
 
 
@@ -98,7 +98,7 @@ def test_prompts_are_in_the_format_of_lagent() -> None:
 @pytest.mark.parametrize('row', SUBSETS, ids=lambda row: row['name'])
 def test_the_oracle_is_right_everywhere(row: dict[str, object], gold: str) -> None:
     records = load_records(real(f'funcqa/{row["file"]}'), str(row['name']), gold)
-    outcomes = RoundsRunner(OracleModel(), None, 512).run({record.id: dialogue(record) for record in records})
+    outcomes = DialogueRunner(OracleModel(), None, 512).run({record.id: dialogue(record) for record in records})
     for record in records:
         trajectory = outcomes[record.id].value
         assert trajectory is not None
@@ -205,12 +205,12 @@ def test_a_tiny_model_is_asked_until_its_steps_are_used_up(tiny_model: Path) -> 
     model = HuggingFacewithChatTemplate(path=str(tiny_model), max_seq_len=8192)
     records = load_records(DEMO / 'funcqa' / 'funcqa_mh.json', 'multi_hop')
     going = {record.id: dialogue(record, max_steps=3) for record in records}
-    outcomes = RoundsRunner(model, None, max_out_len=16, batch_size=8).run(going)
+    outcomes = DialogueRunner(model, None, max_out_len=16, batch_size=8).run(going)
     for outcome in outcomes.values():
         assert outcome.value is not None and outcome.infra is None
         assert outcome.value.rounds[1]['asked'] == 'Response:Please follow the format\n'
         assert 'Give the final answer now.' in outcome.value.rounds[2]['asked']
-        assert (len(outcome.turns), outcome.value.stopped) == (3, 'step:too_many')
+        assert (len(outcome.rounds), outcome.value.stopped) == (3, 'step:too_many')
 
 
 CONFIG = """
@@ -231,7 +231,7 @@ models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='any', openai_a
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    running = start_server('--script', f'{Path(__file__).with_name("react_script.py")}:answer')
+    running = start_server('--script', f'{Path(__file__).with_name("funcqa_react_script.py")}:answer')
     yield running
     running.stop()
 
