@@ -24,7 +24,8 @@ from opencompass_tooleval.mcp_servers.server import Limits, ServerError, parse_s
 from tests.conftest import ROOT
 from tests.mcp_servers.servers import NOTES, installed
 
-LIMITS = Limits(call_seconds=2, message_bytes=1_000_000)
+LIMITS = Limits(message_bytes=1_000_000)
+SHORT = Limits(call_seconds=3, message_bytes=1_000_000)
 SERVER = parse_server(NOTES, limits=LIMITS)
 
 
@@ -133,15 +134,16 @@ def test_threads_share_few_processes(fixture: Path) -> None:
 
 
 @pytest.mark.parametrize(('tool', 'error'), [('hang', 'timeout'), ('huge', 'too_large'), ('crash', 'disconnected')])
-def test_a_server_that_fails_fails_its_trial_alone(live: LiveTools, tool: str, error: str) -> None:
-    environment = Environment(errors=MCP_ERRORS, live=live)
-    session, other = environment.begin('a'), environment.begin('b')
-    observed = session.call(tool, {})
-    assert (observed.source, observed.fault, observed.error) == ('error', 'unanswered', error)
-    assert session.call('read_notes', {}).error == 'disconnected'
-    assert other.call('read_notes', {}) == Observation('first', 'live', error='')
-    session.close()
-    other.close()
+def test_a_server_that_fails_fails_its_trial_alone(fixture: Path, tool: str, error: str) -> None:
+    with LiveTools(parse_server(NOTES, limits=SHORT), fixture) as live:
+        environment = Environment(errors=MCP_ERRORS, live=live)
+        session, other = environment.begin('a'), environment.begin('b')
+        observed = session.call(tool, {})
+        assert (observed.source, observed.fault, observed.error) == ('error', 'unanswered', error)
+        assert session.call('read_notes', {}).error == 'disconnected'
+        assert other.call('read_notes', {}) == Observation('first', 'live', error='')
+        session.close()
+        other.close()
 
 
 def test_a_session_answers_live_and_from_what_is_frozen(live: LiveTools, tmp_path: Path) -> None:

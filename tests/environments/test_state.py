@@ -19,11 +19,10 @@ from opencompass_tooleval.environments.state import (
     read_state,
     state_differences,
 )
-from opencompass_tooleval.mcp_servers.server import Limits, ServerError, parse_server
+from opencompass_tooleval.mcp_servers.server import ServerError, parse_server
 from tests.mcp_servers.servers import NOTES, installed, installed_by_npm
 
-LIMITS = Limits(call_seconds=2)
-SERVER = parse_server(NOTES, limits=LIMITS)
+SERVER = parse_server(NOTES)
 NOTES_READ, CLOCK, STARTS = CallProbe('read_notes'), CallProbe('clock'), CallProbe('starts')
 
 
@@ -64,7 +63,7 @@ def test_state_after_a_trial(fixture: Path) -> None:
 
 
 def test_a_server_whose_state_does_not_reset_is_refused(fixture: Path, tmp_path: Path) -> None:
-    server = parse_server(NOTES, {'COUNTER': str(tmp_path / 'counter')}, LIMITS)
+    server = parse_server(NOTES, {'COUNTER': str(tmp_path / 'counter')})
     with LiveTools(server, fixture) as live, pytest.raises(ServerError) as caught:
         check_reset(live, [NOTES_READ, STARTS], pause=0)
     said = str(caught.value)
