@@ -111,7 +111,8 @@ class Session:
         shown, passed = _shown_name(name), self._passed(arguments)
         observation = self._answer(shown, passed)
         simulator, bank = self._environment.simulator, self._environment.bank
-        if simulator is not None and observation.fault == UNANSWERED:
+        # A live server's failure is its own to tell, and has a word; that nothing is recorded has none.
+        if simulator is not None and observation.fault == UNANSWERED and observation.error is None:
             is_published = bool(simulator.form.published)
             examples = bank.examples(shown, MAX_EXAMPLES, cache_order=is_published) if bank else []
             text = yield from simulator.simulate(shown, passed, self._document(shown), examples)

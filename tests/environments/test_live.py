@@ -20,6 +20,7 @@ from opencompass_tooleval.environments.fixture import FixtureCopy
 from opencompass_tooleval.environments.live import LiveTools, LiveTrial
 from opencompass_tooleval.environments.observation import Observation
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from opencompass_tooleval.environments.simulator import SIMULATOR, Simulator
 from opencompass_tooleval.mcp_servers.server import Limits, ServerError, parse_server
 from tests.conftest import ROOT
 from tests.mcp_servers.servers import NOTES, installed
@@ -68,6 +69,7 @@ def test_a_program_that_ends_without_closing_leaves_nothing(fixture: Path, tmp_p
     code = f"""
 from pathlib import Path
 from opencompass_tooleval.environments.live import LiveTools
+from opencompass_tooleval.environments.simulator import SIMULATOR, Simulator
 from opencompass_tooleval.mcp_servers.server import parse_server
 
 trial = LiveTools(parse_server({NOTES!r}), Path({str(fixture)!r}), ahead=1).begin('a')
@@ -159,6 +161,16 @@ def test_a_session_answers_live_and_from_what_is_frozen(live: LiveTools, tmp_pat
     assert session.call('read_notes', '[1').fault == session.call('read_notes', [1]).fault == 'wrong_arguments'
     for unknown in ('add_note', 'nothing'):  # allowed, but not offered; and not there at all
         assert session.call(unknown, {}).fault == 'unknown_tool'
+    session.close()
+
+
+def test_a_failing_server_is_not_simulated(live: LiveTools) -> None:
+    environment = Environment(errors=MCP_ERRORS, simulator=Simulator('any'), live=live)
+    session = environment.begin('a', {'outside_schema': {}, 'other': {}})
+    with pytest.raises(StopIteration) as ended:
+        next(session.ask('outside_schema', {}))
+    assert ended.value.value.error == 'invalid_output'
+    assert next(session.ask('other', {})).model == SIMULATOR, "of a tool that is not the server's it is"
     session.close()
 
 
