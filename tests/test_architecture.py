@@ -17,6 +17,7 @@ LAYERS = {
     'core': 0,
     'embedding': 1,
     'work_dir': 2,
+    'mcp_servers': 2,
     'tool_docs': 3,
     'data_path': 3,
     'report': 3,

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / 'constraints.txt'
 DOCS = ROOT / 'tools' / 'docs_requirements.txt'
 VERSIONS = ('3.10', '3.11', '3.12')
-EXTRAS = 'offline,agent,report,hooks,dev'
+EXTRAS = 'offline,agent,report,mcp,hooks,dev'
 TORCH_REQUIRES = ('filelock', 'fsspec', 'jinja2', 'networkx', 'setuptools', 'sympy', 'typing-extensions')
 
 

@@ -133,7 +133,10 @@ class AgentDialogues:
         """Begins the dialogue about one row; it ends in the trajectory's JSON."""
         task = parse_task(row['record'])
         session = self._environment.begin(task.id, task.schemas, task.documents)
-        trajectory = yield from self._loop.run(task, session)
+        try:
+            trajectory = yield from self._loop.run(task, session)
+        finally:
+            session.close()
         return replace(trajectory, settings={**trajectory.settings, **self._settings}).to_json()
 
 

@@ -15,7 +15,7 @@ from opencompass_tooleval.environments.coverage import Coverage, coverage, gold_
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import TEVAL_ERRORS
 from opencompass_tooleval.environments.observation import SOURCES
-from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
 from opencompass_tooleval.environments.teval_tools import teval_functions
 
 _MOST_APIS = 20
@@ -27,7 +27,7 @@ def build_bank(
         typer.Option(
             '--from',
             metavar='SOURCE',
-            help="T-Eval data files, runs in ToolBench's format, a folder of them, StableToolBench's cache; several.",
+            help="T-Eval data files, runs in ToolBench's format, a folder of them, StableToolBench's cache, call logs.",
         ),
     ],
     out: Annotated[Path, typer.Option('--out', '-o', metavar='FILE', help='Where the bank is written.')],
@@ -44,7 +44,7 @@ def build_bank(
         if out.resolve().is_relative_to(path.resolve()):
             raise ValueError(f'cannot write {out}: it lies inside the source {path}; give --out a place outside of it')
     out.parent.mkdir(parents=True, exist_ok=True)
-    built = write_bank(read_sources(sources), out)
+    built = write_bank(read_sources(sources), out, read_tools(sources))
     with Bank(out) as bank:
         counts = bank.files()
         for source in sources:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from opencompass_tooleval.cli.options import JsonOption
+from opencompass_tooleval.cli.options import InputOption, JsonOption, SourceOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.model_name import model_name
@@ -30,8 +30,8 @@ TEMPLATE = 'template'
 
 
 def easytool_generate(
-    source: Annotated[str, typer.Option(help='Kind of documentation: openapi, toolbench, teval, ...')],
-    input_file: Annotated[Path, typer.Option('--input', help='The documentation.')],
+    source: SourceOption,
+    input_: InputOption,
     model: Annotated[
         str, typer.Option(help="A config with models, the first of which is asked; or 'template': by rule.")
     ],
@@ -69,7 +69,7 @@ def easytool_generate(
         raise ValueError(f'there is no prompt {prompt!r}; there are {", ".join(VARIANTS)}')
     out.parent.mkdir(parents=True, exist_ok=True)
     check_outputs(json_out, out)
-    docs = load_docs(source, input_file)
+    docs = load_docs(source, input_)
     ruled = [template_instruction(doc) for doc in docs]
     dump_instructions(ruled, shape)  # hours later would be a bad moment to learn that it has no room for them
     console = Console(stderr=json_out == STDOUT)

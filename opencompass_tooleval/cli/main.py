@@ -65,6 +65,8 @@ AGENTS = {
 
 BANK = {
     'build': ('agents_bank:build_bank', 'Make a response bank of T-Eval data, stored runs and caches.'),
+    'record': ('agents_bank_mcp:record_bank', 'Record what a live MCP server answers.'),
+    'serve': ('agents_bank_mcp:serve_bank', 'Be an MCP server that answers from a bank.'),
     'stats': ('agents_bank:bank_stats', 'What is in a bank; with --data, what of the gold calls it answers.'),
 }
 

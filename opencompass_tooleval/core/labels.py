@@ -153,6 +153,7 @@ SOURCES: dict[str, Words] = {
     'other_task': Words('recorded for another task', 'recorded for another task, with the same arguments'),
     'nearest': Words('nearest recorded', "the task's only recorded call of this API, with other arguments"),
     'simulated': Words('simulated', 'a model answered in place of the API'),
+    'live': Words('live', 'a server that ran for this task'),
     'error': Words('error', 'nothing answers the call, and the model is told an error'),
 }
 """Where an observation came from -> its words, as ``environments.observation.SOURCES``."""

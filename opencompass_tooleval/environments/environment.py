@@ -1,9 +1,10 @@
 """What answers a tool call: what was recorded, then functions, then the tool's own error.
 
-The order is: ``exact``, ``function``, ``other_task``, ``nearest``, ``simulated``, ``error``. A function comes before
-what was recorded for another task, since it knows what the task has done so far: a room that it has booked is taken.
-Where a function can only guess (a file that the task never wrote, the inbox), a recording of another task comes first,
-and the function learns from it. An exact recording of a tool with a state answers as often as it was recorded, then the
+The order is: ``live``, ``exact``, ``function``, ``other_task``, ``nearest``, ``simulated``, ``error``. A live server
+alone answers for its tools, but for those that the bank knows, which are frozen. A function comes before what was
+recorded for another task, since it knows what the task has done so far: a room that it has booked is taken. Where a
+function can only guess (a file that the task never wrote, the inbox), a recording of another task comes first, and the
+function learns from it. An exact recording of a tool with a state answers as often as it was recorded, then the
 function; of other tools the last one answers again.
 """
 
@@ -12,7 +13,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.dialogue import Dialogue
@@ -26,6 +28,7 @@ from opencompass_tooleval.environments.observation import (
     ERROR,
     EXACT,
     FUNCTION,
+    LIVE,
     NEAREST,
     OTHER_TASK,
     SIMULATED,
@@ -37,6 +40,10 @@ from opencompass_tooleval.environments.observation import (
 )
 from opencompass_tooleval.environments.simulator import Simulator
 from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLES, UNREADABLE_INPUT, server_input
+from opencompass_tooleval.mcp_servers.server import SERVER_ERRORS
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.environments.live import LiveTools, LiveTrial
 
 BY_SCHEMA, BY_JSON = 'schema', 'json'
 ARGUMENT_CHECKS = (BY_SCHEMA, BY_JSON)
@@ -73,6 +80,12 @@ class Session:
         self._tools = {name: tool for tool in environment.stateful_tools() for name in tool.names}
         self._used: set[int] = set()
         self._answered: Counter[tuple[str, bytes]] = Counter()
+        self._trial: LiveTrial | None = None
+
+    def close(self) -> None:
+        """Ends the session; a live server's process stops meanwhile."""
+        if self._trial is not None:
+            self._trial.close(wait=False)
 
     def offer(self, schemas: Schemas) -> None:
         """Offers more tools than the task has, such as retrieved ones; where all are offered, nothing changes."""
@@ -98,7 +111,8 @@ class Session:
         shown, passed = _shown_name(name), self._passed(arguments)
         observation = self._answer(shown, passed)
         simulator, bank = self._environment.simulator, self._environment.bank
-        if simulator is not None and observation.fault == UNANSWERED:
+        # A live server's failure is its own to tell, and has a word; that nothing is recorded has none.
+        if simulator is not None and observation.fault == UNANSWERED and observation.error is None:
             is_published = bool(simulator.form.published)
             examples = bank.examples(shown, MAX_EXAMPLES, cache_order=is_published) if bank else []
             text = yield from simulator.simulate(shown, passed, self._document(shown), examples)
@@ -117,6 +131,9 @@ class Session:
 
     def _answer(self, name: str, arguments: Any) -> Observation:
         key = arguments_key(arguments)
+        live = self._live_answer(name, arguments, key)
+        if live is not None:
+            return live
         tool = self._tools.get(name)
         if tool is not None:
             self._prepare(tool)
@@ -143,6 +160,23 @@ class Session:
         if nearest is not None:
             return _recorded(nearest, NEAREST)
         return self._error(UNANSWERED, self._environment.errors.unanswered, name)
+
+    def _live_answer(self, name: str, arguments: Any, key: bytes | None) -> Observation | None:
+        """What the live server says; None of a tool that it does not answer."""
+        environment = self._environment
+        is_offered = self._schemas is None or name in self._schemas
+        if environment.live is None or not is_offered or name not in environment.live_names:
+            return None
+        if environment.bank is not None and environment.bank.knows(name):
+            return None
+        if not isinstance(arguments, dict) or key is None:
+            return self._error(WRONG_ARGUMENTS, environment.errors.no_object, name)
+        if self._trial is None:
+            self._trial = environment.live.begin(self.task)
+        answer = self._trial.call(name, arguments)
+        if answer.error in SERVER_ERRORS:
+            return Observation(answer.text[:MAX_CHARS], ERROR, UNANSWERED, answer.error)
+        return Observation(answer.text[:MAX_CHARS], LIVE, error=answer.error)
 
     def _prepare(self, tool: FunctionTool) -> None:
         """Tells a tool, before its first call, what was recorded for this task."""
@@ -250,6 +284,8 @@ class Environment:
             StableToolBench's server does; the simulator answers all else, and of recorded calls with the same arguments
             the one in which they are written the same comes first. None: ``json`` with a published simulator, else
             ``schema``.
+        live: The server that answers for its tools, with a process for each session, which :meth:`Session.close` stops.
+            Tools that ``bank`` knows are frozen: the bank answers them, and the server never.
 
     Raises:
         ValueError: There are no such checks.
@@ -263,6 +299,7 @@ class Environment:
         preferred_source: str = '',
         simulator: Simulator | None = None,
         argument_checks: str | None = None,
+        live: LiveTools | None = None,
     ) -> None:
         if argument_checks is None:
             argument_checks = BY_JSON if simulator and simulator.form.published else BY_SCHEMA
@@ -274,6 +311,16 @@ class Environment:
         self.errors = errors
         self.preferred_source = preferred_source
         self.simulator = simulator
+        self.live = live
+
+    @cached_property
+    def live_names(self) -> frozenset[str]:
+        """The tools that the live server answers for.
+
+        Raises:
+            ServerError: It cannot be started.
+        """
+        return frozenset(tool['name'] for tool in self.live.listed) if self.live else frozenset()
 
     def begin(self, task: str, schemas: Schemas | None = None, documents: Mapping[str, Any] | None = None) -> Session:
         """A task from its start, with a fresh state; nothing of it is kept here. See :class:`Session`."""

@@ -1,6 +1,7 @@
 """Documentation of tools, whatever its source: one :class:`ToolDoc` per tool.
 
-A source is a module with ``read(path) -> list[ToolDoc]`` and a row in ``KINDS``.
+A source is a module with ``read(path) -> list[ToolDoc]`` and a row in ``KINDS``. The source
+``mcp`` is a server that is asked.
 """
 
 from __future__ import annotations
@@ -10,7 +11,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.tool_docs.sources import function_schema, openapi, plain_text, teval, toolbench, ultratool
+from opencompass_tooleval.mcp_servers.server import parse_server
+from opencompass_tooleval.tool_docs.sources import (
+    function_schema,
+    mcp_server,
+    openapi,
+    plain_text,
+    teval,
+    toolbench,
+    ultratool,
+)
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
 
 KINDS: Mapping[str, Callable[[Path], list[ToolDoc]]] = {
@@ -21,31 +31,42 @@ KINDS: Mapping[str, Callable[[Path], list[ToolDoc]]] = {
     'ultratool': ultratool.read,
     'plain_text': plain_text.read,
 }
-"""Name of a source, as ``--source`` takes it, to its reader."""
+"""Name of a source of files, as ``--source`` takes it, to its reader."""
+
+MCP = 'mcp'
+"""The source that is a server."""
+
+ALL_KINDS = (*KINDS, MCP)
 
 
-def load_docs(kind: str, path: Path) -> list[ToolDoc]:
-    """Reads the documentation of all tools in a file.
+def source_name(kind: str, source: Path | str) -> str:
+    """What messages and tables call a source: of a server no arguments, which may hold keys."""
+    return str(parse_server(str(source))) if kind == MCP else Path(source).name
+
+
+def load_docs(kind: str, source: Path | str) -> list[ToolDoc]:
+    """Reads the documentation of all tools in a file, or of a server.
 
     Args:
-        kind: One of ``KINDS``.
-        path: The file, or for ``plain_text`` also a folder.
+        kind: One of ``ALL_KINDS``.
+        source: The file, for ``plain_text`` also a folder; for ``mcp`` ``'COMMAND ARGS'`` or a URL.
 
     Returns:
         At least one tool, names unique, in the source's order.
 
     Raises:
-        ValueError: There is no such kind.
+        ValueError: There is no such kind, or the server cannot be started or reached.
         DataError: The file is missing or not of that kind, a tool is documented in two ways, or has what no JSON file
             holds (NaN, half a surrogate pair); names file and tool.
     """
-    if kind not in KINDS:
-        raise ValueError(f'there is no source {kind!r}; there are {", ".join(KINDS)}')
-    if not path.exists():
+    if kind not in ALL_KINDS:
+        raise ValueError(f'there is no source {kind!r}; there are {", ".join(ALL_KINDS)}')
+    path: object = source_name(kind, source) if kind == MCP else Path(source)
+    if isinstance(path, Path) and not path.exists():
         raise DataError(path, 'the file is missing')
-    docs = KINDS[kind](path)
+    docs = mcp_server.read(str(source)) if kind == MCP else KINDS[kind](Path(source))
     if not docs:
-        others = ', '.join(other for other in KINDS if other != kind)
+        others = ', '.join(other for other in ALL_KINDS if other != kind)
         raise DataError(path, f'source {kind!r} finds no tools in it; the other sources are {others}')
     seen: set[str] = set()
     for doc in docs:
