@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import shutil
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from tempfile import mkdtemp
 from types import TracebackType
 from typing import Any
 
@@ -25,61 +23,10 @@ from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.tool_set import ToolSchema, describe_tool
 from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.call_log import CallLog
-from opencompass_tooleval.environments.fixture import FixtureCopy, copy_fixture
-from opencompass_tooleval.mcp_servers.connection import Connection, ToolAnswer, connect, documentation
+from opencompass_tooleval.environments.live_process import RunningServer
+from opencompass_tooleval.mcp_servers.connection import ToolAnswer
 from opencompass_tooleval.mcp_servers.server import DISCONNECTED, FATAL, Server, ServerError
 from opencompass_tooleval.models.api.event_loop import event_loop, run, start
-
-
-class _Running:
-    """A server that runs, on its copy of the fixture; belongs to the event loop."""
-
-    connection: Connection
-    copy: FixtureCopy
-    tools: list[dict[str, Any]]
-
-    def __init__(self) -> None:
-        self._stop = asyncio.Event()
-        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._holder: asyncio.Task[None] | None = None
-
-    async def start(self, server: Server, fixture: Path | None) -> _Running:
-        # The SDK wants a connection entered and left by one task.
-        self._holder = asyncio.create_task(self._hold(server, fixture))
-        await self._ready
-        return self
-
-    async def _hold(self, server: Server, fixture: Path | None) -> None:
-        folder = Path(mkdtemp(prefix='tooleval-live-'))
-        try:
-            self.copy = await asyncio.to_thread(copy_fixture, fixture, folder)
-            command = tuple(self.copy.fill(part) for part in server.command)
-            env = {name: self.copy.fill(value) for name, value in server.env.items()}
-            async with connect(replace(server, command=command, env=env, folder=self.copy.folder)) as connection:
-                self.connection = connection
-                self.tools = [documentation(tool) for tool in await connection.tools()]
-                self._ready.set_result(None)
-                await self._stop.wait()
-        except Exception as error:
-            if not self._ready.done():
-                self._ready.set_exception(error)
-            # Later the server's end tells itself: its calls are answered `disconnected`.
-        finally:
-            if not self._ready.done():
-                self._ready.cancel()
-            await _remove(folder)
-
-    async def stop(self) -> None:
-        self._stop.set()
-        if self._holder:
-            await asyncio.gather(self._holder, return_exceptions=True)
-
-
-async def _remove(folder: Path) -> None:
-    try:
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-    except RuntimeError:  # at the end of the program there are no more threads
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 class LiveTrial:
@@ -98,7 +45,7 @@ class LiveTrial:
         self.failed = ''
         self.is_closed = False
         self._live = live
-        self.running: _Running | None = None
+        self.running: RunningServer | None = None
         self.lock = asyncio.Lock()
         self._made: list[tuple[str, Mapping[str, Any]]] = []
 
@@ -131,7 +78,7 @@ class LiveTrial:
         self._live.note(self.task, name, arguments, answer)
         return answer
 
-    async def _start(self) -> _Running:
+    async def _start(self) -> RunningServer:
         self.running = await self._live.give_process(self)
         for name, arguments in self._made:
             await self.running.connection.call(name, self.running.copy.inward(arguments))
@@ -212,8 +159,8 @@ class LiveTools:
         self._ahead = ahead
         self._most = max(1, most)
         self._log = log
-        self._ready: deque[asyncio.Task[_Running]] = deque()
-        self._used: dict[LiveTrial, _Running | None] = {}  # the one that waits longest first
+        self._ready: deque[asyncio.Task[RunningServer]] = deque()
+        self._used: dict[LiveTrial, RunningServer | None] = {}  # the one that waits longest first
         self._ending: set[asyncio.Task[Any]] = set()
         self._freed = asyncio.Condition()
         self._opening = asyncio.Lock()
@@ -249,7 +196,7 @@ class LiveTools:
     async def _list(self) -> list[dict[str, Any]]:
         async with self._opening:
             if self._listed is None:
-                self._ready.appendleft(asyncio.create_task(_Running().start(self.server, self.fixture)))
+                self._ready.appendleft(asyncio.create_task(RunningServer().start(self.server, self.fixture)))
                 try:
                     running = await self._ready[0]
                 except BaseException:
@@ -288,7 +235,7 @@ class LiveTools:
         if self._log:
             self._log.add(RecordedCall(self.name, task, name, arguments, answer.text, answer.error))
 
-    async def give_process(self, trial: LiveTrial) -> _Running:
+    async def give_process(self, trial: LiveTrial) -> RunningServer:
         """A process for a trial; waits while as many as may be are busy.
 
         Raises:
@@ -316,14 +263,14 @@ class LiveTools:
                 async with self._freed:
                     await self._freed.wait()
 
-    async def _next(self) -> _Running:
+    async def _next(self) -> RunningServer:
         task = self._ready.popleft() if self._ready else self._starting()
         while len(self._ready) < self._ahead:
             self._ready.append(self._starting())
         return await task
 
-    def _starting(self) -> asyncio.Task[_Running]:
-        return asyncio.create_task(_Running().start(self.server, self.fixture))
+    def _starting(self) -> asyncio.Task[RunningServer]:
+        return asyncio.create_task(RunningServer().start(self.server, self.fixture))
 
     async def end(self, trial: LiveTrial) -> None:
         """Takes back the process of a trial that has ended, once its last call has."""
@@ -352,7 +299,7 @@ class LiveTools:
     async def _close(self) -> None:
         started = await asyncio.gather(*self._ready, return_exceptions=True)
         self._ready.clear()
-        ended = [one.stop() for one in started if isinstance(one, _Running)]
+        ended = [one.stop() for one in started if isinstance(one, RunningServer)]
         await asyncio.gather(*ended, *self._ending, *(self.take_back(trial) for trial in list(self._used)))
 
     def __enter__(self) -> LiveTools:
