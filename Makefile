@@ -49,8 +49,9 @@ test: lint ## lint, then the tests, two at a time
 test-long: lint ## lint, then all tests
 	$(BIN)/python -m pytest -q -m '' $(PARALLEL)
 
-.venv/.docs: $(STAMP)
-	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[docs]'
+.venv/docs/.installed: tools/docs_requirements.txt constraints.txt $(STAMP)
+	rm -rf $(@D)
+	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt --target $(@D) -r $<
 	@touch $@
 
 .venv/.hooks: $(STAMP)
@@ -60,8 +61,8 @@ test-long: lint ## lint, then all tests
 hooks: .venv/.hooks ## install the hooks that git runs before a commit (.pre-commit-config.yaml)
 	$(BIN)/pre-commit install
 
-docs: .venv/.docs ## build the documentation site into build/site, offline and strictly
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+docs: .venv/docs/.installed ## build the documentation site into build/site, offline and strictly
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=.venv/docs $(BIN)/python -m mkdocs build --strict
 
 .venv-real/.installed: setup.py pyproject.toml constraints.txt tests/real/requirements.txt | .venv-real/pyvenv.cfg
 	.venv-real/bin/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt \

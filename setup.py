@@ -55,8 +55,6 @@ setup(
         'agent': ['lagent>=0.2.4,<0.3', 'cachetools'],  # lagent imports cachetools without asking for it
         'report': ['jinja2>=3.1', 'matplotlib>=3.8', 'plotly>=6'],
         'mcp': ['mcp>=2.3,<3'],  # MCP servers as tools, and a bank as an MCP server
-        # The site: `make docs`. They need nothing that OpenCompass has, and no network.
-        'docs': ['latex2mathml>=3.78', 'mkdocs>=1.6,<2', 'mkdocs-material>=9.7,<10', 'mkdocstrings-python>=2,<3'],
         # `make hooks`: what .pre-commit-config.yaml runs beside the tools of dev.
         'hooks': ['codespell', 'pre-commit'],
         'dev': [

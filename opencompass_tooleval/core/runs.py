@@ -1,4 +1,4 @@
-"""Several runs of one data set, told apart by the ids of their records."""
+"""Several runs of one data set, distinguished by the ids of their records."""
 
 from __future__ import annotations
 

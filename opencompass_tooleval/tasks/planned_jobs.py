@@ -53,7 +53,7 @@ class ModelPlan:
         evaluations: Evaluation jobs.
         answer_tokens: Tokens of the answers: as many as an earlier model's in the same run had on average, or else as
             ``max_out_len`` lets them be.
-        answers_by: How many data sets are reckoned which way, as text.
+        answers_by: How many data sets are computed which way, as text.
         bound: What stands before ``answer_tokens`` and ``cost``: ``about``, ``at most``, ``at least``.
         cost: By the prices of the model's config; None without any.
         dialogues: Samples that are dialogues of which no earlier answer tells how long they are: of their prompts only
