@@ -25,7 +25,15 @@ def test_trajectory_comes_back_from_its_text():
 def test_calls_are_those_of_tools():
     assert DONE.calls == (LOST, FOUND)
     assert DONE.path_calls == (FOUND,)
-    assert DONE.sources == {'exact': 1, 'other_task': 0, 'nearest': 0, 'function': 0, 'simulated': 0, 'live': 0, 'error': 1}
+    assert DONE.sources == {
+        'exact': 1,
+        'other_task': 0,
+        'nearest': 0,
+        'function': 0,
+        'simulated': 0,
+        'live': 0,
+        'error': 1,
+    }
 
 
 @pytest.mark.parametrize(
