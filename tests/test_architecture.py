@@ -69,9 +69,7 @@ DOCSTRINGS_TO_DO = (
     'models',
     'registry.py',
     'report',
-    'runners',
     'summarizers',
-    'tasks',
     'tool_docs',
 )
 """Folders and modules whose docstrings :func:`test_docstrings_name_their_subject` does not check yet."""
