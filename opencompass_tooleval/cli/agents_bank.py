@@ -1,4 +1,4 @@
-"""``tooleval agents bank``: makes a response bank, and says what is in it and how far it reaches."""
+"""``tooleval agents bank``: makes a response bank, and prints its contents and its coverage of gold calls."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def bank_stats(
     ] = None,
     json_out: JsonOption = None,
 ) -> None:
-    """Says what is in a bank: APIs, calls, errors; with ``data``, where the gold calls of its tasks are answered from.
+    """Prints the contents of a bank: APIs, calls, errors; with ``data``, the source that answers each gold call.
 
     Raises:
         DataError: A file is missing or damaged.

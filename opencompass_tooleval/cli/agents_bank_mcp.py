@@ -1,4 +1,4 @@
-"""``tooleval agents bank record`` and ``serve``: an MCP server's answers into a bank, and a bank as an MCP server."""
+"""``tooleval agents bank record`` and ``serve``: records an MCP server into a bank, serves a bank as an MCP server."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def record_bank(
     allow: AllowOption = None,
     env: EnvOption = None,
 ) -> None:
-    """Records what an MCP server answers. The calls are kept in ``OUT.calls.jsonl`` until the bank is written.
+    """Records the answers of an MCP server. ``OUT.calls.jsonl`` keeps the calls until the bank is written.
 
     Raises:
         DataError: ``calls`` cannot be read.
-        ValueError: No such server, or ``out`` or its log is there already.
+        ValueError: The server does not exist, or ``out`` or its log already exists.
         OSError: ``out`` cannot be written.
     """
     from opencompass_tooleval.environments.live import LiveTools
@@ -80,7 +80,7 @@ def serve_bank(
         typer.Option(metavar='ID', help='Whose recordings come first, in their order; by default the only task.'),
     ] = None,
 ) -> None:
-    """Serves a bank over standard input and output: recorded answers, and errors where nothing is recorded.
+    """Serves a bank over standard input and output; a call without a recorded answer gets an error.
 
     Raises:
         DataError: The bank is missing or damaged.
@@ -123,7 +123,7 @@ def _read_calls(file: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def _make(live: Any, planned: list[tuple[str, str, dict[str, Any]]]) -> None:
-    """Makes the calls, task after task, each from the fixture as it is."""
+    """Makes the calls task by task; each task starts from an unchanged copy of the fixture."""
     for task in dict.fromkeys(task for task, _, _ in planned):
         with live.begin(task) as trial:
             for _, name, arguments in (call for call in planned if call[0] == task):
@@ -131,7 +131,7 @@ def _make(live: Any, planned: list[tuple[str, str, dict[str, Any]]]) -> None:
 
 
 def _serve_live(live: Any, listed: list[dict[str, Any]]) -> None:
-    """Offers the tools to a client, whose calls are one trial."""
+    """Offers the tools to a client and records its calls as one trial."""
     from opencompass_tooleval.mcp_servers.connection import ToolAnswer
     from opencompass_tooleval.mcp_servers.serving import serve_stdio
 
@@ -160,6 +160,6 @@ def _write(log: CallLog, out: Path) -> None:
 
 
 def _drop_if_empty(log_file: Path) -> None:
-    """Removes a log without a call."""
+    """Removes a log that holds no call."""
     if next(read_call_log(log_file, ''), None) is None:
         log_file.unlink(missing_ok=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from opencompass_tooleval.instructions.generation import Generation
 
 TEMPLATE = 'template'
-"""Names no config, but the rules."""
+"""The value of ``--model`` that selects the rules instead of a model config."""
 
 
 def easytool_generate(
@@ -51,19 +51,18 @@ def easytool_generate(
     ] = 'toolbench',
     json_out: JsonOption = None,
 ) -> int:
-    """Makes instructions, writes them, and says what was made and what is missing.
+    """Makes instructions, writes them, and prints a report of the tools made and missing.
 
-    A finished file is not written over.
+    A finished file is not overwritten.
 
     Returns:
-        0; 1 if questions got no answer, through no fault of the model: their tools are not in ``out``, and the same
-        command asks these questions again and no others. 1 also if not one reply could be used: what there is then is
-        the documentation, and nothing is written.
+        0; 1 if infrastructure failures left requests without an answer: their tools are not in ``out``, and the same
+        command sends these requests again and no others. 1 also if no reply was usable; then nothing is written.
 
     Raises:
-        DataError: The documentation or the config cannot be used, the model's library raised something, or ``out`` is
-            finished already.
-        ValueError: No such source, prompt or shape, or the shape has no room for these tools.
+        DataError: The documentation or the config cannot be used, the model's library raised an error, or ``out`` is
+            already finished.
+        ValueError: The source, prompt or shape does not exist, or the shape cannot hold these tools.
     """
     if prompt not in VARIANTS:
         raise ValueError(f'there is no prompt {prompt!r}; there are {", ".join(VARIANTS)}')
@@ -130,7 +129,7 @@ def _spare(out: Path) -> None:
 
 
 def _write(out: Path, instructions: Sequence[ToolInstruction], shape: str) -> None:
-    """Writes so that the file is there whole or not at all."""
+    """Writes the file atomically."""
     write_whole(out, dump_instructions(instructions, shape))
 
 

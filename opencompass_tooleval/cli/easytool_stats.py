@@ -50,7 +50,7 @@ def easytool_stats(
 
     Raises:
         DataError: A file is missing or damaged.
-        ValueError: No such source, no tokenizer, or no tool is in both files.
+        ValueError: The source or the tokenizer does not exist, or no tool is in both files.
         OSError: ``json_out`` cannot be written.
     """
     docs, loaded = load_docs(source, input_), load_instructions(instructions)

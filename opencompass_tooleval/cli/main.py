@@ -36,10 +36,10 @@ COMMANDS = {
     'easytool': ('main:easytool_app', 'Concise tool instructions: make them, measure them.'),
     'agents': ('main:agents_app', 'What answers the calls of agents, and who judges their answers.'),
 }
-"""Name -> module and function (or group of commands) in this package, and its help."""
+"""Name of a command -> module and function (or group of commands) in this package, and its help."""
 
 PER_BENCHMARK = ('prepare_commands', 'score_commands')
-"""Functions that return a group of commands, one per benchmark."""
+"""Functions that return a group with one command per benchmark."""
 
 BUILD = {'ultratool': ('build_ultratool:build_ultratool', "Build UltraTool's six tasks from annotated samples.")}
 
@@ -103,16 +103,16 @@ def _show_version(is_asked: bool) -> None:
 def main_options(
     version: bool = typer.Option(False, '--version', callback=_show_version, is_eager=True, help='Print the version.'),
 ) -> None:
-    """Options of the command itself."""
+    """Declares the options of ``tooleval`` itself."""
 
 
 def print_config_dir() -> None:
-    """Prints the folder of our configs."""
+    """Prints the folder of the package's configs."""
     typer.echo(Path(__file__).resolve().parent.parent / 'configs')
 
 
 def main() -> None:
-    """Runs the command; a fault of the user's data or machine ends in one line, not in a traceback."""
+    """Runs the command; a fault in the user's data or machine prints one line instead of a traceback."""
     logging.basicConfig(level=logging.WARNING, format='%(levelname)s: %(message)s', stream=sys.stderr)
     try:
         app()
