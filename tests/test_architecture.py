@@ -57,7 +57,8 @@ DOORS = ('scoring.py', 'records.py', 'prompts.py')
 DOCSTRINGS_TO_DO = (
     'agents',
     'benchmarks',
-    'core',
+    'core/answer.py',
+    'core/dialogue.py',
     'data_path.py',
     'environments',
     'evaluators',
