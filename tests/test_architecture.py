@@ -57,20 +57,17 @@ DOORS = ('scoring.py', 'records.py', 'prompts.py')
 DOCSTRINGS_TO_DO = (
     'agents',
     'benchmarks',
-    'core',
+    'core/answer.py',
+    'core/dialogue.py',
     'data_path.py',
-    'embedding',
     'environments',
     'evaluators',
     'inferencers',
-    'instructions',
-    'judging',
+    'judging/judge.py',
     'mcp_servers',
     'models',
     'registry.py',
     'report',
-    'summarizers',
-    'tool_docs',
 )
 """Folders and modules whose docstrings :func:`test_docstrings_name_their_subject` does not check yet."""
 BAD_DOCSTRING = re.compile(

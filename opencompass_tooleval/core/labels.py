@@ -1,4 +1,4 @@
-"""What reasons and sources are called in plain words, with a sentence for each: the same on every screen."""
+"""Names of reasons and sources for people, with a sentence for each; every screen uses them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from opencompass_tooleval.core.result import OK
 
 
 class Words(NamedTuple):
-    """A name for people, and a sentence that says what it means."""
+    """A name for people, and a sentence with its meaning."""
 
     name: str
     sentence: str

@@ -1,4 +1,4 @@
-"""References inside a JSON document, ``{"$ref": "#/..."}``: OpenAPI and JSON Schema have them."""
+"""Resolves references in a JSON document, ``{"$ref": "#/..."}``, for OpenAPI and JSON Schema."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 MAX_DEPTH = 50
-"""References within references that are followed; a chain that is longer, or a circle, stays as it is written."""
+"""Maximum nesting of references; a longer chain, or a cycle, is not resolved."""
 
 MAX_NODES = 100_000
-"""Values that the references of one document may unfold to: a few nested ones can otherwise fill the memory."""
+"""Maximum number of values after resolution: a few nested references could otherwise fill the memory."""
 
 
 class Resolver:
-    """Replaces references by what they point to.
+    """Replaces references by their targets.
 
     Args:
-        document: What they point into.
+        document: The document with the targets.
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
@@ -33,14 +33,14 @@ class Resolver:
         return node
 
     def resolve(self, value: Any, path: tuple[str, ...] = ()) -> Any:
-        """Returns ``value`` without references, but for circles and those into other files.
+        """Returns ``value`` without references, except cycles and references to other files.
 
         Args:
             value: A part of the document.
             path: The references that lead to it.
 
         Raises:
-            ValueError: One points to nothing, or they unfold to more than :data:`MAX_NODES` values.
+            ValueError: A reference has no target, or the resolved value has more than :data:`MAX_NODES` values.
         """
         self.nodes += 1
         if self.nodes > MAX_NODES:

@@ -1,7 +1,6 @@
-"""Documentation of tools, whatever its source: one :class:`ToolDoc` per tool.
+"""Reads tool documentation from any source: one :class:`ToolDoc` per tool.
 
-A source is a module with ``read(path) -> list[ToolDoc]`` and a row in ``KINDS``. The source
-``mcp`` is a server that is asked.
+A source is a module with ``read(path) -> list[ToolDoc]`` and a row in ``KINDS``. The source ``mcp`` reads a server.
 """
 
 from __future__ import annotations
@@ -31,21 +30,21 @@ KINDS: Mapping[str, Callable[[Path], list[ToolDoc]]] = {
     'ultratool': ultratool.read,
     'plain_text': plain_text.read,
 }
-"""Name of a source of files, as ``--source`` takes it, to its reader."""
+"""Name of a source of files, for ``--source`` -> its reader."""
 
 MCP = 'mcp'
-"""The source that is a server."""
+"""Name of the source that reads a server."""
 
 ALL_KINDS = (*KINDS, MCP)
 
 
 def source_name(kind: str, source: Path | str) -> str:
-    """What messages and tables call a source: of a server no arguments, which may hold keys."""
+    """Returns the name of a source for messages; a server's arguments are omitted, since they may hold keys."""
     return str(parse_server(str(source))) if kind == MCP else Path(source).name
 
 
 def load_docs(kind: str, source: Path | str) -> list[ToolDoc]:
-    """Reads the documentation of all tools in a file, or of a server.
+    """Reads the documentation of all tools of a file or a server.
 
     Args:
         kind: One of ``ALL_KINDS``.
@@ -55,9 +54,9 @@ def load_docs(kind: str, source: Path | str) -> list[ToolDoc]:
         At least one tool, names unique, in the source's order.
 
     Raises:
-        ValueError: There is no such kind, or the server cannot be started or reached.
-        DataError: The file is missing or not of that kind, a tool is documented in two ways, or has what no JSON file
-            holds (NaN, half a surrogate pair); names file and tool.
+        ValueError: The kind does not exist, or the server cannot be started or reached.
+        DataError: The file is missing or not of that kind, a tool is documented in two ways, or its documentation has
+            values that JSON files cannot hold (NaN, half a surrogate pair). The message names file and tool.
     """
     if kind not in ALL_KINDS:
         raise ValueError(f'there is no source {kind!r}; there are {", ".join(ALL_KINDS)}')

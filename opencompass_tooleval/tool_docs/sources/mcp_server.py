@@ -1,4 +1,4 @@
-"""The tools of an MCP server: those that it lists, each a tool of one function."""
+"""Reads the tools that an MCP server lists; each is a tool of one function."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 
 
 def tool_doc(raw: Mapping[str, Any]) -> ToolDoc:
-    """A tool as ``tools/list`` has it: ``name``, ``description``, ``inputSchema``, ``outputSchema``, ``annotations``.
+    """Converts an entry of ``tools/list``.
+
+    Its keys are ``name``, ``description``, ``inputSchema``, ``outputSchema`` and ``annotations``.
 
     Raises:
-        ValueError: It is nested too deeply, or a reference in its schema points to nothing.
+        ValueError: It is nested too deeply, or a reference in its schema has no target.
     """
     if beyond_bounds(raw):
         raise ValueError('it is nested too deeply')
@@ -33,7 +35,7 @@ def tool_doc(raw: Mapping[str, Any]) -> ToolDoc:
 
 
 def _without_null(schema: Any) -> Any:
-    """``{"anyOf": [X, {"type": "null"}]}``, as Pydantic writes an optional parameter, as X beside what else is said."""
+    """Replaces ``{"anyOf": [X, {"type": "null"}]}``, Pydantic's optional parameter, by X and the other keys."""
     choices = schema.get('anyOf') if isinstance(schema, Mapping) else None
     if not isinstance(choices, list):
         return schema
@@ -44,15 +46,15 @@ def _without_null(schema: Any) -> Any:
 
 
 def read(source: str) -> list[ToolDoc]:
-    """Asks a server for its tools.
+    """Reads the tools of a server.
 
     Args:
         source: ``'COMMAND ARGS'`` or a URL, as :func:`~opencompass_tooleval.mcp_servers.server.parse_server` reads it.
 
     Raises:
-        ServerError: It cannot be started or reached, or does not list its tools.
+        ServerError: The server cannot be started or reached, or does not list its tools.
         DataError: A tool's schema cannot be read.
-        ValueError: It is no command or URL, or the SDK is not installed.
+        ValueError: ``source`` is no command or URL, or the SDK is not installed.
     """
     server = parse_server(source)
     docs = []

@@ -1,7 +1,7 @@
-"""OpenAPI 3 documents in JSON (RestBench's TMDB and Spotify): one tool per operation.
+"""Reads OpenAPI 3 documents in JSON (RestBench's TMDB and Spotify): one tool per operation.
 
-A tool is called by its path, as in the published instructions (``/movie/{movie_id}/keywords``), or by method and path
-where a path has several methods. Its function is ``GET /movie/{movie_id}/keywords``.
+The name of a tool is its path, as in the published instructions (``/movie/{movie_id}/keywords``), or method and path if
+the path has several methods. Its function is ``GET /movie/{movie_id}/keywords``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _parameter(raw: Mapping[str, Any]) -> Parameter:
 
 
 def _merge(shared: Any, of_operation: Any) -> list[dict[str, Any]]:
-    """The parameters of an operation: those of its path, replaced by its own of the same name and place."""
+    """Merges the parameters of a path with those of an operation, which win if name and place are the same."""
     merged: dict[tuple[str, str], dict[str, Any]] = {}
     for group in (shared or [], of_operation or []):
         if not isinstance(group, list):
@@ -76,7 +76,7 @@ def _doc(document: Mapping[str, Any], path: str, method: str, item: Mapping[str,
     if not isinstance(operation, dict):
         raise ValueError('the operation is no object')
     needed = {key: resolver.resolve(operation[key]) for key in ('parameters', 'requestBody') if key in operation}
-    operation = {**operation, **needed}  # responses stay as they are written
+    operation = {**operation, **needed}  # references in responses are not resolved
     shared = resolver.resolve(item.get('parameters', []))
     parameters = _merge(shared, operation.get('parameters'))
     required, optional = _parameters(path, parameters, operation)
