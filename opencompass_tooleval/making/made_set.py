@@ -27,7 +27,7 @@ class Dropped:
 
     Attributes:
         id: Its id.
-        stage: ``query``, ``duplicate``, ``solution`` or ``agreement``.
+        stage: ``query``, ``duplicate``, ``solution``, ``agreement`` or ``review``.
         reason: As ``area:code``.
         detail: What was found, such as the query or the differing effects.
     """
@@ -87,9 +87,10 @@ class MadeSet:
             'settings': to_jsonable(dict(self.settings)),
         }
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_tasks(self.tasks, self.folder / TASKS_FILE)
-        rows = ''.join(f'{json.dumps(asdict(one), ensure_ascii=False)}\n' for one in self.dropped)
+        # First: a task that a person dropped is in one of the two files, also after a kill between them.
+        rows = ''.join(f'{json.dumps(to_jsonable(asdict(one)), ensure_ascii=False)}\n' for one in self.dropped)
         write_whole(self.folder / DROPPED_FILE, rows)
+        write_tasks(self.tasks, self.folder / TASKS_FILE)
         write_whole(self.folder / SET_FILE, f'{json.dumps(head, ensure_ascii=False, indent=2)}\n')
 
 
