@@ -146,7 +146,7 @@ def read_tasks(file: Path) -> list[MadeTask]:
     if not file.is_file():
         raise DataError(file, 'the file is missing', fix='tooleval make --help')
     tasks = []
-    for number, line in enumerate(file.read_text('utf-8').splitlines(), 1):
+    for number, line in enumerate(file.read_text('utf-8').split('\n'), 1):  # U+2028 ends no line of JSON
         if not line.strip():
             continue
         try:

@@ -167,7 +167,7 @@ function show() {
   const { choice, comment, edit } = decisionOf(current);
   const shown = shownOf(current);
   const tag = (text, kind = '') => element('span', { className: `tag ${kind}`, textContent: text });
-  const title = element('h2', {}, current.id, tag(stateOf(current), choice || (current.reviewed ? 'accept' : 'open')), tag(spelled(current.kind)), tag(current.language));
+  const title = element('h2', {}, element('span', { className: 'id', textContent: current.id }), tag(stateOf(current), choice || (current.reviewed ? 'accept' : 'open')), tag(spelled(current.kind)), tag(current.language));
   if (current.operation) title.append(tag(current.operation));
   panel.replaceChildren(title);
   if (current.warnings.length) panel.append(element('div', { className: 'warning' }, listOf(current.warnings)));
