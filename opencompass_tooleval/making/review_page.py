@@ -19,6 +19,7 @@ from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.labels import FAULTS, SOURCES
 from opencompass_tooleval.environments.observation import ERROR, INJECTED, SIMULATED
 from opencompass_tooleval.making.decisions import MAX_COMMENT, set_digest, task_digest
+from opencompass_tooleval.making.leaks import leaked_names
 from opencompass_tooleval.making.made_set import MadeSet
 from opencompass_tooleval.making.made_task import MadeTask, Solution
 from opencompass_tooleval.report.script import to_data
@@ -100,6 +101,8 @@ def _warnings(made: MadeTask) -> Iterator[str]:
     for fact in made.goal.facts:
         if holds_fact(query, fact):
             yield f'The query contains a fact of the answer: {fact}'
+    for name in leaked_names(made.task.query, made.task.tools):
+        yield f'The query names a tool or a parameter: {name}'
     calls = [call for solution in made.solutions for call in solution.calls]
     if simulated := sum(call.source == SIMULATED for call in calls):
         yield f'Simulated observations: {simulated} of {len(calls)}.'
