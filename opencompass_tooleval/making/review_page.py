@@ -36,6 +36,8 @@ MAX_SOLUTIONS = 10
 MAX_TOOLS = 200
 _MAX_DESCRIPTION = 300
 _MAX_CHECKS = 20
+_KNOWN = ('names in queries', 'facts in queries')
+"""Gates of ``tooleval make check`` that the page has sentences of its own for."""
 
 _REPORT = Path(opencompass_tooleval.report.__file__).parent
 _STYLES = ('static/report.css', 'review/review.css')
@@ -114,14 +116,22 @@ def _warnings(made: MadeTask) -> Iterator[str]:
 
 
 def _checks(folder: Path) -> Mapping[str, Sequence[str]]:
-    """Reads the sentences of ``check.json`` on each task, below ``tasks``; a file of another shape has none."""
+    """Reads the faults of tasks from ``check.json``, which ``tooleval make check DIR --json DIR/check.json`` writes.
+
+    Nothing is read from a file of another shape.
+    """
     file = folder / CHECK_FILE
     try:
-        tasks = read_json(file).get('tasks') if file.is_file() else None
-    except (DataError, AttributeError):
+        gates = read_json(file)['gates'] if file.is_file() else []
+    except (DataError, KeyError, TypeError, IndexError):
         return {}
-    rows = tasks.items() if isinstance(tasks, dict) else ()
-    return {task: [text for text in texts if isinstance(text, str)] for task, texts in rows if isinstance(texts, list)}
+    found: dict[str, list[str]] = {}
+    for gate in gates if isinstance(gates, list) else ():
+        name, faults = (gate.get('name'), gate.get('faults')) if isinstance(gate, dict) else (None, None)
+        if isinstance(name, str) and isinstance(faults, dict) and name not in _KNOWN:
+            for task, fault in faults.items():
+                found.setdefault(task, []).append(f'{name}: {fault}')
+    return found
 
 
 def _shown_task(made: MadeTask, warnings: Sequence[str]) -> dict[str, Any]:

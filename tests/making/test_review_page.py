@@ -36,11 +36,16 @@ def test_warnings_and_their_order(tmp_path: Path) -> None:
         'Calls that ended in an error: 1 of 2.',
         'Solved by one model only: one',
     ]
-    (tmp_path / 'check.json').write_text(json.dumps({'tasks': {'t2': ['Solved by no weak run.', 7], 't1': 'x'}}))
+    gates = [
+        {'name': 'not trivial', 'faults': {'t2': 'solved by all weak runs', 'gone': 'x'}},
+        {'name': 'names in queries', 'faults': {'t1': 'read_note'}},
+        *({'name': [], 'faults': {'t1': 'x'}}, {'name': 'x', 'faults': ['t1']}, None, {}),
+    ]
+    (tmp_path / 'check.json').write_text(json.dumps({'gates': gates}))
     shown = page_data(load_set(tmp_path))['tasks']
     assert [task['id'] for task in shown] == ['worst', 't2', 't0', 't1']
-    assert shown[1]['warnings'] == ['Solved by no weak run.']
-    for damaged in ('[]', 'no', '{"tasks": []}', '{"tasks": {"t0": null}}'):
+    assert shown[1]['warnings'] == ['not trivial: solved by all weak runs']
+    for damaged in ('[]', 'no', '7', '"gates"', '{"gates": {}}', '{"gates": 7}'):
         (tmp_path / 'check.json').write_text(damaged)
         assert [task['id'] for task in page_data(load_set(tmp_path))['tasks']] == ['worst', 't0', 't1', 't2']
 
