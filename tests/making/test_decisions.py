@@ -22,7 +22,7 @@ from opencompass_tooleval.making.decisions import (
 )
 from opencompass_tooleval.making.made_set import Dropped, MadeSet, load_set
 from opencompass_tooleval.making.made_task import MadeTask
-from tests.making.review_support import set_to_review
+from tests.making.review_support import set_to_review, task_to_review
 
 EDIT = {'query': 'And the price?', 'facts': ['4,200', 'VAT'], 'forbidden': ['drop_note', 'list_notes']}
 
@@ -222,3 +222,11 @@ def test_a_file_that_is_none_is_refused(content: str, made: MadeSet) -> None:
 def test_a_task_is_decided_once(made: MadeSet) -> None:
     with pytest.raises(DataError, match="'t0': it is decided twice"):
         read_decisions(decisions_file(made, *[row(made, 't0', choice) for choice in ('accept', 'drop')]), made)
+
+
+def test_any_text_of_a_task_is_read_as_it_was_written(tmp_path: Path) -> None:
+    odd = task_to_review('odd\u2028id', 'a\x85b\x1cc\r\n', 'x\u2029y \ud800')
+    set_to_review(tmp_path, odd)
+    *_, again = load_set(tmp_path).tasks
+    assert (again.task.id, again.task.query) == (odd.task.id, odd.task.query)
+    assert again.solutions[0].calls[0].observation == 'x\u2029y \\ud800'
