@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping
 
 from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
 from opencompass_tooleval.environments.observation import SIMULATED
-from opencompass_tooleval.making.gold_path import has_one_path
+from opencompass_tooleval.making.gold_path import gold_path, has_one_path, known_steps
 from opencompass_tooleval.making.instruction_file import FILE as INSTRUCTIONS
 from opencompass_tooleval.making.instruction_file import TOOLS_FILE
 from opencompass_tooleval.making.made_set import MadeSet
-from opencompass_tooleval.making.teval_records import missing_thoughts
 
 _MOST_SHOWN = 300
 
@@ -163,7 +162,8 @@ def _dropped(made: MadeSet) -> str:
 
 
 def _gaps(made: MadeSet) -> str:
-    without = len(list(missing_thoughts(made.tasks)))
+    paths = [gold_path(task) for task in made.tasks if has_one_path(task)]
+    without = sum(len(known_steps(path)) < len(path) for path in paths)
     return (
         f'{without} tasks have calls that are in no file of next steps, since no solution gives a reason for them. '
         "Review's choices are those that the environment or a recording states: success, planned failures, calls that "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,9 +29,10 @@ class PathCall:
 
 
 def has_one_path(made: MadeTask) -> bool:
-    """Returns whether a task can go into step files: it has one possible path, of at least one call."""
-    goal = made.goal
-    return goal.is_single_path and goal.kind in (ORDINARY, SIBLINGS) and bool(made.task.gold)
+    """Tests if a task can go into step files: one possible path, of at least one call, all of tools that it offers."""
+    goal, names = made.goal, {call.name for call in made.task.gold or ()}
+    is_offered = bool(names) and names <= {tool.name for tool in made.task.tools}
+    return goal.is_single_path and goal.kind in (ORDINARY, SIBLINGS) and is_offered
 
 
 def gold_path(made: MadeTask) -> tuple[PathCall, ...]:
@@ -52,3 +53,11 @@ def gold_path(made: MadeTask) -> tuple[PathCall, ...]:
         purpose = (solved.thought.strip() if solved else '') or step.strip()
         path.append(PathCall(call.name, call.arguments, solved, purpose))
     return tuple(path)
+
+
+def known_steps(path: Sequence[PathCall]) -> Sequence[PathCall]:
+    """Returns the calls from the first on that have a purpose, and the observations of all calls before them."""
+    for place, call in enumerate(path):
+        if not call.purpose or (place and path[place - 1].solved is None):
+            return path[:place]
+    return path

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from opencompass_tooleval.making.made_task import MadeTask
-from opencompass_tooleval.making.tool_formats import easytool_doc
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
+from opencompass_tooleval.tool_docs.other_formats import single_tool_doc
 from opencompass_tooleval.tool_docs.template import template_instruction
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
@@ -19,8 +19,8 @@ TOOLS_FILE = 'easytool/tools.json'
 def write_instructions(made: Sequence[MadeTask], folder: Path) -> int:
     """Writes instructions by rule, and the tools as functions of OpenAI's format.
 
-    ``tooleval easytool generate --source function_schema --input easytool/tools.json`` makes instructions by a model from the
-    latter, to take the place of those by rule.
+    From the latter, ``tooleval easytool generate --source function_schema`` makes instructions by a model, to take the
+    place of those by rule.
 
     Args:
         made: The tasks.
@@ -30,7 +30,7 @@ def write_instructions(made: Sequence[MadeTask], folder: Path) -> int:
         The number of tools.
     """
     tools = {tool.name: (tool, one.task.documents.get(tool.name)) for one in made for tool in one.task.tools}
-    instructions = [template_instruction(easytool_doc(tool, document)) for tool, document in tools.values()]
+    instructions = [template_instruction(single_tool_doc(tool, document)) for tool, document in tools.values()]
     functions = [
         {'type': 'function', 'function': {**vars(tool), 'parameters': dict(tool.parameters)}}
         for tool, _ in tools.values()

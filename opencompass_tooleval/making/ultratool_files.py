@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.benchmarks.ultratool.build import CREATION_TOOLS, TASKS, TOOLSET_SIZE, build_rows
 from opencompass_tooleval.benchmarks.ultratool.build_read import properties, read_samples
-from opencompass_tooleval.benchmarks.ultratool.calls import CallError, parse_call
+from opencompass_tooleval.benchmarks.ultratool.calls import CallError, write_call
 from opencompass_tooleval.benchmarks.ultratool.subsets import LANGUAGES
-from opencompass_tooleval.making.gold_path import PathCall, gold_path, has_one_path
+from opencompass_tooleval.making.gold_path import gold_path, has_one_path
 from opencompass_tooleval.making.made_task import MadeTask
-from opencompass_tooleval.making.tool_formats import ultratool_tools
+from opencompass_tooleval.tool_docs.other_formats import ultratool_tool
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
 FOLDER = 'ultratool'
@@ -63,36 +63,18 @@ def sample_row(made: MadeTask, name: str) -> Row | None:
     if not has_one_path(made):
         return None
     path = gold_path(made)
-    tools = {str(tool['name']): tool for tool in ultratool_tools(made.task)}
-    annotations = [_annotation(call, tools[call.name]) for call in path if call.name in tools]
-    if len(annotations) < len(path) or not all(call.purpose for call in path) or not all(annotations):
-        return None
-    steps = [
-        {'step': f'{number}. {" ".join(call.purpose.split())}', 'tool': annotation}
-        for number, (call, annotation) in enumerate(zip(path, annotations, strict=True), 1)
-    ]
+    tools = {tool.name: ultratool_tool(tool, made.task.documents.get(tool.name)) for tool in made.task.tools}
+    steps = []
+    for number, call in enumerate(path, 1):
+        try:
+            annotation = write_call(call.name, call.arguments, properties(tools[call.name]))
+        except CallError:
+            return None
+        if not call.purpose:
+            return None
+        steps.append({'step': f'{number}. {" ".join(call.purpose.split())}', 'tool': annotation})
     domain = path[0].name.rpartition('.')[0] or name
     return {'question': made.task.query, 'plan': steps, 'tools': list(tools.values()), 'domain': domain}
-
-
-def _annotation(call: PathCall, tool: Mapping[str, Any]) -> str:
-    """``name(arg='value', ...)``; ``''`` where it would be read as other values."""
-    values = {name: _value(value) for name, value in call.arguments.items()}
-    passed = ', '.join(
-        f"{name}='{values[name]}'" if isinstance(value, str) else f'{name}={values[name]}'
-        for name, value in call.arguments.items()
-    )
-    annotation = f'{call.name}({passed})'
-    try:
-        read = parse_call(annotation, properties(tool))
-    except CallError:
-        return ''
-    is_same = read.tool == call.name and {one.name: one.value for one in read.arguments} == values
-    return annotation if is_same else ''
-
-
-def _value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _built(samples_file: Path, seed: int) -> dict[str, list[Row]]:

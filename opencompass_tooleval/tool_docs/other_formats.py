@@ -1,11 +1,10 @@
-"""Documentation of a task's tool as T-Eval, UltraTool and EasyTool have it."""
+"""Converts a tool, of whatever source, to documentation as T-Eval and UltraTool have it, and for instructions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.core.jsonable import to_jsonable
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
@@ -16,15 +15,14 @@ from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 _TYPES = {'array': 'LIST', 'object': 'DICT'}
 
 
-def teval_tools(task: Task) -> dict[str, dict[str, Any]]:
-    """Returns name -> documentation as T-Eval's prompts have it, in the order in which the tools are offered.
+def teval_tool(tool: ToolSchema, document: Any) -> dict[str, Any]:
+    """Converts a tool to an API description of T-Eval's prompts.
 
-    Documentation of that shape is copied; other documentation is converted from the schema, of which all is kept.
+    Args:
+        tool: The tool.
+        document: Its documentation as JSON values or text; one of T-Eval's is copied. Other tools are converted from
+            their schema, of which everything is kept, and from what the documentation says of the result.
     """
-    return {tool.name: _teval_tool(tool, task.documents.get(tool.name)) for tool in task.tools}
-
-
-def _teval_tool(tool: ToolSchema, document: Any) -> dict[str, Any]:
     if _is_teval(document):
         return {**document, 'name': tool.name}
     required, optional = schema_parameters(tool.parameters)
@@ -46,12 +44,13 @@ def _teval_parameter(parameter: Parameter) -> dict[str, Any]:
     return dict(to_jsonable({**described, **default, **extra}))
 
 
-def ultratool_tools(task: Task) -> list[dict[str, Any]]:
-    """Returns the tools as UltraTool's samples have them, with schemas of arguments and results."""
-    return [_ultratool_tool(tool, task.documents.get(tool.name)) for tool in task.tools]
+def ultratool_tool(tool: ToolSchema, document: Any) -> dict[str, Any]:
+    """Converts a tool to a tool of UltraTool's samples, with schemas of arguments and results.
 
-
-def _ultratool_tool(tool: ToolSchema, document: Any) -> dict[str, Any]:
+    Args:
+        tool: The tool.
+        document: As :func:`teval_tool` takes it.
+    """
     results = {
         name: schema if isinstance(schema, Mapping) else {'description': str(schema)}
         for name, schema in _returned(document).items()
@@ -64,8 +63,12 @@ def _ultratool_tool(tool: ToolSchema, document: Any) -> dict[str, Any]:
     }
 
 
-def easytool_doc(tool: ToolSchema, document: Any) -> ToolDoc:
-    """Returns the documentation of a tool, of which an instruction is made; the tool is its only function.
+def single_tool_doc(tool: ToolSchema, document: Any) -> ToolDoc:
+    """Converts a tool to a documented tool of one function.
+
+    Args:
+        tool: The tool.
+        document: As :func:`teval_tool` takes it.
 
     Raises:
         ValueError: A parameter has no name.
