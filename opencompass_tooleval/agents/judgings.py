@@ -20,7 +20,7 @@ from opencompass_tooleval.agents.opinion import no_opinion
 from opencompass_tooleval.agents.toolbench_judge_prompts import by_function
 from opencompass_tooleval.benchmarks.toolbench import success
 from opencompass_tooleval.benchmarks.toolbench.success import NO
-from opencompass_tooleval.core.answer import why_unread
+from opencompass_tooleval.core.answer import Answer, why_unread
 from opencompass_tooleval.judging.judge_item import Judging, carry_out, single
 from opencompass_tooleval.judging.judgement import Judgement, Opinion, Unread
 
@@ -114,7 +114,7 @@ def judgings(
 
 def judge_success(answer: JudgedAnswer) -> Judging[Opinion]:
     """EasyTool's judgement of what the user is told: ``yes`` or ``no``; nothing to read is ``no`` unasked."""
-    if why_unread(answer.told):
+    if why_unread(Answer(answer.told)):
         return Opinion(NO, solved.NO_ANSWER)
     opinion = yield success.question_of(f'{answer.id}/{SUCCESS_AREA}', answer.query, answer.told)
     return no_opinion(opinion, SUCCESS_AREA) if isinstance(opinion, Unread) else opinion

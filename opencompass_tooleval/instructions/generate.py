@@ -86,7 +86,7 @@ def _ask(
     asked = prompt
     result: T | list[Fault] = []
     for _ in range(TRIES):
-        reply = yield ModelRequest(asked)
+        reply = (yield ModelRequest(asked)).text
         result = read(reply)
         if not isinstance(result, list):
             return result

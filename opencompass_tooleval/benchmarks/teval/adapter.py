@@ -40,6 +40,7 @@ from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import EncoderFiles, choose_encoder, locate_encoder
 from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator, as_dataset
+from opencompass_tooleval.evaluators.postprocessed_text import handed_over, received
 from opencompass_tooleval.models.conversation import TOOLS
 from opencompass_tooleval.models.gpus import ToolEvalDataset
 
@@ -147,7 +148,7 @@ class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
             **instructions_provenance(self.instructions),
         }
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         records = [parse_payload(reference, self.subset.name) for reference in references]
         return score_answers(records, answers, self.rules, self._similarity())
@@ -201,25 +202,25 @@ class ToolEvalTEvalFunctionCallingEvaluator(ToolEvalCallsEvaluator, ToolEvalTEva
         """See :class:`ToolEvalEvaluator`."""
         return {**super().provenance(), 'method': METHOD}
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         records = [parse_native_payload(reference, self.subset.name) for reference in references]
         return score_native_answers(records, answers, self.rules, self._similarity())
 
 
 @TEXT_POSTPROCESSORS.register_module('tooleval_teval_v1')
-def tooleval_teval_v1(text: str) -> Answer:
+def tooleval_teval_v1(text: str) -> str:
     """See :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_v1`."""
-    return postprocess_v1(text)
+    return handed_over(postprocess_v1(received(text)))
 
 
 @TEXT_POSTPROCESSORS.register_module('tooleval_teval_v2')
-def tooleval_teval_v2(text: str) -> Answer:
+def tooleval_teval_v2(text: str) -> str:
     """See :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_v2`."""
-    return postprocess_v2(text)
+    return handed_over(postprocess_v2(received(text)))
 
 
 @TEXT_POSTPROCESSORS.register_module('tooleval_teval_clean')
-def tooleval_teval_clean(text: str) -> Answer:
+def tooleval_teval_clean(text: str) -> str:
     """See :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_clean`."""
-    return postprocess_clean(text)
+    return handed_over(postprocess_clean(received(text)))
