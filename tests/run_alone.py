@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from opencompass_tooleval.core.answer import as_answer
 from opencompass_tooleval.core.dialogue import Dialogue
 
 T = TypeVar('T')
@@ -19,7 +20,7 @@ def run_alone(dialogue: Dialogue[T], answers: list[str]) -> T:
     try:
         next(dialogue)
         for answer in rest:
-            dialogue.send(answer)
+            dialogue.send(as_answer(answer))
     except StopIteration as end:
         left = len(list(rest))
         if left:

@@ -64,6 +64,7 @@ from opencompass_tooleval.benchmarks.teval.scoring import read_answer, score_ans
 from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool_scoring
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol as UltraToolProtocol
 from opencompass_tooleval.benchmarks.ultratool.records import find_subset, guess_language, load_recorded_rows
+from opencompass_tooleval.core.answer import as_answer
 from opencompass_tooleval.core.damage import damage
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.embedding.encoder import EncoderSimilarity
@@ -95,7 +96,7 @@ def answers_of(samples: Sequence[Sample], seed: int) -> list[str]:
     for sample in samples:
         rng = Random(f'{seed}{sample.record.id}')
         gold = gold_answer(sample.record)
-        answers.append(str(postprocess_v1(damage(gold, rng) if rng.random() < 1 / 3 else gold)))
+        answers.append(str(postprocess_v1(as_answer(damage(gold, rng) if rng.random() < 1 / 3 else gold))))
     return answers
 
 
@@ -242,7 +243,7 @@ def funcqa_answers(records: Sequence[FuncQARecord], method: FuncQADialogues) -> 
         with suppress(StopIteration):
             while True:
                 answers[turn.messages[-1].content] = turn.gold
-                turn = dialogue.send(turn.gold)
+                turn = dialogue.send(as_answer(turn.gold))
     return answers
 
 
@@ -284,7 +285,7 @@ def benchmark_funcqa(data: Path, instructions: Path) -> dict[str, float]:
                     rows = ToolEvalFuncQADataset(reader_cfg=reader, path=str(data), name=name)
                     retriever, template = ZeroRetriever(rows), ToolEvalConversationTemplate()
                     predictions = inferencer.inference(retriever, None, template, folder, f'{name}.json')
-                    scores = score_predictions(some, predictions)
+                    scores = score_predictions(some, list(map(as_answer, predictions)))
                     assert all(score.reason == 'ok' for score in scores)
 
             seconds = {'ours': timed(all_together), 'one_at_a_time': timed(one_at_a_time)}

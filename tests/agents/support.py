@@ -9,7 +9,7 @@ from opencompass_tooleval.agents.loops import Loop
 from opencompass_tooleval.agents.task import GoldCall, Task
 from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES, call_tool
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.dialogue import ModelRequest
 from opencompass_tooleval.core.tool_calls import ToolCall
 from opencompass_tooleval.core.tool_set import ToolSchema
@@ -82,7 +82,7 @@ def talk(
         request = next(dialogue)
         while True:
             requests.append(request)
-            request = dialogue.send(model(request, len(requests) - 1))
+            request = dialogue.send(as_answer(model(request, len(requests) - 1)))
     except StopIteration as end:
         return end.value, requests
 

@@ -30,7 +30,7 @@ def finishing(answer: str) -> tuple[str, dict[str, str]]:
 
 
 def test_calls_are_carried_out_and_told():
-    first = calling(PRODUCT, text='<think>first</think>Well,').changed(usage=Usage(30, 5))
+    first = replace(calling(PRODUCT, text='<think>first</think>Well,'), usage=Usage(30, 5))
     trajectory, requests = drive(TEXT, first, calling(REST), Answer('It is 258.'))
     assert [(message.role, message.content) for message in requests[2].messages[1:]] == [
         ('user', TASK.query),

@@ -33,7 +33,9 @@ class Countdown:
         """Begins one; it ends in all answers, joined."""
         said = []
         for number in range(int(row['record_id'][1:]) % 4 + self._more):
-            said.append((yield ModelRequest((Message('user', f'{row["record"]}, round {number}'),), f'gold {number}')))
+            said.append(
+                (yield ModelRequest((Message('user', f'{row["record"]}, round {number}'),), f'gold {number}')).text
+            )
         return '|'.join(said)
 
 

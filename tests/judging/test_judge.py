@@ -121,14 +121,14 @@ class Scripted(_FixedModel):
     asked: ClassVar[list[str]]
     batches: ClassVar[list[int]]
 
-    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+    def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
         self.batches.append(len(inputs))
-        return super().generate(inputs, max_out_len, **kwargs)
+        return super().answers(inputs, max_out_len, **kwargs)
 
-    def reply(self, prompt: Any) -> str:
+    def reply(self, prompt: Any) -> Answer:
         before = self.asked.count(prompt.record_id)
         self.asked.append(prompt.record_id)
-        return type(self).says(prompt.record_id, before)
+        return Answer(type(self).says(prompt.record_id, before))
 
 
 @pytest.fixture
@@ -235,8 +235,8 @@ def test_unreadable_replies_do_not_fill_the_disk(
 
 def test_a_model_that_loses_replies_is_an_error(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     class Losing(Scripted):
-        def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
-            return super().generate(inputs, max_out_len, **kwargs)[:-1]
+        def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
+            return super().answers(inputs, max_out_len, **kwargs)[:-1]
 
     with pytest.raises(ValueError, match='zip'):
         judged(Judge({**scripted(lambda *_: SEVEN), 'type': Losing}, tmp_path), items(3))
@@ -304,7 +304,7 @@ def test_half_a_surrogate_pair_can_be_judged(server: ModelServer, tmp_path: Path
 
 def test_local_tokenizers_get_text_that_is_utf_8(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     class Encoding(Scripted):
-        def reply(self, prompt: Any) -> str:
+        def reply(self, prompt: Any) -> Answer:
             prompt[0]['prompt'].encode('utf-8')
             return super().reply(prompt)
 
@@ -755,9 +755,9 @@ class Watched(_FixedModel):
 
     sent: ClassVar[list[list[tuple[str, str]]]] = []
 
-    def reply(self, prompt: Any) -> str:
+    def reply(self, prompt: Any) -> Answer:
         self.sent.append([(message['role'], message['prompt']) for message in prompt])
-        return SEVEN
+        return Answer(SEVEN)
 
 
 def test_the_judge_is_sent_the_published_system_prompt() -> None:

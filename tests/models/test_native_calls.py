@@ -90,10 +90,9 @@ def talk() -> Dialogue[str]:
     """Asks, answers the first call, and ends with what the model says then."""
     messages = (Message('user', 'How is the weather?'),)
     answer = yield ModelRequest(messages, row()['gold_answer'], TOOLS)
-    assert isinstance(answer, Answer)
     call = answer.calls[0]
-    told = (Message('assistant', str(answer), answer.calls), Message('tool', f'sunny, {call.name}', call_id=call.id))
-    return str((yield ModelRequest((*messages, *told), write_answer('sunny'), TOOLS)))
+    told = (Message('assistant', answer.text, answer.calls), Message('tool', f'sunny, {call.name}', call_id=call.id))
+    return (yield ModelRequest((*messages, *told), write_answer('sunny'), TOOLS)).text
 
 
 def test_a_dialogue_answers_calls_and_is_resumed_with_them(server: ModelServer, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from opencompass.models import VLLM
 
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
@@ -216,7 +216,7 @@ class Concurrent(StubModel):
 
     async def answer(self, prompt: Conversation, max_out_len: int, stop: asyncio.Event | None = None) -> Answer:
         self.asked.append([prompt.record_id])
-        return Answer(self._reply(prompt))
+        return as_answer(self._reply(prompt))
 
 
 class InProcessVLLM(VLLM):
@@ -368,7 +368,7 @@ def talk(*texts: str) -> Dialogue[str]:
     """Asks each; ends in all answers, joined."""
     answers = []
     for text in texts:
-        answers.append((yield ModelRequest((Message('user', text),))))
+        answers.append((yield ModelRequest((Message('user', text),))).text)
     return '|'.join(answers)
 
 

@@ -11,7 +11,7 @@ from opencompass_tooleval.benchmarks.funcqa.records import TABLE
 from opencompass_tooleval.benchmarks.funcqa.scoring import breakdown, score_predictions, score_trajectory
 from opencompass_tooleval.benchmarks.funcqa.trajectory import ToolCall, Trajectory
 from opencompass_tooleval.core.aggregate import aggregate
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from tests.benchmarks.funcqa.support import RECORD
 from tests.growth import in_linear_time
 
@@ -146,7 +146,9 @@ def test_the_denominator_is_all_questions() -> None:
         trajectory('7', ARGS).to_json(),
         Answer('', 'infra:timeout'),
     ]
-    scores = score_predictions([replace(RECORD, id=str(number)) for number in range(4)], predictions)
+    scores = score_predictions(
+        [replace(RECORD, id=str(number)) for number in range(4)], list(map(as_answer, predictions))
+    )
     total = aggregate(scores, TABLE[0].metrics)
     assert list(total.metrics.values()) == [50, 50, 50, 25, 25]
     assert total.reasons == {'args:not_a_list': 1, 'infra:timeout': 1, 'ok': 1, 'tool:unknown_name': 1}
@@ -168,13 +170,13 @@ def test_without_any_answer_nothing_is_full_marks() -> None:
 def test_damaged_trajectories_are_faults(more: dict[str, object]) -> None:
     text = json.dumps({**trajectory('258').to_dict(), **more})
     with pytest.raises(ValueError, match="question '7': this is no trajectory"):
-        score_predictions([RECORD], [text])
+        score_predictions([RECORD], [as_answer(text)])
 
 
 @pytest.mark.parametrize('text', ['', '258', '{}', '[]', '{"calls": 5}', '{"calls": [{}], "rounds": []}', '[' * 10**5])
 def test_what_is_no_trajectory_is_a_fault_and_no_zero(text: str) -> None:
     with pytest.raises(ValueError, match="question '7': this is no trajectory"):
-        score_predictions([RECORD], [text])
+        score_predictions([RECORD], [as_answer(text)])
 
 
 def test_counts_must_agree() -> None:
