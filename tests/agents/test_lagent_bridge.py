@@ -109,7 +109,7 @@ class Scripted(BaseModel):
 
     is_api = True
 
-    def __init__(self, reply: Callable[[list[dict[str, str]]], str]) -> None:
+    def __init__(self, reply: Callable[[list[dict[str, str]]], Answer | str]) -> None:
         super().__init__(path='scripted', tokenizer_only=True, max_seq_len=100_000)
         self.reply = reply
         self.batches: list[list[str]] = []
@@ -120,9 +120,9 @@ class Scripted(BaseModel):
     def get_token_len(self, prompt: str) -> int:
         return len(str(prompt).split())
 
-    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+    def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
         self.batches.append([conversation[-1]['prompt'] for conversation in inputs])
-        return [self.reply(conversation) for conversation in inputs]
+        return [as_answer(self.reply(conversation)) for conversation in inputs]
 
 
 def adds_one_by_one(conversation: list[dict[str, str]]) -> str:
@@ -280,7 +280,7 @@ def test_an_interrupted_run_asks_nothing_twice(tmp_path: Path) -> None:
 
 
 def test_a_question_without_an_answer_does_not_hold_up_the_others() -> None:
-    def fails(conversation: list[dict[str, str]]) -> str:
+    def fails(conversation: list[dict[str, str]]) -> Answer | str:
         return Answer('', 'infra:timeout') if 'to 3' in conversation[1]['prompt'] else adds_one_by_one(conversation)
 
     outcomes = DialogueRunner(Scripted(fails), None, 100).run(questions(5))

@@ -42,7 +42,7 @@ def test_actions_are_carried_out_and_told():
     trajectory, requests = drive(LOOP, first, action(*REST), final('It is 258.'))
     assert [(message.role, message.content) for message in requests[2].messages[1:]] == [
         ('user', TASK.query),
-        ('assistant', first),
+        ('assistant', first.text),
         ('user', 'Response:300\n'),
         ('assistant', action(*REST)),
         ('user', 'Response:258\n'),

@@ -16,7 +16,7 @@ from datasets import Dataset, concatenate_datasets
 
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, parse_scores, prompt_hash
-from opencompass_tooleval.core.answer import Answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.usage_summary import summary_of
 from opencompass_tooleval.judging import judge as judging
@@ -128,7 +128,7 @@ class Scripted(_FixedModel):
     def reply(self, prompt: Any) -> Answer:
         before = self.asked.count(prompt.record_id)
         self.asked.append(prompt.record_id)
-        return Answer(type(self).says(prompt.record_id, before))
+        return as_answer(type(self).says(prompt.record_id, before))
 
 
 @pytest.fixture

@@ -149,7 +149,7 @@ def test_recorded_calls_are_replayed(tmp_path: Path) -> None:
     recorded = {'id': 'r', 'prediction': 'I look', 'calls': calls}
     (tmp_path / 'made_up.jsonl').write_text(json.dumps(recorded) + '\n', encoding='utf-8')
     (answer,) = ask(ReplayModel(str(tmp_path / '{dataset}.jsonl')), [prompt()], 64)
-    assert (answer, calls_payload(answer.calls)) == ('I look', calls)
+    assert (answer.text, calls_payload(answer.calls)) == ('I look', calls)
 
 
 def test_a_model_that_cannot_offer_tools_is_refused() -> None:

@@ -37,7 +37,7 @@ class ScriptedModel(OracleModel):
                 'started_by': Path(f'/proc/{os.getppid()}/cmdline').read_text(encoding='utf-8'),
                 'random': [random.random(), float(numpy.random.random())],
             }
-            return json.dumps(facts)
+            return Answer(json.dumps(facts))
         return super().reply(prompt)
 
 

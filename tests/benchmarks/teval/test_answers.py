@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
-from opencompass_tooleval.core.answer import Answer, as_answer
+from opencompass_tooleval.core.answer import Answer
 
 CASES = [
     ('v1', 'end mark', '{"a": 1}<|im_end|>\nmore', '{"a": 1}'),
@@ -29,9 +29,7 @@ CASES = [
 
 @pytest.mark.parametrize(('name', 'source', 'text', 'expected'), CASES, ids=[f'{c[0]}-{c[1]}' for c in CASES])
 def test_postprocessor(name: str, source: str, text: str, expected: str) -> None:
-    answer = POSTPROCESSORS[name](as_answer(text))
-    assert answer == expected
-    assert answer.reason is None
+    assert POSTPROCESSORS[name](Answer(text)) == Answer(expected)
 
 
 @pytest.mark.parametrize('name', POSTPROCESSORS)

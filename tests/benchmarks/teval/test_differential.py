@@ -50,7 +50,7 @@ def noisy_answers(samples: list[Sample], noise: float) -> list[str]:
     for sample in samples:
         rng = Random(sample.record.id)
         gold = gold_answer(sample.record)
-        answers.append(str(postprocess_v1(as_answer(damage(gold, rng) if rng.random() < noise else gold))))
+        answers.append(postprocess_v1(Answer(damage(gold, rng) if rng.random() < noise else gold)).text)
     return answers
 
 
@@ -315,7 +315,7 @@ def test_postprocessor_is_opencompass_one(text: str) -> None:
     from opencompass.datasets.teval import teval_postprocess
 
     assume('<think>' not in text and '</think>' not in text)
-    assert postprocess_v1(as_answer(text)) == teval_postprocess(text)
+    assert postprocess_v1(Answer(text)).text == teval_postprocess(text)
 
 
 def test_aggregate_of_instruct_is_the_reference_before_rounding() -> None:

@@ -169,7 +169,7 @@ def said(record_id: str, success: bool, why: str = '', digest: str = '') -> Judg
 def test_scores_and_their_reasons() -> None:
     one = FinalAnswer('1', 'q', 'a')
 
-    def scored(answer: str, judgement: Judgement | None) -> tuple[float | None, str]:
+    def scored(answer: Answer | str, judgement: Judgement | None) -> tuple[float | None, str]:
         score = score_success(one, as_answer(answer), [judgement] if judgement else [])
         return score.values['success_rate'], score.reason
 
@@ -181,13 +181,13 @@ def test_scores_and_their_reasons() -> None:
     assert scored(' ', None) == (0.0, 'answer:empty')
     assert scored('x' * 200_001, yes) == (0.0, 'answer:too_long')
     assert scored(Answer('', 'infra:timeout'), None) == (0.0, 'infra:timeout')
-    assert scored(clean('<think>never ends'), None) == (0.0, 'answer:truncated_reasoning')
+    assert scored(clean(Answer('<think>never ends')), None) == (0.0, 'answer:truncated_reasoning')
     detail = score_success(one, Answer('a'), [yes]).to_detail()
     assert (detail['parsed'], detail['gold'], detail['why']) == ('a', None, 'w')  # the request is no gold answer
 
 
-def many(count: int) -> tuple[list[FinalAnswer], list[str]]:
-    return [FinalAnswer(str(i), 'q', 'a') for i in range(count)], ['a'] * count
+def many(count: int) -> tuple[list[FinalAnswer], list[Answer]]:
+    return [FinalAnswer(str(i), 'q', 'a') for i in range(count)], [Answer('a')] * count
 
 
 def test_one_percent_unjudged_may_be() -> None:
