@@ -47,21 +47,6 @@ class Answer:
     calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
     has_content: bool = False
-    # GUARD-BEGIN
-
-    def _no(self, *a: Any, **k: Any) -> Any:
-        raise TypeError('GUARD: an Answer is no text')
-
-    __bool__ = __str__ = __format__ = __len__ = __iter__ = __contains__ = __getitem__ = __add__ = __radd__ = __lt__ = (
-        _no
-    )
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, str):
-            raise TypeError('GUARD: an Answer is compared with text')
-        return isinstance(other, Answer) and vars(self) == vars(other)
-
-    # GUARD-END
 
 
 def as_answer(text: Answer | str) -> Answer:

@@ -113,7 +113,7 @@ def test_a_model_is_offered_tools_and_its_calls_come_back(chat: ToolEvalHFChat, 
     written = rendered(chat, called).removeprefix(before).removesuffix('<|im_end|>\n')
     says(chat, written, 'It is sunny.', 'no tools here')
     answers = ask(chat, [prompt(), prompt(*ROUNDS), prompt(tools=None)], 400)
-    assert [str(answer) for answer in answers] == ['', 'It is sunny.', 'no tools here']
+    assert [answer.text for answer in answers] == ['', 'It is sunny.', 'no tools here']
     assert [(call.name, call.arguments) for call in answers[0].calls] == [(call.name, call.arguments) for call in CALLS]
     assert all(len(call.id) == 9 for call in answers[0].calls)
     assert [answer.calls for answer in answers[1:]] == [(), ()]
@@ -162,7 +162,7 @@ def test_an_answer_without_calls_is_the_text(chat: ToolEvalHFChat) -> None:
 def test_special_tokens_at_the_end_are_no_content(chat: ToolEvalHFChat) -> None:
     chat.check_offered([prompt()])
     answer = chat.read_calls(Answer('Well <tool_call>{"name": "add"}</tool_call><|im_start|> <|im_start|>'))
-    assert str(answer) == 'Well' and len(answer.calls) == 1
+    assert answer.text == 'Well' and len(answer.calls) == 1
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_a_round_that_a_template_refuses_is_that_sample_s_failure(chat: ToolEval
     one = (*ROUNDS[:2], Message('assistant', '', CALLS[:1]), ROUNDS[3])
     says(chat, 'sunny', 'fine')
     answers = ask(chat, [prompt(*ROUNDS), prompt(*one), prompt()], 30)
-    assert [(str(answer), answer.reason) for answer in answers] == [('', REFUSED), ('sunny', None), ('fine', None)]
+    assert [(answer.text, answer.reason) for answer in answers] == [('', REFUSED), ('sunny', None), ('fine', None)]
     assert [answer.reason for answer in ask(chat, [prompt(*ROUNDS)], 30)] == [REFUSED]
     assert 'apply_chat_template' not in vars(chat.tokenizer)
 

@@ -63,7 +63,7 @@ def test_a_passing_fault_is_retried_and_answered(canned_server: ModelServer, fau
     (answer,) = make_model(canned_server, timeout=TIMEOUT if fault.startswith(('slow', 'drip')) else 60).answers(
         prompts(1), 16
     )
-    assert answer == ANSWER
+    assert answer.text == ANSWER
     assert reason(answer) is None
     assert [asked['fault'] for asked in canned_server.stats()['asked']] == [kind, kind, None]
 
@@ -102,7 +102,7 @@ def test_a_lasting_fault_becomes_an_empty_answer_with_its_reason(
     (answer,) = make_model(canned_server, timeout=TIMEOUT if fault.startswith(('slow', 'drip')) else 60).answers(
         prompts(1), 16
     )
-    assert answer == ''
+    assert answer.text == ''
     assert reason(answer) in expected
     assert canned_server.stats()['requests'] == tries
 
@@ -110,7 +110,7 @@ def test_a_lasting_fault_becomes_an_empty_answer_with_its_reason(
 def test_a_fault_costs_only_its_own_sample(canned_server: ModelServer) -> None:
     canned_server.reset('500@~question 3', 'filter@~question 5')
     answers = make_model(canned_server).answers(prompts(8), 16)
-    assert [index for index, answer in enumerate(answers) if answer != ANSWER] == [3, 5]
+    assert [index for index, answer in enumerate(answers) if answer.text != ANSWER] == [3, 5]
     assert [reason(answers[index]) for index in (3, 5)] == ['infra:server', 'infra:filter']
 
 
@@ -118,13 +118,13 @@ def test_nobody_listens() -> None:
     url = f'http://127.0.0.1:{_free_port()}/v1'
     model = ToolEvalOpenAI('tiny', key='right', openai_api_base=url, backoff=0.001, retry=1, max_seq_len=8192)
     (answer,) = model.answers(prompts(1), 16)
-    assert (answer, reason(answer)) == ('', 'infra:connection')
+    assert (answer.text, reason(answer)) == ('', 'infra:connection')
 
 
 def test_a_prompt_over_the_context_is_not_sent(canned_server: ModelServer) -> None:
     model = make_model(canned_server, max_seq_len=500)
     answers = model.answers([conversation('word ' * 900), conversation('short')], 16)
-    assert [str(answer) for answer in answers] == ['', ANSWER]
+    assert [answer.text for answer in answers] == ['', ANSWER]
     assert reason(answers[0]) == 'infra:truncated'
     assert canned_server.stats()['requests'] == 1
 
@@ -164,7 +164,7 @@ def test_what_was_answered_before_the_end_is_kept(canned_server: ModelServer) ->
     canned_server.reset('402@4-')
     with pytest.raises(AskingEndedError) as ended:
         make_model(canned_server, max_workers=1).answers(prompts(6), 16)
-    assert ended.value.answers == [ANSWER] * 3 + [None] * 3
+    assert [None if one is None else one.text for one in ended.value.answers] == [ANSWER] * 3 + [None] * 3
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def trickle() -> Iterator[_Trickle]:
 def test_a_try_ends_after_its_wall_time(trickle: _Trickle) -> None:
     model = ToolEvalOpenAI('tiny', key='right', openai_api_base=trickle.url, retry=0, timeout=1, max_seq_len=8192)
     (answer,) = model.answers(prompts(1), 16)  # the server would go on for ever
-    assert (answer, reason(answer)) == ('', 'infra:timeout')
+    assert (answer.text, reason(answer)) == ('', 'infra:timeout')
 
 
 class _Lines(logging.Handler):
@@ -278,7 +278,7 @@ def test_a_server_that_is_gone_is_waited_for(
         return 0.01
 
     monkeypatch.setattr(type(model.outage), '_next_pause', look)
-    assert model.answers(prompts(6), 16) == [ANSWER] * 6
+    assert model.generate(prompts(6), 16) == [ANSWER] * 6
     assert len(looks) == 3
     assert told == ['']
     refused = sum('ConnectionRefusedError' in line for line in logged)
@@ -310,7 +310,7 @@ def _free_port() -> int:
 def test_requests_overlap(canned_server: ModelServer) -> None:
     canned_server.reset(latency=1)
     answers = make_model(canned_server, max_workers=16).answers(prompts(16), 16)
-    assert answers == [ANSWER] * 16
+    assert [answer.text for answer in answers] == [ANSWER] * 16
     # 16 but for a machine that takes longer than the second to send them
     assert 8 <= canned_server.stats()['most_in_flight'] <= 16
 
@@ -333,7 +333,7 @@ def test_retry_after_is_kept_to_and_bounded(
     monkeypatch.setattr(api_model, 'sleep_unless', sleep_unless)
     canned_server.reset('429@1=7', '429@2=86400', '429@3=1e308', '500@4')
     (answer,) = make_model(canned_server, retry=4, patience=100).answers(prompts(1), 16)
-    assert answer == ANSWER
+    assert answer.text == ANSWER
     assert pauses[:3] == [7.0, 93.0, 0.0]  # a question waits for as long as there is patience, and no longer
     assert len(pauses) == 4 and 0.004 <= pauses[3] <= 0.012  # no time named: 8 times the backoff, give or take half
     assert [line.partition(': ')[2] for line in logged if 'patience' in line] == [
@@ -344,8 +344,8 @@ def test_retry_after_is_kept_to_and_bounded(
 
 def test_answers_keep_the_order_of_the_prompts(tiny_server: ModelServer) -> None:
     model = make_model(tiny_server, max_workers=8)
-    together = model.answers(prompts(8), 16)
-    assert together == [model.answers([prompt], 16)[0] for prompt in prompts(8)]
+    together = model.generate(prompts(8), 16)
+    assert together == [model.generate([prompt], 16)[0] for prompt in prompts(8)]
     assert len(set(together)) > 1
 
 
@@ -370,7 +370,7 @@ def test_query_per_second_is_kept_to(canned_server: ModelServer) -> None:
 
 def test_a_model_leaves_no_thread_that_counts_its_requests(canned_server: ModelServer) -> None:
     before = set(threading.enumerate())
-    assert make_model(canned_server).answers(prompts(3), 16) == [ANSWER] * 3
+    assert make_model(canned_server).generate(prompts(3), 16) == [ANSWER] * 3
     left = [thread.name for thread in set(threading.enumerate()) - before]
     assert [name for name in left if '_add_tokens' in name] == []
 

@@ -42,7 +42,7 @@ def test_a_local_model_is_counted_with_its_tokenizer(tiny_model: Path) -> None:
     usage = answer.usage
     assert usage is not None and usage.counted and usage.seconds is None
     assert usage.prompt == token_length(model, prompt) > 20
-    assert usage.completion == len(model.tokenizer.encode(str(answer), add_special_tokens=False)) > 0
+    assert usage.completion == len(model.tokenizer.encode(answer.text, add_special_tokens=False)) > 0
 
 
 def test_what_the_server_says_counts(tiny_server: ModelServer) -> None:
@@ -197,7 +197,7 @@ def test_there_is_one_estimate(canned_server: ModelServer, tiny_model: Path, tok
     """The result's count, the plan's and the summary's are of the same texts, by the same counter."""
     path = str(tiny_model) if tokenizer else None
     model = ToolEvalOpenAI(path='m', key='right', openai_api_base=canned_server.url, tokenizer_path=path)
-    model.generate_from_template = lambda *arguments, **options: [Answer('answer, 北京')]
+    model.generate_from_template = lambda *arguments, **options: ['answer, 北京']
     prompt = make_conversation()
     prompt.tools = ToolSet([ToolSchema('search', 'finds things', {'type': 'object', 'properties': {}})])
     (answer,) = ask(model, [prompt], 6)
