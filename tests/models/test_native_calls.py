@@ -139,7 +139,7 @@ def test_trials_that_call_the_same_have_the_same_answer() -> None:
 
 def test_the_oracle_calls_and_a_damaged_one_calls_otherwise() -> None:
     (right,) = ask(OracleModel(), [prompt()], 64)
-    assert (right, right.calls) == ('look', (ToolCall('Weather.of', {'city': 'Rome'}),))
+    assert (right.text, right.calls) == ('look', (ToolCall('Weather.of', {'city': 'Rome'}),))
     (wrong,) = ask(OracleModel(noise=1.0), [prompt()], 64)
     assert [call.name for call in wrong.calls] == ['Weather.of'] and wrong.calls != right.calls
 
