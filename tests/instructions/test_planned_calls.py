@@ -62,7 +62,7 @@ def test_with_one_step_the_first_answer_counts() -> None:
 
 def test_an_answer_without_a_call_is_the_end() -> None:
     answer, requests = drive(PlannedCallDialogues()(ROW), Answer('no', finish_reason='stop'))
-    assert (answer, answer.calls, answer.finish_reason, len(requests)) == ('no', (), 'stop', 1)
+    assert (answer.text, answer.calls, answer.finish_reason, len(requests)) == ('no', (), 'stop', 1)
 
 
 def test_there_is_an_end_for_those_who_find_none() -> None:
