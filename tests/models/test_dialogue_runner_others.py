@@ -106,7 +106,7 @@ def test_what_others_cost_in_vain_is_counted(
     simulating: type[Simulating], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     failed = Answer('', 'infra:timeout', usage=Usage(tries=3))
-    monkeypatch.setattr(simulating, 'generate', lambda self, inputs, max_out_len, **kwargs: [failed for _ in inputs])
+    monkeypatch.setattr(simulating, 'answers', lambda self, inputs, max_out_len, **kwargs: [failed for _ in inputs])
     journal = Journal(tmp_path / 'journal.jsonl')
     for times in (1, 2):
         outcome = DialogueRunner(Echo(), journal, 10, others=others()).run({'a': agent('a')})['a']
