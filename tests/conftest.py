@@ -42,6 +42,7 @@ hear_signals()
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = (
     'test_end_to_end.py',
+    'test_documentation.py',
     'runners/slurm/test_engines.py',
     'runners/slurm/test_client.py',
     'test_kill.py',
@@ -69,10 +70,14 @@ LONGEST = (
     'test_hostile_readers.py',
     'test_contract.py',
     'inferencers/test_trials.py',
+    'test_tutorials.py',
     'report/test_figures.py',
     'report/test_browser.py',
     'report/test_browser_agents.py',
     'test_synthetic.py',
+    'environments/test_live.py',
+    'environments/test_state.py',
+    'mcp_servers/test_connection.py',
 )
 """Files whose tests take longest. They come first, so that no processor is left with one of them at the end."""
 

@@ -16,7 +16,7 @@ import pytest
 from tests.conftest import ROOT
 
 PATCHES = re.findall(r'^```diff\n(.*?)^```', (ROOT / 'CONTRIBUTING.md').read_text(encoding='utf-8'), re.M | re.S)
-SUBSET, LOOP, ENGINE = PATCHES
+SUBSET, LOOP, JUDGED, ENGINE = PATCHES
 
 Run = Callable[[str], str]
 
@@ -81,6 +81,34 @@ except StopIteration as end:
 
 def test_a_loop(package: Path) -> None:
     assert patched(package, LOOP, 2)(CARRY_OUT) == 'Forty-two.\n'
+
+
+JUDGE = """
+import json
+from opencompass_tooleval.agents.judged_answer import JudgedAnswer
+from opencompass_tooleval.agents.judged_scores import judge_answers, metrics_of
+from opencompass_tooleval.agents.judgings import JudgeSettings, collected, judgings
+from opencompass_tooleval.core.metrics import words_of_metric
+final = json.dumps(dict(return_type='give_answer', final_answer='The rink opens at ten.'))
+nodes = [dict(role='tool', message=dict(name='hours', arguments={}, response='opens at ten'))]
+answers = [JudgedAnswer(name, 'When?', 'm', final, nodes) for name in ('1', '2')]
+found = {}
+for place, judging in judgings(answers, {}, JudgeSettings(('grounded',))).items():
+    item = next(judging)
+    assert 'opens at ten' in item.prompt and 'The rink opens at ten.' in item.prompt
+    try:
+        judging.send(item.read(json.dumps(dict(Choice='Yes' if place[0] == '1' else 'No', Reason='it does'))))
+    except StopIteration as end:
+        found[place] = end.value
+judged = judge_answers(answers, collected(answers, {}, found), ('grounded',))
+print(metrics_of(('grounded',)), [(one.values, one.reason) for one in judged], words_of_metric("grounded_rate").name)
+"""
+
+
+def test_a_judges_metric(package: Path) -> None:
+    said = patched(package, JUDGED, 2)(JUDGE)
+    values = "[({'grounded_rate': 1.0}, 'ok'), ({'grounded_rate': 0.0}, 'judge:no')]"
+    assert said == f"('grounded_rate',) {values} Grounded\n"
 
 
 def test_an_engine(package: Path) -> None:

@@ -17,6 +17,7 @@ LAYERS = {
     'core': 0,
     'embedding': 1,
     'work_dir': 2,
+    'mcp_servers': 2,
     'tool_docs': 3,
     'data_path': 3,
     'report': 3,
@@ -33,8 +34,9 @@ LAYERS = {
     'environments': 10,
     'instructions': 10,
     'agents': 11,
-    'configs': 12,
-    'cli': 13,
+    'making': 12,
+    'configs': 13,
+    'cli': 14,
 }
 """Who may import whom: only what is lower. Folders, and modules beside them."""
 
@@ -52,6 +54,27 @@ GLUE_MODULES = {
 }
 """What may touch OpenCompass beside every ``adapter.py``."""
 DOORS = ('scoring.py', 'records.py', 'prompts.py')
+
+DOCSTRINGS_TO_DO = (
+    'agents',
+    'benchmarks',
+    'core/answer.py',
+    'core/dialogue.py',
+    'data_path.py',
+    'environments',
+    'evaluators',
+    'inferencers',
+    'judging/judge.py',
+    'mcp_servers',
+    'models',
+    'registry.py',
+    'report',
+)
+"""Folders and modules whose docstrings :func:`test_docstrings_name_their_subject` does not check yet."""
+BAD_DOCSTRING = re.compile(
+    r'\A\s*(?:What|How|Whether)\b|^(?:\s*\w+:)?\s*(?:See :meth:`[^`]*`\.?|As there\.)$', re.MULTILINE
+)
+"""Matches a docstring that begins with a noun clause, and an entry that refers elsewhere in place of an explanation."""
 
 
 def modules(*patterns: str) -> list[Path]:
@@ -222,6 +245,48 @@ def test_importing_costs_no_framework(module: str) -> None:
     code = f'import sys, {module}; print(sorted({HEAVY!r} & set(sys.modules)))'
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == '[]'
+
+
+def docstrings(file: Path) -> Iterator[tuple[int, str]]:
+    """Line and text of the docstrings of a module, its classes, functions, attributes and constants."""
+    for node in ast.walk(parsed(file)):
+        body = getattr(node, 'body', None)
+        for statement in body if isinstance(body, list) else ():
+            value = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield statement.lineno, value.value
+
+
+@pytest.mark.parametrize(
+    ('text', 'is_bad'),
+    [
+        ('What a command prints.', True),
+        ('How often a task is run again.', True),
+        ('Whether a process holds the lock.', True),
+        ('Compares.\n\n    Args:\n        config: As there.\n', True),
+        ('Checks.\n\n    Raises:\n        ValueError: See :meth:`Metric.check`.\n', True),
+        ('See :meth:`run`.', True),
+        ('Returns the answer.\n\n    However long it is.\n', False),
+        ('Reads a row; see :meth:`read` for its keys.', False),
+        ('However long the answer is, it is kept.', False),
+    ],
+)
+def test_bad_docstrings_are_recognised(text: str, is_bad: bool) -> None:
+    assert bool(BAD_DOCSTRING.search(text)) == is_bad
+
+
+def test_docstrings_name_their_subject() -> None:
+    """A docstring begins with a verb or a noun phrase. It does not only refer to another one."""
+    missing = [name for name in DOCSTRINGS_TO_DO if not (PACKAGE / name).exists()]
+    assert not missing
+    bad = [
+        f'{file.relative_to(PACKAGE)}:{line}: {text.strip().splitlines()[0]}'
+        for file in modules('**/*.py')
+        if not any(file.is_relative_to(PACKAGE / name) for name in DOCSTRINGS_TO_DO)
+        for line, text in docstrings(file)
+        if BAD_DOCSTRING.search(text)
+    ]
+    assert not bad, '\n'.join(bad)
 
 
 def test_no_test_compares_a_time_with_a_constant() -> None:

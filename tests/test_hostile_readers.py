@@ -65,6 +65,7 @@ from opencompass_tooleval.core.tool_messages import tool_messages
 from opencompass_tooleval.core.tool_parsers import PARSERS, read_written_calls
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.fixture import FixtureCopy
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.stabletoolbench import read_mirrorapi, read_simulated
 from opencompass_tooleval.instructions import method_replies as replies
@@ -546,6 +547,13 @@ READERS: Mapping[str, Reader] = {
             for reply in (text, f'"mechanism_of_the_api": "{text}', f'{{"error": "{text}')
         ],
         ('environments/stabletoolbench.py',),
+    ),
+    'answer and arguments of a live server': Reader(
+        lambda text: [
+            FixtureCopy(Path('/tmp/x'), Path('/tmp/x')).inward([text, f'/fixture{text}']),
+            FixtureCopy(Path('/tmp/x'), Path('/tmp/x')).outward(f'/tmp/x{text}'),
+        ],
+        ('environments/fixture.py',),
     ),
     'tokens of a prompt': Reader(lambda text: estimate_tokens([text]), ('work_dir/prompt_tokens.py',)),
     'Slurm': Reader(_squeue, ('runners/slurm/syntax.py',)),

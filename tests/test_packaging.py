@@ -91,7 +91,7 @@ def test_metadata(wheel: Path, metadata: Message) -> None:
     assert metadata['Version'] == opencompass_tooleval.__version__
     assert 'Apache-2.0' in (metadata['License'], metadata['License-Expression'])
     assert set(metadata['Requires-Python'].split(',')) == {'>=3.10', '<3.13'}
-    assert set(metadata.get_all('Provides-Extra', [])) == {'offline', 'agent', 'report', 'dev'}
+    assert set(metadata.get_all('Provides-Extra', [])) == {'offline', 'agent', 'report', 'mcp', 'hooks', 'dev'}
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith('entry_points.txt'))
         assert 'tooleval = opencompass_tooleval.cli.main:main' in archive.read(name).decode()

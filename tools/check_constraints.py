@@ -20,8 +20,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / 'constraints.txt'
+DOCS = ROOT / 'tools' / 'docs_requirements.txt'
 VERSIONS = ('3.10', '3.11', '3.12')
-EXTRAS = 'offline,api,agent,report,dev'
+EXTRAS = 'offline,agent,report,mcp,hooks,dev'
 TORCH_REQUIRES = ('filelock', 'fsspec', 'jinja2', 'networkx', 'setuptools', 'sympy', 'typing-extensions')
 
 
@@ -56,7 +57,7 @@ def check(python: str, with_torch: bool) -> str | None:
             return f'could not make an environment:\n{upgraded.stdout}'
         if not with_torch:
             _stub_torch(next(environment.glob('lib/python*/site-packages')))
-        arguments = ('--dry-run', '--report', report, '-c', CONSTRAINTS, f'{ROOT}[{EXTRAS}]')
+        arguments = ('--dry-run', '--report', report, '-c', CONSTRAINTS, f'{ROOT}[{EXTRAS}]', '-r', DOCS)
         resolved = _run(inner, '-m', 'pip', 'install', *arguments)
         if resolved.returncode:
             return f'[{EXTRAS}] does not resolve:\n' + '\n'.join(resolved.stdout.splitlines()[-20:])

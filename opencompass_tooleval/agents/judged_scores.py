@@ -15,7 +15,6 @@ from opencompass_tooleval.agents.judged_answer import JudgedAnswer
 from opencompass_tooleval.agents.judgements import (
     SOLVABLE_AREA,
     SOLVED_AREA,
-    SUCCESS_AREA,
     WIN_AREA,
     Opinions,
     match_answer,
@@ -23,7 +22,8 @@ from opencompass_tooleval.agents.judgements import (
 from opencompass_tooleval.agents.judgings import PASS
 from opencompass_tooleval.agents.scoring import AgentScore
 from opencompass_tooleval.agents.toolbench_judge_prompts import SOLVABLE, UNSOLVED, UNSURE
-from opencompass_tooleval.benchmarks.toolbench.success import NO, YES
+from opencompass_tooleval.agents.yes_no import NO_ANSWER, YES_NO, share_of_yes
+from opencompass_tooleval.benchmarks.toolbench.success import NO
 from opencompass_tooleval.core.result import OK
 from opencompass_tooleval.judging.judgement import (
     NO_JUDGEMENT,
@@ -34,18 +34,23 @@ from opencompass_tooleval.judging.judgement import (
     check_unjudged,
 )
 
-METRICS = {SOLVED_AREA: 'solved_rate', PASS: 'pass_rate', WIN_AREA: 'win_rate', SUCCESS_AREA: 'success_rate'}
+METRICS = {
+    SOLVED_AREA: 'solved_rate',
+    PASS: 'pass_rate',
+    WIN_AREA: 'win_rate',
+    **{name: question.metric.name for name, question in YES_NO.items()},
+}
 """Of each kind of judgement the one that says whether an answer is right."""
 
 UNJUDGED = 'judge:unjudged'
 NOT_SOLVED, NOT_PASSED, NOT_BETTER, NOT_SUCCESSFUL = 'judge:unsolved', 'judge:failed', 'judge:not_better', 'judge:no'
-REASONS = {SOLVED_AREA: NOT_SOLVED, PASS: NOT_PASSED, WIN_AREA: NOT_BETTER, SUCCESS_AREA: NOT_SUCCESSFUL}
+REASONS = {SOLVED_AREA: NOT_SOLVED, PASS: NOT_PASSED, WIN_AREA: NOT_BETTER, **dict.fromkeys(YES_NO, NOT_SUCCESSFUL)}
 
 _AREAS = {
     SOLVED_AREA: (SOLVED_AREA,),
     PASS: (SOLVED_AREA, SOLVABLE_AREA),
     WIN_AREA: (WIN_AREA,),
-    SUCCESS_AREA: (SUCCESS_AREA,),
+    **{name: (name,) for name in YES_NO},
 }
 
 
@@ -109,8 +114,7 @@ def judge_answer(answer: JudgedAnswer, judgements: Sequence[Judgement[Opinions]]
         elif kind == WIN_AREA:
             values |= win.points(opinions[WIN_AREA])
         else:
-            given = (float(opinion.value == YES) for opinion in opinions[SUCCESS_AREA] if opinion.value)
-            values[METRICS[kind]] = next(given, None)
+            values[METRICS[kind]] = share_of_yes(opinions[kind])
     return Judged(answer.id, values, opinions, answer.digest)
 
 
@@ -121,8 +125,8 @@ def _unasked(answer: JudgedAnswer, area: str, fault: str) -> tuple[Opinion, ...]
         return (Opinion(UNSOLVED, rule),)
     if rule == solved.NO_FINISH and area == SOLVABLE_AREA:
         return (Opinion(SOLVABLE, rule),)
-    if not answer.told.strip() and area == SUCCESS_AREA:
-        return (Opinion(NO, solved.NO_ANSWER),)
+    if not answer.told.strip() and area in YES_NO:
+        return (Opinion(NO, NO_ANSWER),)
     return (Opinion('', fault=fault or NO_JUDGEMENT),)
 
 

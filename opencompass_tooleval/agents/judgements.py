@@ -17,6 +17,7 @@ from opencompass_tooleval.agents import win
 from opencompass_tooleval.agents.judged_answer import JudgedAnswer, digest_of, steps_text
 from opencompass_tooleval.agents.toolbench_judge_prompts import SOLVABLE, SOLVED, UNSOLVABLE, UNSOLVED, UNSURE
 from opencompass_tooleval.agents.trajectory import parse_trajectory
+from opencompass_tooleval.agents.yes_no import YES_NO
 from opencompass_tooleval.benchmarks.toolbench.success import NO, YES
 from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import Fault
@@ -25,12 +26,12 @@ from opencompass_tooleval.judging.judgement import FAILED, Judgement, Opinion, U
 from opencompass_tooleval.judging.judgement_files import read_judgements
 from opencompass_tooleval.work_dir.data_files import read_json
 
-SOLVED_AREA, SOLVABLE_AREA, WIN_AREA, SUCCESS_AREA = 'solved', 'solvable', 'win', 'success'
+SOLVED_AREA, SOLVABLE_AREA, WIN_AREA = 'solved', 'solvable', 'win'
 VALUES = {
     SOLVED_AREA: (SOLVED, UNSURE, UNSOLVED),
     SOLVABLE_AREA: (SOLVABLE, UNSURE, UNSOLVABLE),
     WIN_AREA: (win.CANDIDATE, win.REFERENCE),
-    SUCCESS_AREA: (YES, NO),
+    **dict.fromkeys(YES_NO, (YES, NO)),
 }
 """What opinions are about -> the words that they may have."""
 

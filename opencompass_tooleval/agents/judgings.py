@@ -12,20 +12,16 @@ from opencompass_tooleval.agents.judgements import (
     MAX_OPINIONS,
     SOLVABLE_AREA,
     SOLVED_AREA,
-    SUCCESS_AREA,
     WIN_AREA,
     Opinions,
 )
-from opencompass_tooleval.agents.opinion import no_opinion
 from opencompass_tooleval.agents.toolbench_judge_prompts import by_function
-from opencompass_tooleval.benchmarks.toolbench import success
-from opencompass_tooleval.benchmarks.toolbench.success import NO
-from opencompass_tooleval.core.answer import Answer, why_unread
+from opencompass_tooleval.agents.yes_no import YES_NO, judge_yes_no
 from opencompass_tooleval.judging.judge_item import Judging, carry_out, single
-from opencompass_tooleval.judging.judgement import Judgement, Opinion, Unread
+from opencompass_tooleval.judging.judgement import Judgement, Opinion
 
 PASS = 'pass'
-KINDS = (SOLVED_AREA, PASS, WIN_AREA, SUCCESS_AREA)
+KINDS = (SOLVED_AREA, PASS, WIN_AREA, *YES_NO)
 """What can be judged, in the order of the metrics; ``pass`` asks for ``solved`` and ``solvable``."""
 
 
@@ -105,19 +101,10 @@ def judgings(
                 (answer.id, WIN_AREA, number): win.judge_round(answer, reference, number, *how)
                 for number in range(settings.rounds)
             }
-        if SUCCESS_AREA in settings.kinds:
-            asked[answer.id, SUCCESS_AREA, 0] = judge_success(answer)
+        asked |= {(answer.id, name, 0): judge_yes_no(name, answer) for name in YES_NO if name in settings.kinds}
     if settings.function_calls:
         return {place: carry_out(judging, lambda item: single(by_function(item))) for place, judging in asked.items()}
     return asked
-
-
-def judge_success(answer: JudgedAnswer) -> Judging[Opinion]:
-    """EasyTool's judgement of what the user is told: ``yes`` or ``no``; nothing to read is ``no`` unasked."""
-    if why_unread(Answer(answer.told)):
-        return Opinion(NO, solved.NO_ANSWER)
-    opinion = yield success.question_of(f'{answer.id}/{SUCCESS_AREA}', answer.query, answer.told)
-    return no_opinion(opinion, SUCCESS_AREA) if isinstance(opinion, Unread) else opinion
 
 
 def collected(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.core.metrics import SUCCESS_RATE, Metric
+from opencompass_tooleval.agents.yes_no import YES_NO
+from opencompass_tooleval.core.metrics import Metric
 
 METRICS = (
     Metric('solved_rate', 'Solved', 'share of answers that the judge calls solved, unsure ones by half', rank=2),
@@ -12,7 +13,7 @@ METRICS = (
         'share of answers that are solved, or whose task cannot be, as most judgements say',
         rank=3,
     ),
-    SUCCESS_RATE,
+    *(question.metric for question in YES_NO.values()),
     Metric(
         'win_rate',
         'Wins, as published',

@@ -108,7 +108,7 @@ def score(
         Path | None,
         "What a judge said: a file of ours, or ToolBench's pass_rate_results.",
     ] = None,
-    preferences: Annotated[Path | None, "Beside it, the preference of ToolBench's evaluator_results."] = None,
+    preferences: Annotated[Path | None, "Beside it, ToolBench's preference_results."] = None,
 ) -> ScoredAnswers:
     """Scores trajectories: a predictions file, or runs in ToolBench's format (``.json``, ``.json.gz``).
 

@@ -11,7 +11,6 @@ from opencompass_tooleval.agents.judged_scores import Judged, breakdown, judge_a
 from opencompass_tooleval.agents.judgements import (
     SOLVABLE_AREA,
     SOLVED_AREA,
-    SUCCESS_AREA,
     WIN_AREA,
     Opinions,
     digests_of,
@@ -23,6 +22,7 @@ from opencompass_tooleval.agents.records import FIX_DATA, find_subset, load_data
 from opencompass_tooleval.agents.references import load_references
 from opencompass_tooleval.agents.scoring import score_predictions
 from opencompass_tooleval.agents.task import Task
+from opencompass_tooleval.agents.yes_no import YES_NO
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.environments.recordings_toolbench import is_trajectories
@@ -31,7 +31,7 @@ from opencompass_tooleval.judging.judgement_files import completed
 from opencompass_tooleval.work_dir.recorded import load_recorded
 from opencompass_tooleval.work_dir.right_subset import load_answers, named_subsets
 
-_KINDS = {SOLVED_AREA: SOLVED_AREA, SOLVABLE_AREA: PASS, WIN_AREA: WIN_AREA, SUCCESS_AREA: SUCCESS_AREA}
+_KINDS = {SOLVED_AREA: SOLVED_AREA, SOLVABLE_AREA: PASS, WIN_AREA: WIN_AREA, **{name: name for name in YES_NO}}
 
 
 def kinds_of(judgements: Sequence[Judgement[Opinions]]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Scores trajectories without a judge: one task and one trajectory in, one :class:`AgentScore` out.
 
 Recall, precision, order and arguments are of the calls on the way to the end; waste is of all calls, those of abandoned
-branches too. What each metric says is in README.md.
+branches too. docs/explanation/agents.md defines each metric.
 """
 
 from __future__ import annotations

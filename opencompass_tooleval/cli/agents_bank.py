@@ -1,4 +1,4 @@
-"""``tooleval agents bank``: makes a response bank, and says what is in it and how far it reaches."""
+"""``tooleval agents bank``: makes a response bank, and prints its contents and its coverage of gold calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opencompass_tooleval.environments.coverage import Coverage, coverage, gold_
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import TEVAL_ERRORS
 from opencompass_tooleval.environments.observation import SOURCES
-from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
 from opencompass_tooleval.environments.teval_tools import teval_functions
 
 _MOST_APIS = 20
@@ -27,7 +27,7 @@ def build_bank(
         typer.Option(
             '--from',
             metavar='SOURCE',
-            help="T-Eval data files, runs in ToolBench's format, a folder of them, StableToolBench's cache; several.",
+            help="T-Eval data files, runs in ToolBench's format, a folder of them, StableToolBench's cache, call logs.",
         ),
     ],
     out: Annotated[Path, typer.Option('--out', '-o', metavar='FILE', help='Where the bank is written.')],
@@ -44,7 +44,7 @@ def build_bank(
         if out.resolve().is_relative_to(path.resolve()):
             raise ValueError(f'cannot write {out}: it lies inside the source {path}; give --out a place outside of it')
     out.parent.mkdir(parents=True, exist_ok=True)
-    built = write_bank(read_sources(sources), out)
+    built = write_bank(read_sources(sources), out, read_tools(sources))
     with Bank(out) as bank:
         counts = bank.files()
         for source in sources:
@@ -61,7 +61,7 @@ def bank_stats(
     ] = None,
     json_out: JsonOption = None,
 ) -> None:
-    """Says what is in a bank: APIs, calls, errors; with ``data``, where the gold calls of its tasks are answered from.
+    """Prints the contents of a bank: APIs, calls, errors; with ``data``, the source that answers each gold call.
 
     Raises:
         DataError: A file is missing or damaged.

@@ -1,4 +1,4 @@
-"""``tooleval agents judge``: has recorded answers judged, and writes what the judge found."""
+"""``tooleval agents judge``: sends recorded answers to a judge and writes its judgements."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def judge_agents(
     ] = False,
     json_out: JsonOption = None,
 ) -> None:
-    """Asks the judge; what was asked before costs nothing, and after a kill the same command goes on.
+    """Judges recorded answers. Judgements on disk are not requested again, so an interrupted command can be repeated.
 
     Raises:
         DataError: A file is missing or damaged, or they do not belong together.
         UnjudgedError: More than 1% could not be judged.
-        ValueError: There is no judge or no reference, or an option cannot be.
+        ValueError: There is no judge or no reference, or an option is invalid.
         OSError: A file cannot be written.
     """
     check_outputs(json_out, out)

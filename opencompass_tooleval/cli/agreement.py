@@ -39,11 +39,11 @@ def agreement(
     task: Annotated[str, typer.Option(help='planning or tool_creation.')] = 'planning',
     json_out: JsonOption = None,
 ) -> None:
-    """Prints Pearson's correlation per dimension over the things that both files judge.
+    """Prints Pearson's correlation per dimension over the items that both files judge.
 
     Raises:
         DataError: A file is missing or damaged.
-        ValueError: The task has no judge, or the files judge nothing in common, or different answers.
+        ValueError: The task has no judge, or the files share no judged item, or they judge different answers.
         OSError: ``json_out`` cannot be written.
     """
     subset = find_subset(task)

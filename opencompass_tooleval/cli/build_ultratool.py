@@ -36,7 +36,7 @@ Row = Mapping[str, Any]
 
 
 def _tasks(asked: Sequence[str] | None) -> list[str]:
-    """The tasks to build, in the paper's order; ``--tasks a,b`` and ``--tasks a --tasks b`` are the same."""
+    """Returns the tasks to build, in the paper's order; ``--tasks a,b`` and ``--tasks a --tasks b`` are the same."""
     names = [name for item in asked or () for name in item.replace(',', ' ').split()] or list(TASKS)
     unknown = sorted(set(names) - set(TASKS))
     if unknown:
@@ -45,7 +45,7 @@ def _tasks(asked: Sequence[str] | None) -> list[str]:
 
 
 def _official_files(folder: Path) -> dict[str, list[Row]]:
-    """Task -> rows of the authors' files in ``folder`` or its ``test_set``, without those that were built here."""
+    """Reads task -> rows of the authors' files in ``folder`` or its ``test_set``; files built here are skipped."""
     place = folder / 'test_set' if (folder / 'test_set').is_dir() else folder
     files = {task: place / f'{task}.json' for task in TASKS}
     read = {task: [row for _, row in read_rows(file)] for task, file in files.items() if file.is_file()}
@@ -56,14 +56,14 @@ def _official_files(folder: Path) -> dict[str, list[Row]]:
 
 
 def _spare(targets: Iterable[Path]) -> None:
-    """Refuses to write over a file that was not built here."""
+    """Refuses to overwrite a file that was not built here."""
     for target in targets:
         if target.is_file() and not next(read_rows(target))[1].get('rebuilt'):
             raise DataError(target, 'this is an official file', fix='another --out, or --tasks without it')
 
 
 def _write(target: Path, text: str) -> None:
-    """Writes so that the file is there whole or not at all."""
+    """Writes the file atomically."""
     target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target, text)
 
@@ -73,7 +73,7 @@ def _lines(rows: Iterable[Row]) -> str:
 
 
 def _log(out: Path, entries: Mapping[str, Any]) -> None:
-    """Adds how each file was built to ``build.json``, which keeps what it says of the others."""
+    """Adds the build settings of each file to ``build.json`` and keeps its entries for other files."""
     target = out / LOG_FILE
     try:
         entries_before = load_json(target.read_bytes())
@@ -89,7 +89,7 @@ def _compare(task: str, rows: Sequence[Row], official: Sequence[Row]) -> str:
 
 
 def _write_errata(console: Console, out: Path, samples: list[PlanSample], official: Sequence[Row] | None) -> None:
-    """Writes the list of repaired values and, where there is an official file, that file with them in place."""
+    """Writes the list of repaired values and, given an official file, a copy of it with these values."""
     errata = plan_errata(samples) if official is None else find_errata(official, samples)
     _write(out / ERRATA_FILE, _lines(map(asdict, errata)))
     counts = count_kinds(errata, KINDS)
@@ -116,19 +116,19 @@ def build_ultratool(
     ] = None,
     skip_damaged: Annotated[bool, typer.Option(help='Name damaged samples and go on without them.')] = False,
 ) -> int:
-    """Builds tasks from annotated samples, and writes a list of every value of the published gold that it repairs.
+    """Builds tasks from annotated samples, and lists every value of the published gold that it repairs.
 
     ``out`` gets ``{task}.json`` (``{task}_{size}.json`` where the toolset is not of 8), ``tool_usage_errata.json``, and
-    ``build.json``, which says how each was made; with ``official`` also ``tool_usage_repaired.json``, which is the
-    official file with the plan's values (``gold='repaired'``); the tools that its tool_creation.json withholds are
-    withheld here too. An official file is never written over.
+    ``build.json``, which records the settings of each file. With ``official`` it also gets
+    ``tool_usage_repaired.json``, the official file with the plan's values (``gold='repaired'``), and the tools that the
+    official tool_creation.json withholds are withheld here too. An official file is never overwritten.
 
     Returns:
         0.
 
     Raises:
-        DataError: A file is missing or damaged, or an official one is in the way.
-        ValueError: No such task, or too few tools.
+        DataError: A file is missing or damaged, or an official file would be overwritten.
+        ValueError: The task does not exist, or there are too few tools.
     """
     console = Console()
     names = _tasks(tasks)

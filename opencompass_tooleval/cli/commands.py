@@ -1,4 +1,4 @@
-"""Commands that are imported when they are called, so that ``tooleval --help`` imports none of them.
+"""Command groups that import a command only when it is called, so that ``tooleval --help`` imports none.
 
 A command is a function: its parameters are the command's arguments and options, each declared once, by its type, its
 default and ``Annotated[type, typer.Option(help=...)]``. It returns the exit status, or None for 0. An option whose type
@@ -29,7 +29,7 @@ def _with_exit_status(function: Callable[..., int | None]) -> Callable[..., None
 def _repeat_options(parameters: Sequence[Any], words: Sequence[str]) -> list[str]:
     """Writes the option before each of its values: ``--from A B`` becomes ``--from A --from B``.
 
-    Required arguments come first: of ``--model A B`` the last word is ``WORK_DIR`` if no other word can be.
+    Required arguments take precedence: in ``--model A B`` the last word is ``WORK_DIR`` if no other word can be.
     """
     with_value = {
         name: option.multiple
@@ -59,23 +59,30 @@ def _repeat_options(parameters: Sequence[Any], words: Sequence[str]) -> list[str
 
 
 class ListOptionsCommand(TyperCommand):
-    """A command whose options of several values take them in a row."""
+    """A command whose list options accept several values in a row."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses the command line."""
         return super().parse_args(ctx, _repeat_options(self.get_params(ctx), args))
 
 
-def command_group(summaries: Mapping[str, str], load: Callable[[str], Command], **settings: Any) -> typer.Typer:
-    """Returns a group of commands.
+def command_group(
+    summaries: Mapping[str, str], load: Callable[[str], Command], default: str = '', **settings: Any
+) -> typer.Typer:
+    """Builds a group of commands.
 
     Args:
         summaries: Name of a command -> its help; in the order of the help.
         load: Name -> the function, or a group of commands; called when the command is.
+        default: The command that options directly after the group's name belong to; ``''`` for none.
         **settings: Of :class:`typer.Typer`.
     """
 
     class Group(TyperGroup):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            is_option = bool(default and args) and args[0].startswith('-') and args[0] != '--help'
+            return super().parse_args(ctx, [default, *args] if is_option else args)
+
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:
             name, command, rest = super().resolve_command(ctx, args)
             if name is None:

@@ -1,4 +1,4 @@
-"""``tooleval compare``: two models on what both have, with intervals, and the samples where they differ."""
+"""``tooleval compare``: compares two models on their common records, with intervals and the samples that differ."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HEADER = ('A', '±', 'B', '±', 'B - A', '95% interval', 'N')
 
 
 def _lines(title: str, rows: Sequence[Row]) -> Iterator[str]:
-    """A table that 80 columns have room for: names on lines of their own, and below each its metrics."""
+    """Formats a table for 80 columns: each name is on a separate line, its metrics are below it."""
     cells = [(title, *_HEADER), *((f' {row.metric}', *_numbers(row)) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [' '.join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) for line in cells]
@@ -102,7 +102,7 @@ def compare_models(
     ] = None,
     show: Annotated[int, typer.Option(min=0, help='Samples that differ to show per data set.')] = 3,
 ) -> None:
-    """Compares, prints, and writes what is asked for.
+    """Compares two models, prints the comparison, and writes the output files that the options name.
 
     Raises:
         DataError: There is no such run, model or data set, or a result is damaged.

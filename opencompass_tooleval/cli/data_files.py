@@ -12,12 +12,12 @@ from opencompass_tooleval.data_path import candidate_paths
 
 @dataclass(frozen=True)
 class FilesOnDisk:
-    """Files that were looked for, and read where they are there.
+    """The result of looking for files that belong together, and of reading those that exist.
 
     Attributes:
         files: Their description.
-        content: What is in them; None where they are missing or damaged.
-        fault: What is wrong with them, or ''.
+        content: Their content; None if they are missing or damaged.
+        fault: The fault in them, or ''.
     """
 
     files: DataFiles
@@ -26,12 +26,12 @@ class FilesOnDisk:
 
     @property
     def absent(self) -> bool:
-        """Whether there is nothing."""
+        """True if the files are missing without a fault."""
         return self.content is None and not self.fault
 
 
 def find_file(place: str) -> Path | None:
-    """Where a file is, of the places where OpenCompass looks."""
+    """Returns the first path of a file among the places where OpenCompass looks; None if it is in none."""
     return next(filter(Path.is_file, candidate_paths(place)), None)
 
 

@@ -1,4 +1,4 @@
-"""``tooleval demo``: the whole chain on shipped records, with gold answers for a model: a leaderboard, and a report."""
+"""``tooleval demo``: runs the whole chain on shipped records, with gold answers as the model."""
 
 from __future__ import annotations
 

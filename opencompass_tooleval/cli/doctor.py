@@ -1,4 +1,4 @@
-"""``tooleval doctor``: is this machine, or a model's server, ready, and if not, what fixes it."""
+"""``tooleval doctor``: checks this machine or a model's server, and names the fix for each fault."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Pin:
     Attributes:
         package: Its name.
         works: The range, such as ``>=1.26,<2``; the same as in setup.py.
-        too_old: What is wrong below it.
-        too_new: What is wrong above it.
+        too_old: The fault of releases below it.
+        too_new: The fault of releases above it.
     """
 
     package: str
@@ -62,7 +62,7 @@ class Pin:
     too_new: str
 
     def fault(self, version: str) -> str:
-        """What is wrong with ``version``, or ``''``."""
+        """Returns the fault of ``version``, or ``''``."""
         if SpecifierSet(self.works).contains(version, prereleases=True):
             return ''
         floor = next(part.version for part in SpecifierSet(self.works) if part.operator == '>=')
@@ -117,7 +117,7 @@ def check_versions(version_of: Callable[[str], str] = metadata.version) -> Itera
 
 
 def check_registry() -> Iterator[Finding]:
-    """Imports OpenCompass and our classes and looks whether they are registered."""
+    """Imports OpenCompass and this package's classes, and checks that they are registered."""
     try:
         from opencompass_tooleval.registry import MODULES, REGISTERED, snapshot
 
@@ -135,7 +135,7 @@ def check_registry() -> Iterator[Finding]:
 
 
 def check_running() -> Iterator[Finding]:
-    """Runs inference and evaluation on records that we ship."""
+    """Runs inference and evaluation on shipped records."""
     try:
         from opencompass_tooleval.tasks.smoke_test import run_trial
 
@@ -157,7 +157,7 @@ def _check_files(name: str, state: FilesOnDisk) -> Iterator[Finding]:
 
 
 def check_data() -> Iterator[Finding]:
-    """Reads every data file that is there."""
+    """Reads every data file that exists."""
     for benchmark in all_benchmarks():
         states = list(map(read_files, benchmark.files))
         for state in states:
@@ -169,7 +169,7 @@ def check_data() -> Iterator[Finding]:
 
 
 def check_encoders() -> Iterator[Finding]:
-    """Looks for the encoder of each language; where the official one is absent, whether the packaged one is there."""
+    """Looks for the encoder of each language, and for the packaged one where the official one is absent."""
     for language in OFFICIAL:
         name = choose_encoder(None, language)
         try:
@@ -181,9 +181,9 @@ def check_encoders() -> Iterator[Finding]:
 
 
 def _chat_architecture(folder: Path) -> str:
-    """``Qwen2ForCausalLM`` of a folder that holds a chat model; '' of one with a sentence encoder.
+    """Returns the architecture of a chat model's folder, such as ``Qwen2ForCausalLM``; '' for a sentence encoder.
 
-    A sentence encoder may be made of a chat model: then ``modules.json`` says how.
+    A sentence encoder may be built on a chat model; its folder then holds ``modules.json``.
     """
     if (folder / 'modules.json').is_file():
         return ''
@@ -206,7 +206,7 @@ def _check_encoder(language: str, files: EncoderFiles) -> Finding:
 
 
 def _missing_encoder(language: str, is_default: bool, error: str) -> Finding:
-    """A fault, unless nobody chose this encoder and the packaged one can take its place."""
+    """Returns a fault, or a note if this encoder is only the default and the packaged one can replace it."""
     if is_default:
         with suppress(EncoderMissingError):
             locate_encoder(OFFLINE)
@@ -217,7 +217,7 @@ def _missing_encoder(language: str, is_default: bool, error: str) -> Finding:
 
 
 def check_optional() -> Iterator[Finding]:
-    """What only some need: lagent and Slurm."""
+    """Checks the optional dependencies: lagent and Slurm."""
     try:
         importlib.import_module('lagent')
         yield Finding(Level.OK, 'lagent', metadata.version('lagent'))
@@ -228,7 +228,7 @@ def check_optional() -> Iterator[Finding]:
 
 
 def _check_slurm() -> Finding:
-    """Whether a cluster answers: its commands may be installed where there is none."""
+    """Checks that a Slurm cluster answers; its commands may be installed on a machine without one."""
     sbatch = shutil.which('sbatch')
     if sbatch is None:
         return Finding(Level.NOTE, 'slurm', 'no sbatch on PATH; only needed for clusters')
@@ -244,7 +244,7 @@ def _check_slurm() -> Finding:
 
 
 def show_finding(finding: Finding, width: int) -> str:
-    """A finding as lines: what is found, and each command that helps on a line of its own, to be copied."""
+    """Formats a finding: its text, then each command that fixes it on a separate line, to be copied."""
     concerns = f' [{finding.concerns}]' if finding.concerns and finding.level is not Level.OK else ''
     says, *commands = re.split(r'(?<= with:) ', finding.says + concerns)
     start, indent = f'{finding.level.value:<{_COLUMN}}{finding.what}: ', ' ' * _COLUMN
@@ -258,13 +258,13 @@ def show_finding(finding: Finding, width: int) -> str:
 
 
 def look_at_machine() -> Iterator[Finding]:
-    """Everything about this machine."""
+    """Yields all findings about this machine."""
     for check in (check_versions, check_registry, check_running, check_data, check_encoders, check_optional):
         yield from check()
 
 
 def _key(variable: str) -> str:
-    """The key that an environment variable holds; of several with commas the first, '' if there is none."""
+    """Reads a key from an environment variable: the first of a comma-separated list, '' if it is not set."""
     key = os.environ.get(variable, '').partition(',')[0].strip()
     if not (key.isascii() and key.isprintable()):
         raise ValueError(f'${variable} holds no key: there are characters in it that a header cannot have')
@@ -288,7 +288,7 @@ def run_doctor(
     """Prints every finding; returns 1 if one is a fault, else 0.
 
     Raises:
-        ValueError: Only one of ``endpoint`` and ``model`` is given, or they are none.
+        ValueError: Only one of ``endpoint`` and ``model`` is given, or one of them is invalid.
         OSError: ``json_out`` cannot be written.
     """
     check_outputs(json_out, None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from opencompass_tooleval.cli.options import JsonOption
+from opencompass_tooleval.cli.options import InputOption, JsonOption, SourceOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.model_name import model_name
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from opencompass_tooleval.instructions.generation import Generation
 
 TEMPLATE = 'template'
-"""Names no config, but the rules."""
+"""The value of ``--model`` that selects the rules instead of a model config."""
 
 
 def easytool_generate(
-    source: Annotated[str, typer.Option(help='Kind of documentation: openapi, toolbench, teval, ...')],
-    input_file: Annotated[Path, typer.Option('--input', help='The documentation.')],
+    source: SourceOption,
+    input_: InputOption,
     model: Annotated[
         str, typer.Option(help="A config with models, the first of which is asked; or 'template': by rule.")
     ],
@@ -51,25 +51,24 @@ def easytool_generate(
     ] = 'toolbench',
     json_out: JsonOption = None,
 ) -> int:
-    """Makes instructions, writes them, and says what was made and what is missing.
+    """Makes instructions, writes them, and prints a report of the tools made and missing.
 
-    A finished file is not written over.
+    A finished file is not overwritten.
 
     Returns:
-        0; 1 if questions got no answer, through no fault of the model: their tools are not in ``out``, and the same
-        command asks these questions again and no others. 1 also if not one reply could be used: what there is then is
-        the documentation, and nothing is written.
+        0; 1 if infrastructure failures left requests without an answer: their tools are not in ``out``, and the same
+        command sends these requests again and no others. 1 also if no reply was usable; then nothing is written.
 
     Raises:
-        DataError: The documentation or the config cannot be used, the model's library raised something, or ``out`` is
-            finished already.
-        ValueError: No such source, prompt or shape, or the shape has no room for these tools.
+        DataError: The documentation or the config cannot be used, the model's library raised an error, or ``out`` is
+            already finished.
+        ValueError: The source, prompt or shape does not exist, or the shape cannot hold these tools.
     """
     if prompt not in VARIANTS:
         raise ValueError(f'there is no prompt {prompt!r}; there are {", ".join(VARIANTS)}')
     out.parent.mkdir(parents=True, exist_ok=True)
     check_outputs(json_out, out)
-    docs = load_docs(source, input_file)
+    docs = load_docs(source, input_)
     ruled = [template_instruction(doc) for doc in docs]
     dump_instructions(ruled, shape)  # hours later would be a bad moment to learn that it has no room for them
     console = Console(stderr=json_out == STDOUT)
@@ -130,7 +129,7 @@ def _spare(out: Path) -> None:
 
 
 def _write(out: Path, instructions: Sequence[ToolInstruction], shape: str) -> None:
-    """Writes so that the file is there whole or not at all."""
+    """Writes the file atomically."""
     write_whole(out, dump_instructions(instructions, shape))
 
 

@@ -1,4 +1,4 @@
-"""``tooleval easytool retrieval``: how well tools are found by documentation and by instructions, side by side."""
+"""``tooleval easytool retrieval``: compares retrieval by documentation with retrieval by instructions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from opencompass_tooleval.work_dir.data_files import command_to_generate, shown_
 
 
 def _differences(before: Sequence[RetrievalScore], after: Sequence[RetrievalScore]) -> dict[str, dict[str, float]]:
-    """Metric -> what instructions gain, in points, and where that lies (95%); the seed alone decides what is drawn."""
+    """Returns metric -> gain of instructions in points, with its 95% interval; resamples depend on the seed alone."""
     ids, weights = tuple(score.id for score in before), (1.0,) * len(before)
     pairs = {}
     for metric in METRICS:
@@ -70,12 +70,12 @@ def easytool_retrieval(
     json_out: JsonOption = None,
     details: DetailsOption = None,
 ) -> None:
-    """Searches with every request and prints or writes what was asked for.
+    """Searches with every request, prints the scores, and writes the output files that the options name.
 
     Raises:
         DataError: A file is missing or damaged, or tools have no instruction.
         EncoderMissingError: The encoder is not on this machine.
-        ValueError: No such file, unit or fields.
+        ValueError: The file, unit or fields do not exist.
         OSError: An output cannot be written.
     """
     check_outputs(json_out, details)

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from opencompass_tooleval.cli.options import JsonOption
+from opencompass_tooleval.cli.options import InputOption, JsonOption, SourceOption
 from opencompass_tooleval.cli.output import STDOUT, counts_line, numbers_table, write_outputs
 from opencompass_tooleval.cli.tokenizers import CL100K, default_counter, load_counter
 from opencompass_tooleval.instructions.tokens import TokenStats, token_stats
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
-from opencompass_tooleval.tool_docs.sources import load_docs
+from opencompass_tooleval.tool_docs.sources import MCP, load_docs, source_name
 
 
 def _percent(value: float | None) -> str:
@@ -35,8 +35,8 @@ def _print_table(title: str, stats: TokenStats, console: Console) -> None:
 
 
 def easytool_stats(
-    source: Annotated[str, typer.Option(help='Kind of documentation: openapi, toolbench, teval, ...')],
-    input_: Annotated[Path, typer.Option('--input', help='The documentation.')],
+    source: SourceOption,
+    input_: InputOption,
     instructions: Annotated[Path, typer.Option(help='The instructions of its tools, in any published shape.')],
     tokenizer: Annotated[
         str | None,
@@ -50,7 +50,7 @@ def easytool_stats(
 
     Raises:
         DataError: A file is missing or damaged.
-        ValueError: No such source, no tokenizer, or no tool is in both files.
+        ValueError: The source or the tokenizer does not exist, or no tool is in both files.
         OSError: ``json_out`` cannot be written.
     """
     docs, loaded = load_docs(source, input_), load_instructions(instructions)
@@ -58,7 +58,7 @@ def easytool_stats(
     stats = token_stats(docs, loaded, counter)
     result = {
         'source': source,
-        'input': str(input_),
+        'input': source_name(source, input_) if source == MCP else input_,
         'instructions': str(instructions),
         'tokenizer': name,
         'tools': len(stats.tools),
@@ -74,7 +74,7 @@ def easytool_stats(
         },
     }
     if json_out != STDOUT:
-        _print_table(f'{input_.name}: tokens of {name}', stats, Console())
+        _print_table(f'{source_name(source, input_)}: tokens of {name}', stats, Console())
     write_outputs(result, (), json_out, None)
     if note:
         Console(stderr=json_out == STDOUT).print(f'NOTE {note}', markup=False, soft_wrap=True)

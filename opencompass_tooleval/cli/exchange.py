@@ -1,4 +1,4 @@
-"""``tooleval export`` and ``tooleval import``: a run as files to publish, and back as a run to score."""
+"""``tooleval export`` and ``tooleval import``: convert a run to files to publish, and back to a run to score."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
 class FormatName(str, Enum):
-    """What an export is written as."""
+    """File formats of an export."""
 
     JSONL = 'jsonl'
     PARQUET = 'parquet'
@@ -31,9 +31,9 @@ def export_run(
     datasets: Annotated[
         list[str] | None, typer.Option('--dataset', help='Pattern; may be given several times.')
     ] = None,
-    prompts: Annotated[bool, typer.Option('--prompts', help='Write what was asked too.')] = False,
+    prompts: Annotated[bool, typer.Option('--prompts', help='Write the prompts too.')] = False,
 ) -> None:
-    """Writes results, predictions and details of a run, and says what there is.
+    """Writes results, predictions and details of a run, and prints the files with their rows.
 
     Raises:
         DataError: There is nothing to export, or a file is damaged.
@@ -51,7 +51,7 @@ def import_run(
         Path, typer.Argument(metavar='WORK_DIR', help='Working directory of OpenCompass for the new run.')
     ],
 ) -> None:
-    """Makes a run of published predictions, and says how to score it.
+    """Makes a run from published predictions, and prints the command that scores it.
 
     Raises:
         DataError: The predictions cannot be used.

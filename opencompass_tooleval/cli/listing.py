@@ -1,4 +1,4 @@
-"""``tooleval list``."""
+"""``tooleval list``: prints the benchmarks and their data set configs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def dataset_configs(benchmark: Benchmark) -> dict[str, list[str]]:
-    """What ``opencompass --datasets`` takes: FILE -> its variables, of which ``FILE/VARIABLE`` takes one."""
+    """Returns the names for ``opencompass --datasets``: FILE -> its variables; ``FILE/VARIABLE`` selects one."""
     patterns = (f'*/tooleval_{benchmark.name}*_gen.py', f'{benchmark.name}/*_gen.py')
     files = {file.stem: file for pattern in patterns for file in _CONFIGS.glob(pattern)}
     return {name: _variables(files[name]) for name in sorted(files)}

@@ -34,12 +34,13 @@ COMMANDS = {
     'report': ('report:show_report', 'Write pages to look at, from disk: scores, charts, samples.'),
     'build': ('main:build_app', 'Build benchmark data from annotated samples.'),
     'easytool': ('main:easytool_app', 'Concise tool instructions: make them, measure them.'),
+    'make': ('main:make_app', 'Make a benchmark from your own tools, check it, review it.'),
     'agents': ('main:agents_app', 'What answers the calls of agents, and who judges their answers.'),
 }
-"""Name -> module and function (or group of commands) in this package, and its help."""
+"""Name of a command -> module and function (or group of commands) in this package, and its help."""
 
 PER_BENCHMARK = ('prepare_commands', 'score_commands')
-"""Functions that return a group of commands, one per benchmark."""
+"""Functions that return a group with one command per benchmark."""
 
 BUILD = {'ultratool': ('build_ultratool:build_ultratool', "Build UltraTool's six tasks from annotated samples.")}
 
@@ -55,6 +56,13 @@ EASYTOOL = {
     ),
 }
 
+MAKE = {
+    'tasks': ('make_tasks:make_tasks', 'Have tasks written and solved by models; run it again to go on after a kill.'),
+    'check': ('make_check:check_made_set', 'What a made set is worth; exits with 1 where a threshold is missed.'),
+    'review': ('make_review:write_review', 'Write a page on which a person accepts, edits or drops tasks.'),
+    'apply': ('make_review:apply_decisions', 'Carry out the decisions of one or more reviewers.'),
+}
+
 AGENTS = {
     'bank': ('main:bank_app', 'Recorded responses: make a bank of them, measure it.'),
     'judge': (
@@ -65,11 +73,13 @@ AGENTS = {
 
 BANK = {
     'build': ('agents_bank:build_bank', 'Make a response bank of T-Eval data, stored runs and caches.'),
+    'record': ('agents_bank_mcp:record_bank', 'Record what a live MCP server answers.'),
+    'serve': ('agents_bank_mcp:serve_bank', 'Be an MCP server that answers from a bank.'),
     'stats': ('agents_bank:bank_stats', 'What is in a bank; with --data, what of the gold calls it answers.'),
 }
 
 
-def _group(table: dict[str, tuple[str, str]], help: str, **more: bool) -> typer.Typer:
+def _group(table: dict[str, tuple[str, str]], help: str, default: str = '', **more: bool) -> typer.Typer:
     def load(name: str) -> Command:
         module, _, function = table[name][0].partition(':')
         command = getattr(importlib.import_module(f'opencompass_tooleval.cli.{module}'), function)
@@ -77,7 +87,7 @@ def _group(table: dict[str, tuple[str, str]], help: str, **more: bool) -> typer.
         return command_or_group
 
     summaries = {name: summary for name, (_, summary) in table.items()}
-    return command_group(summaries, load, help=help, pretty_exceptions_enable=False, **more)
+    return command_group(summaries, load, default, help=help, pretty_exceptions_enable=False, **more)
 
 
 app = _group(
@@ -85,6 +95,7 @@ app = _group(
 )
 build_app = _group(BUILD, COMMANDS['build'][1], add_completion=False)
 easytool_app = _group(EASYTOOL, COMMANDS['easytool'][1], add_completion=False)
+make_app = _group(MAKE, COMMANDS['make'][1], 'tasks', add_completion=False)
 agents_app = _group(AGENTS, COMMANDS['agents'][1], add_completion=False)
 bank_app = _group(BANK, AGENTS['bank'][1], add_completion=False)
 
@@ -101,16 +112,16 @@ def _show_version(is_asked: bool) -> None:
 def main_options(
     version: bool = typer.Option(False, '--version', callback=_show_version, is_eager=True, help='Print the version.'),
 ) -> None:
-    """Options of the command itself."""
+    """Declares the options of ``tooleval`` itself."""
 
 
 def print_config_dir() -> None:
-    """Prints the folder of our configs."""
+    """Prints the folder of the package's configs."""
     typer.echo(Path(__file__).resolve().parent.parent / 'configs')
 
 
 def main() -> None:
-    """Runs the command; a fault of the user's data or machine ends in one line, not in a traceback."""
+    """Runs the command; a fault in the user's data or machine prints one line instead of a traceback."""
     logging.basicConfig(level=logging.WARNING, format='%(levelname)s: %(message)s', stream=sys.stderr)
     try:
         app()

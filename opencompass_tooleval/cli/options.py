@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -20,4 +20,38 @@ DetailsOption = Annotated[Path | None, typer.Option(metavar='FILE', help='Write 
 EncoderOption = Annotated[
     str | None,
     typer.Option(help="'offline', a folder or a hub id; by default $TOOLEVAL_ENCODER or the benchmark's own."),
+]
+
+SourceOption = Annotated[str, typer.Option(help='Kind of documentation: openapi, function_schema, mcp, toolbench, ...')]
+
+InputOption = Annotated[
+    str,
+    typer.Option(
+        '--input',
+        metavar='FILE',
+        help="The documentation; of mcp a server: its command with arguments, 'python my_server.py', or its URL.",
+    ),
+]
+
+ServerOption = Annotated[
+    str,
+    typer.Option(
+        '--input',
+        metavar='SERVER',
+        help="An MCP server: its command with arguments, 'python my_server.py', or its URL. {fixture} is the copy.",
+    ),
+]
+
+FixtureOption = Annotated[
+    Path | None,
+    typer.Option(metavar='PATH', help='A folder or file that the server works on; each trial gets a copy.'),
+]
+
+AllowOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar='TOOL', help='Tools (git_*) to be called beside those that say they only read; several.'),
+]
+
+EnvOption = Annotated[
+    list[str] | None, typer.Option('--env', metavar='NAME=VALUE', help='Variables of the server; several.')
 ]

@@ -1,4 +1,4 @@
-"""What commands print and write."""
+"""Functions with which commands print tables and write files."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ T = TypeVar('T')
 
 
 def counts_line(name: str, counts: Mapping[str, int]) -> str:
-    """``reasons: ok 3, args:wrong 1``."""
+    """Formats counts on one line: ``reasons: ok 3, args:wrong 1``."""
     return f'{name}: ' + ', '.join(f'{word} {count}' for word, count in counts.items())
 
 
 def cut_lines(datasets: Sequence[str]) -> list[str]:
-    """That a part of the records is asked, if of any data set it is."""
+    """Returns a note if ``test_range`` reduces the records of any data set, else no line."""
     count = f'{len(datasets)} data set{"s" * (len(datasets) > 1)}'
     return [f'NOTE test_range leaves a part of the records of {count}: {first_of(datasets, 3)}'] if datasets else []
 
 
 def progress(what: str, items: Sequence[T]) -> Iterable[T]:
-    """The items, with a bar on standard error that goes when they are through; ``what`` stands before it."""
+    """Yields the items behind a progress bar on standard error, labelled ``what``; the bar is removed at the end."""
     return track(items, what, console=Console(stderr=True), transient=True)
 
 
 def numbers_table(title: str, first: str, *numbers: str, plain: bool = False) -> Table:
-    """A table of a column of names and columns of numbers.
+    """Builds a table with a column of names and columns of numbers.
 
     Args:
-        title: Above it.
-        first: The column of names.
-        numbers: The others.
-        plain: Whether it has no lines, so that 80 columns are enough.
+        title: The title above it.
+        first: Header of the column of names.
+        numbers: Headers of the other columns.
+        plain: Draws no lines, so that 80 columns are enough.
     """
     table = Table(title=title, title_justify='left', box=None, pad_edge=False) if plain else Table(title=title)
     table.add_column(first, overflow='fold')
@@ -66,7 +66,7 @@ def print_metrics(title: str, result: Mapping[str, Any], console: Console) -> No
 
 
 def check_outputs(json_out: str | None, details: Path | None) -> None:
-    """Checks before hours of work that its results will have a place.
+    """Checks before hours of work that the output files can be written.
 
     Raises:
         OSError: A file cannot be written; the message names it.
@@ -91,7 +91,7 @@ def _write(path: Path, text: str) -> None:
 def write_outputs(
     result: Mapping[str, Any] | Sequence[Any], scores: Iterable[SampleScore], json_out: str | None, details: Path | None
 ) -> None:
-    """Writes the result (to standard output for ``-``) and one line per sample, as far as they are asked for.
+    """Writes the result (to standard output for ``-``) and one line per sample, if the options name files for them.
 
     Raises:
         OSError: A file cannot be written; the message names it.

@@ -1,4 +1,4 @@
-"""``tooleval plan``: what a config would run."""
+"""``tooleval plan``: prints the jobs, samples, tokens and cost of a config before it runs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def show_plan(
     ] = None,
     json_out: JsonOption = None,
 ) -> int:
-    """Prints it; returns 1 if something would stop it, such as a missing key, judge or GPU, else 0.
+    """Prints the plan; returns 1 if something would stop the sweep, such as a missing key, judge or GPU, else 0.
 
     Raises:
         DataError: The config cannot be read, or a data set is missing or damaged.

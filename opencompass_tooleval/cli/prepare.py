@@ -1,4 +1,4 @@
-"""``tooleval prepare``: a benchmark's files to where OpenCompass looks, verified."""
+"""``tooleval prepare``: verifies a benchmark's files and copies them to where OpenCompass looks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SourceOption = Annotated[
 
 
 def _in_source(source: Path | None) -> Callable[[DataFiles], dict[str, Path]]:
-    """What finds files below a folder: description -> place -> file."""
+    """Returns a function that finds files below a folder: description -> place -> file."""
     by_name: dict[str, list[Path]] = {}
     for path in sorted(source.resolve().rglob('*')) if source else ():
         if path.is_file():
@@ -52,7 +52,7 @@ def _verify(files: DataFiles, by_place: Mapping[str, Path], fix: str) -> Content
 
 
 def _copy(path: Path, place: str) -> str:
-    """Copies so that the file is there whole or not at all; says what was done."""
+    """Copies a file atomically; returns a line that says whether it was copied or kept."""
     target = candidate_paths(place)[0]
     if target.is_file() and filecmp.cmp(path, target, shallow=False):
         return f'kept {target}'
@@ -63,7 +63,7 @@ def _copy(path: Path, place: str) -> str:
 
 
 def _bring(files: DataFiles, by_place: Mapping[str, Path], source: Path, fix: str) -> Iterator[str]:
-    """Verifies and copies files that belong together; says of each what was done."""
+    """Verifies and copies files that belong together; yields a line for each."""
     whose = f'{files.name}: ' if len(files.places) > 1 else ''
     missing = [source / PurePath(place).name for place in files.places if place not in by_place]
     for path in missing:
@@ -87,10 +87,10 @@ def _bring(files: DataFiles, by_place: Mapping[str, Path], source: Path, fix: st
 def prepare(benchmark: Benchmark, source: Path | None) -> int:
     """Verifies a benchmark's files and copies them below ``$COMPASS_DATA_CACHE``.
 
-    A file that is in place already and equal is kept. A damaged one is named and left out.
+    An equal file that is already in place is kept. A damaged file is named and not copied.
 
     Returns:
-        0, or 1 if a file is damaged or missing, or there is none.
+        0, or 1 if a file is damaged or missing, or no file is found.
 
     Raises:
         OSError: Files cannot be fetched or written.
@@ -124,7 +124,7 @@ def prepare(benchmark: Benchmark, source: Path | None) -> int:
 
 
 def prepare_commands() -> typer.Typer:
-    """A command per benchmark."""
+    """Returns a group with one command per benchmark."""
     summaries = {
         benchmark.name: f'Bring {benchmark.title} to where OpenCompass looks, verified.'
         for benchmark in all_benchmarks()

@@ -1,4 +1,4 @@
-"""``tooleval prompts``: the messages that a model is sent, as a sweep makes them."""
+"""``tooleval prompts``: prints the messages that a sweep sends to a model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CONFIGS = Path(opencompass_tooleval.__file__).parent / 'configs' / 'datasets'
 
 
 def _place(benchmark: Benchmark, subset: str, **options: str | None) -> ConfiguredDataset:
-    """Where our configs have the data set; refuses options that the benchmark does not have."""
+    """Returns the place of the data set in the package's configs; refuses options that the benchmark does not have."""
     configured = resolve_name(benchmark.configured)
     takes = signature(configured).parameters
     for name in ('language', 'version', 'method'):
@@ -42,7 +42,7 @@ def _place(benchmark: Benchmark, subset: str, **options: str | None) -> Configur
 
 
 def _path(data: str, file: Path | None) -> str:
-    """The ``path`` of a data set that a file or a folder is."""
+    """Returns the ``path`` of a data set, given its file or the folder of that file."""
     if data.startswith(PACKAGE_PREFIX):
         return data
     path = Path(data).absolute()
@@ -58,7 +58,7 @@ def _dialogues(dataset: Mapping[str, Any]) -> Any:
 
 
 def _find(benchmark: str, subset: str, place: ConfiguredDataset, **options: str | None) -> dict[str, Any]:
-    """The data set's config."""
+    """Returns the config of a data set."""
     names = [config.partition(':') for config in place.configs]
     files = [(_CONFIGS / f'{name}.py', variable) for name, _, variable in names]
     found = (row for file, variable in files if file.is_file() for row in read_datasets(file, variable))
@@ -117,8 +117,8 @@ def show_prompts(
 
     Raises:
         DataError: Data or instructions are missing or damaged.
-        EncoderMissingError: ToolBench's candidates cannot be found without one.
-        ValueError: There is no such data set.
+        EncoderMissingError: ToolBench's candidates need an encoder, which is missing.
+        ValueError: The data set does not exist.
         OSError: The file cannot be written.
     """
     check_outputs(json_out, None)
@@ -127,7 +127,7 @@ def show_prompts(
     place = _place(described, subset, language=language, data=data, **options)
     dataset = _find(benchmark, subset, place, **options)
     if _dialogues(dataset).get('bank'):
-        _dialogues(dataset)['bank'] = None  # what is sent first does not depend on what will be answered
+        _dialogues(dataset)['bank'] = None  # the first message does not depend on the answers
     if data:
         dataset['path'] = _path(data, place.file)
     if instructions:

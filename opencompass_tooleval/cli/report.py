@@ -1,4 +1,4 @@
-"""``tooleval report``: pages to look at, tables as files, and charts as files where they are asked for."""
+"""``tooleval report``: writes HTML pages, tables as files and, with ``--figures``, charts as files."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def show_report(
     figures: Annotated[str, typer.Option(help='Charts as files too: any of svg,png,pdf.')] = '',
     in_browser: Annotated[bool, typer.Option('--open', help='Show it in a browser.')] = False,
 ) -> None:
-    """Writes a report and says where it is.
+    """Writes a report and prints its path.
 
     Raises:
         DataError: A working directory or ``out`` cannot be used, or a library is not installed.
-        ValueError: A format is not one of ours.
+        ValueError: A format is not supported.
     """
     formats = tuple(dict.fromkeys(filter(None, figures.lower().replace(' ', '').split(','))))
     if unknown := [name for name in formats if name not in FORMATS]:

@@ -1,4 +1,4 @@
-"""``tooleval retry``: ask again only what got no answer through no fault of the model."""
+"""``tooleval retry``: repeats only the requests that got no answer because of an infrastructure failure."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ def retry_sweep(
     work_dir: WorkDirArgument,
     dry_run: Annotated[bool, typer.Option(help='Say what would be asked again, and do nothing.')] = False,
 ) -> int:
-    """Reopens what is not answered and runs the sweep again.
+    """Reopens the samples without an answer and runs the sweep again.
 
-    What gets no answer this time either is counted under its name, however much it is.
+    A sample that gets no answer again is counted under its reason; ``max_infra_share`` is 1, so no number of them
+    stops the sweep.
 
     Returns:
-        Its exit status; without anything to ask again 0, or 1 if results are missing for another reason.
+        The exit status of the sweep. If every sample has an answer: 0, or 1 if results are missing for another reason.
 
     Raises:
         DataError: There is no run, or a file in it is damaged.
-        InUseError: A sweep is at work there.
+        InUseError: Another sweep is running in the directory.
     """
     work = WorkDir.find(work_dir).absolute()
     unanswered = list(find_unanswered(work))
@@ -65,7 +66,7 @@ def retry_sweep(
 
 
 def _missing_lines(work: WorkDir) -> Iterator[str]:
-    """Results that are missing though nothing is to be asked again: evaluations that failed, tasks that never began."""
+    """Yields lines on missing results that need no new answer: failed evaluations, tasks that did not start."""
     models, datasets = abbrs_of(read_dumped(work.config()), work.config())
     cells = [look(work, model, dataset) for model in models for dataset in datasets]
     missing = [cell for cell in cells if cell.state is not State.DONE]
@@ -78,7 +79,7 @@ def _missing_lines(work: WorkDir) -> Iterator[str]:
 
 
 def run_program(command: Sequence[str], interrupts: Interrupts) -> int:
-    """Runs a program, which ends with this one; returns its exit status."""
+    """Runs a program and returns its exit status; the program ends when this process ends."""
     with subprocess.Popen(command) as process:
         try:
             while process.poll() is None:

@@ -1,4 +1,4 @@
-"""``tooleval score``: recorded answers to numbers, without OpenCompass."""
+"""``tooleval score``: scores recorded answers without OpenCompass."""
 
 from __future__ import annotations
 
@@ -58,21 +58,21 @@ def score_recorded(
     details: Path | None = None,
     **options: Any,
 ) -> None:
-    """Scores recorded answers and prints or writes what was asked for.
+    """Scores recorded answers, prints the scores, and writes the output files that the options name.
 
     Args:
-        benchmark: Whose answers.
-        subset: Which of its subsets.
+        benchmark: The benchmark that the answers belong to.
+        subset: One of its subsets.
         predictions: Recorded answers.
         json_out: File for the result, or ``-``.
         details: File for one JSON line per sample.
-        **options: The benchmark's own.
+        **options: Options of this benchmark.
 
     Raises:
         DataError: A file is missing, damaged, or does not belong to the others.
         EncoderMissingError: An encoder is needed and is not on this machine.
         UnjudgedError: More than 1% could not be judged.
-        ValueError: The options do not fit, or name what does not exist.
+        ValueError: The options contradict each other, or name something that does not exist.
         OSError: An output cannot be written.
     """
     check_outputs(json_out, details)
@@ -89,7 +89,7 @@ def score_recorded(
 
 
 def _benchmark_options(function: Callable[..., ScoredAnswers]) -> Iterator[Parameter]:
-    """The keyword parameters of a room's function as options: ``Annotated[type, 'help'] = default``."""
+    """Yields the keyword parameters of a benchmark's function as options: ``Annotated[type, 'help'] = default``."""
     for parameter in signature(function, eval_str=True).parameters.values():
         if parameter.kind is Parameter.KEYWORD_ONLY:
             kind, text = get_args(parameter.annotation)
@@ -104,7 +104,7 @@ def _shared(
     json_out: JsonOption = None,
     details: DetailsOption = None,
 ) -> None:
-    """What every benchmark's command has; its signature is read."""
+    """Declares the parameters of every benchmark's command; only the signature is read."""
 
 
 def _command(benchmark: Benchmark) -> Command:
@@ -127,7 +127,7 @@ def _command(benchmark: Benchmark) -> Command:
 
 
 def score_commands() -> typer.Typer:
-    """A command per benchmark."""
+    """Returns a group with one command per benchmark."""
     summaries = {
         benchmark.name: f'Score recorded answers to one subset of {benchmark.title}.' for benchmark in all_benchmarks()
     }

@@ -1,4 +1,4 @@
-"""``tooleval status``: how far a sweep is, what failed, and how long the rest takes."""
+"""``tooleval status``: prints the progress of a sweep, its failures, and the time left."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _summary(models: Sequence[str], cells: Sequence[Cell]) -> Table:
 
 
 def _spent(models: Sequence[str], cells: Sequence[Cell]) -> Iterator[str]:
-    """A line per model whose answers say what they cost, and one per judge and simulator."""
+    """Yields a line per model whose answers have usage, and one per judge and simulator."""
     for model in models:
         model_cells = [cell for cell in cells if cell.model == model]
         parts = [cell.spent for cell in model_cells if cell.spent]
@@ -66,7 +66,7 @@ def _running(cells: Sequence[Cell], console: Console) -> None:
 
 
 def failure_lines(failed: Sequence[Cell], run: Path) -> Iterator[str]:
-    """What failed, why, and what fixes it; the first few of each cause, and how many more there are."""
+    """Yields lines on the failures: the first few of each cause, the number of the others, and the fix."""
     for cause in causes_of(((cell, cell.dataset, cell.error) for cell in failed), run):
         said = ''
         for cell, why in zip(cause.results[:MOST_NAMED], cause.whys, strict=False):
@@ -78,7 +78,7 @@ def failure_lines(failed: Sequence[Cell], run: Path) -> Iterator[str]:
 
 
 def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
-    """Prints it; returns 1 if something failed, else 0.
+    """Prints the status; returns 1 if something failed, else 0.
 
     Raises:
         DataError: There is no run, or a file in it is damaged.

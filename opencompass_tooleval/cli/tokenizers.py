@@ -1,6 +1,6 @@
-"""Tokenizers to count with: a Hugging Face folder, the packaged one, or OpenAI's ``cl100k_base``.
+"""Tokenizers for counting: a Hugging Face folder, the packaged one, or OpenAI's ``cl100k_base``.
 
-Nothing is downloaded without being asked for.
+Nothing is downloaded unless the user asks for it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 from opencompass_tooleval.embedding.locate import OFFLINE, EncoderMissingError, locate_encoder
 
 CL100K = 'cl100k_base'
-"""What the paper counts with (Section 3.2, footnote)."""
+"""The tokenizer of the paper (Section 3.2, footnote)."""
 
 _CACHE = 'TIKTOKEN_CACHE_DIR'
 _PACKAGE = 'litellm'
-"""A package that carries the file of ``cl100k_base``; used if it is there, never asked for."""
+"""A package that contains the file of ``cl100k_base``; used if it is installed, never required."""
 
 
 def _packaged_folder() -> str | None:
@@ -37,7 +37,7 @@ def _cl100k() -> Callable[[str], int]:
         os.environ.setdefault(_CACHE, packaged)
     try:
         encoding = tiktoken.get_encoding(CL100K)
-    except Exception as error:  # of requests, of the file system, or of tiktoken where the file is damaged
+    except Exception as error:  # from requests, the file system, or tiktoken if the file is damaged
         raise ValueError(
             f'the file of {CL100K} cannot be had ({type(error).__name__}). Run once with a network, set {_CACHE} to a '
             f'folder that holds it, install {_PACKAGE}, which carries it, or give --tokenizer {OFFLINE} (the '
@@ -47,16 +47,16 @@ def _cl100k() -> Callable[[str], int]:
 
 
 def load_counter(tokenizer: str) -> Callable[[str], int]:
-    """Returns what counts the tokens of a text.
+    """Returns a function that counts the tokens of a text.
 
     Args:
         tokenizer: ``cl100k_base``, a folder with a Hugging Face tokenizer, or ``offline``, the packaged encoder's.
-            Marks that it puts around a text are not counted.
+            Special tokens around a text are not counted.
 
     Raises:
         EncoderMissingError: ``offline`` is not installed.
-        ValueError: There is no such folder, it holds no tokenizer, or the file of ``cl100k_base`` cannot be had; the
-            message says what helps.
+        ValueError: The folder does not exist or holds no tokenizer, or the file of ``cl100k_base`` is not available;
+            the message names the fix.
     """
     if tokenizer == CL100K:
         return _cl100k()
@@ -70,18 +70,18 @@ def load_counter(tokenizer: str) -> Callable[[str], int]:
     except (OSError, ValueError, KeyError) as error:
         message = str(error).partition('\n')[0][:200]  # transformers may go on to list all models it knows
         raise ValueError(f'{folder} holds no tokenizer that transformers can read ({message})') from error
-    # verbose: a text longer than the model takes is no fault here
+    # verbose: a text longer than the model's limit is no fault here
     return lambda text: len(loaded.encode(text, add_special_tokens=False, verbose=False))
 
 
 def default_counter() -> tuple[str, Callable[[str], int], str]:
-    """``cl100k_base``, or without its file the packaged encoder's tokenizer, if that is installed.
+    """Returns ``cl100k_base`` or, without its file, the packaged encoder's tokenizer if that is installed.
 
     Returns:
-        Name of the tokenizer, what counts the tokens of a text, and what to know of it ('': nothing).
+        Name of the tokenizer, a function that counts the tokens of a text, and a note about the tokenizer or ''.
 
     Raises:
-        ValueError: Neither is on this machine; the message says what helps.
+        ValueError: Neither is on this machine; the message names the fix.
     """
     try:
         return CL100K, load_counter(CL100K), ''

@@ -1,4 +1,4 @@
-"""Scores of samples -> metrics on 0-100, their standard errors and the reasons."""
+"""Aggregates scores of samples to metrics on 0-100, their standard errors and reasons."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from opencompass_tooleval.core.result import INFRA, SampleScore
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What a set of samples scored.
+    """Aggregated scores of a set of samples.
 
     Attributes:
         metrics: Metric -> mean over all samples it applies to, 0-100; None if it applies to none.
         standard_errors: Metric -> standard error of that mean, 0-100; None for fewer than two records. Samples of one
-            record, in several runs, hang together: the error is clustered by record.
+            record, in several runs, are correlated: the error is clustered by record.
         reasons: Reason -> number of samples, most frequent first. They add up to ``samples``.
-        samples: Number of samples: the denominator, whatever went wrong with them.
-        infra: How many of them got no answer through no fault of the model.
+        samples: Number of samples, failed ones included: the denominator.
+        infra: Number of samples without an answer because of an infrastructure failure.
     """
 
     metrics: dict[str, float | None]
@@ -31,7 +31,7 @@ class Aggregate:
 
 
 def clustered_mean(groups: Iterable[tuple[str, Sequence[float]]]) -> tuple[float | None, float | None]:
-    """The mean of all values and its standard error: that of a ratio of sums over records, whose values hang together.
+    """Computes the mean of all values and its standard error, as a ratio of sums over records with correlated values.
 
     Args:
         groups: Record id -> values, such as one per sample, or one per step of it; an id may come several times, once
@@ -51,17 +51,17 @@ def clustered_mean(groups: Iterable[tuple[str, Sequence[float]]]) -> tuple[float
 
 
 def standard_error(values: Sequence[float], weights: Sequence[float]) -> float | None:
-    """The error of :func:`clustered_mean`, of records of which their means are known, and what each weighs.
+    """Computes the error of :func:`clustered_mean` from the mean and the weight of each record.
 
     Args:
-        values: One per record: the mean of what it has.
-        weights: How many that is.
+        values: One per record: the mean of its values.
+        weights: One per record: the number of its values.
     """
     return _error(deviations(values, weights), math.fsum(weights))
 
 
 def deviations(values: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """By how much the sum of each record is above what the mean of all would make it; see :func:`standard_error`."""
+    """Computes the difference between the sum of each record and the sum that the overall mean would give it."""
     mean = math.fsum(map(float.__mul__, values, weights)) / math.fsum(weights)
     return [weight * (value - mean) for value, weight in zip(values, weights, strict=True)]
 
@@ -74,7 +74,7 @@ def _error(deviations: Sequence[float], count: float) -> float | None:
 
 
 def in_percent(value: float | None) -> float | None:
-    """0-1 -> 0-100."""
+    """Converts 0-1 to 0-100; None stays None."""
     return None if value is None else 100 * value
 
 
@@ -104,12 +104,12 @@ def aggregate(scores: Sequence[SampleScore], metrics: Sequence[str]) -> Aggregat
 def over_steps(
     total: Aggregate, metrics: Iterable[str], groups: Callable[[str], Iterable[tuple[str, Sequence[float]]]]
 ) -> Aggregate:
-    """The same with some metrics taken over steps: all steps of all samples count alike.
+    """Replaces some metrics by means over steps: all steps of all samples have the same weight.
 
     Args:
-        total: What :func:`aggregate` made of the samples.
-        metrics: Those over steps.
-        groups: Metric -> record id and values of its steps, as :func:`clustered_mean` takes them.
+        total: The result of :func:`aggregate` for the samples.
+        metrics: The metrics over steps.
+        groups: Metric -> record id and values of its steps, the argument of :func:`clustered_mean`.
     """
     means, errors = dict(total.metrics), dict(total.standard_errors)
     for metric in metrics:

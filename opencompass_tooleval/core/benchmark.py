@@ -1,7 +1,7 @@
-"""What commands, sweeps and reports need to know of a benchmark, as a value that its room fills.
+"""Description of a benchmark for commands, sweeps and reports.
 
-A benchmark describes itself in its ``files.py``; :data:`BENCHMARKS` says where. What is dear to import, or lies above
-it, is named ``package.module:attribute`` and resolved by who needs it.
+Each benchmark has its description in its ``files.py``; :data:`BENCHMARKS` has the places. An object that is slow to
+import, or lies in a higher layer, is named ``package.module:attribute``; the caller that needs it imports it.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:  # numpy would make `tooleval list` slow
     from opencompass_tooleval.core.variants import VariantKind
 
 BENCHMARKS: dict[str, str] = {}
-"""Name on the command line and in results -> where its description is. The package fills it in its ``__init__``."""
+"""Name on the command line and in results -> place of its description. The package fills it in its ``__init__``."""
 
 VARIANTS: dict[str, str] = {}
-"""Name -> where a kind of variants is, which benchmarks are compared with; filled as :data:`BENCHMARKS` is."""
+"""Name -> place of a kind of variants, with which benchmarks are compared. The package fills it too."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """What is in files that were read.
+    """Content of files that were read.
 
     Attributes:
-        counts: What -> how many, such as ``{'records': 100, 'tools': 54}``.
-        remarks: More in words.
+        counts: Name -> number, such as ``{'records': 100, 'tools': 54}``.
+        remarks: Further remarks in words.
     """
 
     counts: Mapping[str, int]
@@ -43,25 +43,25 @@ class Content:
         return ', '.join([*(f'{count} {what}' for what, count in self.counts.items()), *self.remarks])
 
     def differences(self, published: Mapping[str, int]) -> str:
-        """``4 records, published are 553``; '' if all published counts are met."""
+        """Formats differences: ``4 records, published are 553``; '' if all published counts are met."""
         other = [what for what, count in published.items() if self.counts[what] != count]
         return '; '.join(f'{self.counts[what]} {what}, published are {published[what]}' for what in other)
 
 
 @dataclass(frozen=True)
 class DataFiles:
-    """Files of a benchmark that are verified and counted together; mostly one.
+    """Files of a benchmark that are verified and counted together; usually one.
 
     Attributes:
-        name: As it is listed, such as ``plan_json v2 EN``.
-        places: Where they belong below the data cache, such as ``data/teval/EN/plan_json_v2.json``.
-        read: Files -> what is in them; raises :class:`~opencompass_tooleval.core.errors.DataError` if one is damaged.
-            An optional file that is not there is None.
-        published: What -> how many, as far as it is known.
-        optional: Places of files that are verified with them where they are there.
-        exact: Whether files with other counts are refused.
-        needed: Whether ``prepare`` misses them.
-        parts: So many parts of a place, from its end, tell the file in a folder that holds those of others too.
+        name: Name in lists, such as ``plan_json v2 EN``.
+        places: Their paths below the data cache, such as ``data/teval/EN/plan_json_v2.json``.
+        read: Reads the content of the files; raises :class:`~opencompass_tooleval.core.errors.DataError` if one is
+            damaged. A missing optional file is None.
+        published: Name -> published number, if known.
+        optional: Paths of files that are verified with them if they exist.
+        exact: True if files with other counts are refused.
+        needed: True if ``prepare`` reports them when missing.
+        parts: Number of parts of a path, from its end, that identify the file in a folder with other files.
     """
 
     name: str
@@ -76,15 +76,15 @@ class DataFiles:
 
 @dataclass(frozen=True)
 class ConfiguredDataset:
-    """Where our configs have a data set.
+    """Place of a data set in the package's configs.
 
     Attributes:
-        configs: Names of files below ``configs/datasets``, or paths, without their ending; behind a colon the variable
-            where not all of the file are meant. The first that has the data set is taken.
+        configs: Names of files below ``configs/datasets``, or paths, without extension; after a colon a variable, by
+            default all of the file. The first that has the data set is used.
         name: ``name`` of the data set there.
-        file: The data file below the folder ``path``; None where ``path`` is the file.
-        method: The method of its dialogues; None where there are no dialogues.
-        settings: Settings that the data set gets beside.
+        file: The data file below the folder ``path``; None if ``path`` is the file.
+        method: The method of its dialogues; None without dialogues.
+        settings: Further settings of the data set.
     """
 
     configs: Sequence[str]
@@ -96,28 +96,28 @@ class ConfiguredDataset:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark, as ``list``, ``prepare``, ``doctor``, ``score``, ``prompts``, sweeps and reports see it.
+    """Description of a benchmark for ``list``, ``prepare``, ``doctor``, ``score``, ``prompts``, sweeps and reports.
 
     Attributes:
-        name: On the command line and in results.
-        title: For people.
-        paper: Where it is published.
+        name: Name on the command line and in results.
+        title: Title for people.
+        paper: Its publication.
         subsets: Names of all subsets.
         files: All data files.
-        metrics: Those of its data sets, and columns of its tables.
-        score: Names the function behind ``tooleval score``: ``(subset, predictions, *, own options) ->
-            ScoredAnswers``. Its keyword parameters are the benchmark's own options, as ``Annotated[type, 'help']``.
-        configured: Names the function behind ``tooleval prompts``: ``(subset, *, ...) -> ConfiguredDataset``; of
+        metrics: Metrics of its data sets, and columns of its tables.
+        score: Name of the function for ``tooleval score``: ``(subset, predictions, *, options) -> ScoredAnswers``. Its
+            keyword parameters are the options of this benchmark, as ``Annotated[type, 'help']``.
+        configured: Name of the function for ``tooleval prompts``: ``(subset, *, ...) -> ConfiguredDataset``. Of
             ``language``, ``version``, ``method``, ``data`` and ``instructions`` it takes those that the benchmark has.
-        origin: Where the files come from, as a sentence.
-        clone: The command that fetches them.
-        fetch: Names a function that fetches them and returns their folder, where no ``--from`` says it.
+        origin: A sentence on the source of the files.
+        clone: The command that fetches the files.
+        fetch: Name of a function that fetches the files and returns their folder, called without ``--from``.
         hints: Folder of the data cache -> lines that ``prepare`` adds.
-        sizes: Subset and data version (None: there is one) -> published number of records.
-        protocols: Data version -> the protocol that its published scores were made with.
-        groups: Names its summary groups (tables), in the order of their use.
-        also_scored: What ``score`` takes for a subset too, though it is no data set.
-        are_dialogues: Whether a prediction is a whole dialogue, kept as JSON with its rounds and calls.
+        sizes: Subset and data version (None if there is one version) -> published number of records.
+        protocols: Data version -> the protocol of its published scores.
+        groups: Name of its summary groups (tables), in the order of their use.
+        also_scored: Further names that ``score`` accepts as a subset, which are no data sets.
+        are_dialogues: True if a prediction is a whole dialogue, kept as JSON with its rounds and calls.
     """
 
     name: str
@@ -140,7 +140,7 @@ class Benchmark:
 
     @property
     def prepare(self) -> str:
-        """The command that brings its files, or says how to get them."""
+        """The command that prepares its files, or prints how to get them."""
         return f'tooleval prepare {self.name}'
 
 
@@ -148,7 +148,7 @@ def find_benchmark(name: str) -> Benchmark:
     """Returns a benchmark's description.
 
     Raises:
-        ValueError: There is none of this name; the message lists those there are.
+        ValueError: There is none of this name; the message lists the existing ones.
     """
     if name not in BENCHMARKS:
         raise ValueError(f'no benchmark {name!r}; there are {nearest_first(name, BENCHMARKS)}')
@@ -157,7 +157,7 @@ def find_benchmark(name: str) -> Benchmark:
 
 
 def holds_dialogues(provenance: Any) -> bool:
-    """Whether the predictions of a result are whole dialogues, by its provenance."""
+    """Tests by the provenance of a result if its predictions are whole dialogues."""
     if not isinstance(provenance, Mapping):
         return False
     name = provenance.get('benchmark')
@@ -166,7 +166,7 @@ def holds_dialogues(provenance: Any) -> bool:
 
 
 def all_benchmarks() -> Iterator[Benchmark]:
-    """Every benchmark's description, in the table's order."""
+    """Yields every benchmark's description, in the table's order."""
     return map(find_benchmark, BENCHMARKS)
 
 
@@ -177,9 +177,9 @@ def find_variant(name: str) -> VariantKind:
 
 
 def part_of(result: Mapping[str, Any]) -> tuple[int, int] | None:
-    """How many records a result is of, and of how many: those of its data set, or as many as are published.
+    """Returns the number of a result's records, and that of all records of its data set or of the published data.
 
-    None where it is of all of them, or nobody knows how many there are.
+    None if the result has all records, or the number of all is unknown.
     """
     samples, count = result.get('samples'), records_of(result)
     of = samples.get('of') if isinstance(samples, Mapping) else None
@@ -188,14 +188,14 @@ def part_of(result: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def records_of(result: Mapping[str, Any]) -> int | None:
-    """How many records a result is of, however often each was asked; None where it does not say that."""
+    """Returns the number of a result's records, each counted once for all trials; None if unknown."""
     samples, runs = result.get('samples'), result.get('runs')
     count = samples.get('all') if isinstance(samples, Mapping) else None
     return count // (len(runs) if isinstance(runs, list) and runs else 1) if type(count) is int else None
 
 
 def published_size(result: Mapping[str, Any]) -> int | None:
-    """The published number of records of a result's data set; None if that is not known."""
+    """Returns the published number of records of a result's data set; None if unknown."""
     about = result.get('provenance')
     if not isinstance(about, Mapping) or (name := str(about.get('benchmark'))) not in BENCHMARKS:
         return None
@@ -205,19 +205,19 @@ def published_size(result: Mapping[str, Any]) -> int | None:
 
 @dataclass(frozen=True)
 class ScoredAnswers:
-    """Recorded answers, scored: what ``tooleval score`` writes and prints.
+    """Scores of recorded answers, for the output of ``tooleval score``.
 
     Attributes:
         scores: One per sample, in the data's order.
         total: Their aggregate.
-        title: What was scored, for people, without the benchmark's name.
-        settings: What the numbers depend on, ``version`` among it.
-        more: Counts and the like.
-        counts: Which counts in ``more`` are printed, beside the reasons.
-        lines: What is printed more.
-        notes: What keeps the numbers from being compared with published ones.
-        expected: Published number of samples; None if it is not known.
-        unit: What a sample is called.
+        title: Title for people, without the benchmark's name.
+        settings: Settings on which the scores depend, such as ``version``.
+        more: Further counts.
+        counts: Names of counts in ``more`` to print, beside the reasons.
+        lines: Further lines to print.
+        notes: Reasons why the scores do not compare with published ones.
+        expected: Published number of samples; None if unknown.
+        unit: Name of a sample.
     """
 
     scores: Sequence[SampleScore]

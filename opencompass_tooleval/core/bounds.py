@@ -1,18 +1,18 @@
-"""How much of what others wrote is worked with: length, depth, and digits of numbers."""
+"""Bounds for texts and values of others: length, depth, and digits of numbers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 MAX_CHARS = 200_000
-"""Longer answers are not read: about 50,000 tokens, a hundred times the official limit of 512."""
+"""Maximum characters of an answer: about 50,000 tokens, a hundred times the official limit of 512."""
 
 MAX_DEPTH = 100
 MAX_BITS = 10_000
 
 
 def beyond_bounds(value: Any) -> str:
-    """Why ``value`` is too much to work with (``parse:code``), or ``''``; walks level by level, without recursion."""
+    """Returns the reason why ``value`` exceeds the bounds (``parse:code``), or ``''``; does not recurse."""
     # Level by level: json reads 980 nested brackets, and a function that calls itself ends there in RecursionError.
     level = [value]
     for _ in range(MAX_DEPTH + 1):
@@ -32,6 +32,6 @@ def beyond_bounds(value: Any) -> str:
 
 
 def is_huge_power(base: float, exponent: float) -> bool:
-    """Whether a power of whole numbers would be far beyond ``MAX_BITS``; others are floats, which Python bounds."""
+    """Tests if a power of whole numbers would far exceed ``MAX_BITS``; others are floats, which Python bounds."""
     whole = isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1
     return whole and int(base).bit_length() * exponent > 2 * MAX_BITS

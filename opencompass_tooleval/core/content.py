@@ -1,4 +1,4 @@
-"""The content of a message in parts, as OpenAI's API has it: ``[{"type": "text", "text": "..."}, ...]``."""
+"""Reads the content of a message in parts, as in OpenAI's API: ``[{"type": "text", "text": "..."}, ...]``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MOST_SHOWN = 40
 
 
 def is_parts(content: Any) -> bool:
-    """Whether a value is a list of parts: each says its type, which no step, call or tool of an answer does."""
+    """Tests if a value is a list of parts: each has a type, unlike the steps, calls and tools of an answer."""
     return (
         isinstance(content, list)
         and bool(content)
@@ -18,7 +18,7 @@ def is_parts(content: Any) -> bool:
 
 
 def joined_text(content: Any) -> Any:
-    """The texts of parts, joined, also of a whole message (``{"role", "content"}``); anything else as it is.
+    """Joins the texts of parts, or of a whole message (``{"role", "content"}``); returns other values unchanged.
 
     Raises:
         ValueError: A part is no text, such as an image.

@@ -1,4 +1,4 @@
-"""Errata of published data, whatever the benchmark: how many there are of each kind."""
+"""Counts errata of published data by kind, for every benchmark."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ class Erratum(Protocol):
 
     @property
     def kind(self) -> str:
-        """What is wrong, as one of its benchmark's kinds."""
+        """The kind of fault, one of those of its benchmark."""
 
 
 def count_kinds(errata: Collection[Erratum], kinds: Sequence[str]) -> dict[str, int]:
-    """Kind -> number of errata, in the order of ``kinds``."""
+    """Counts errata: kind -> number, in the order of ``kinds``."""
     counts = Counter(erratum.kind for erratum in errata)
     return {kind: counts[kind] for kind in kinds}
 
 
 def errata_in_words(errata: Collection[Erratum], kinds: Sequence[str]) -> str:
-    """``5 errata (blank 4, placeholder 1)``, or ``0 errata``."""
+    """Formats counts: ``5 errata (blank 4, placeholder 1)``, or ``0 errata``."""
     if not errata:
         return '0 errata'
     counted = ', '.join(f'{kind} {count}' for kind, count in count_kinds(errata, kinds).items() if count)

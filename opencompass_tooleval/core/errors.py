@@ -1,4 +1,4 @@
-"""Errors that say what is wrong, where, and what fixes it."""
+"""Errors whose messages name the fault, its place and its fix."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 MAX_MESSAGE = 900
-"""No message is longer: file and record stand at its beginning, the command that fixes it at its end."""
+"""Maximum characters of a message: it begins with file and record, and ends with the command that fixes the fault."""
 
 
 def shorten(message: str, most: int = MAX_MESSAGE) -> str:
@@ -18,11 +18,11 @@ def shorten(message: str, most: int = MAX_MESSAGE) -> str:
 
 
 MAX_NAMED = 50
-"""Names of tools that a message has; it counts them all."""
+"""Maximum number of tools that a message names; it counts them all."""
 
 
 def first_of(names: Sequence[str], most: int = MAX_NAMED) -> str:
-    """Names in a message: so many, and how many more there are."""
+    """Lists the first ``most`` names for a message, with the number of the others."""
     more = f' and {len(names) - most} more' if len(names) > most else ''
     return ', '.join(names[:most]) + more
 
@@ -31,12 +31,12 @@ _MOST, _MOST_OF_RECORD, _MOST_OF_FAULT, _LEAST_OF_FAULT, _MOST_OF_FIX = 450, 80,
 
 
 class DataError(ValueError):
-    """A data file is not what it should be. What is long in the message is cut in the middle.
+    """Raised when a data file is missing or damaged. Long parts of the message are cut in the middle.
 
     Args:
         file: Its path.
-        what: What is wrong.
-        record: Id of the record, if one is to blame.
+        what: The fault.
+        record: Id of the record with the fault, if known.
         fix: The command that fixes it.
     """
 
@@ -44,17 +44,17 @@ class DataError(ValueError):
         where = str(file) if record is None else f'{file}: record {shorten(repr(record), _MOST_OF_RECORD)}'
         fault = f'{where}: {shorten(what, _MOST_OF_FAULT)}'
         ending = f'. Fix it with: {shorten(fix, _MOST_OF_FIX)}' if fix else ''
-        room = max(_MOST - len(ending), _LEAST_OF_FAULT)  # half a command fixes nothing
+        room = max(_MOST - len(ending), _LEAST_OF_FAULT)  # half a command would be useless
         super().__init__(shorten(fault, room) + ending)
 
 
 class Fault(ValueError):
-    """What is wrong with a record, said where neither file nor record is known; :func:`naming_record` adds them."""
+    """Raised for a fault in a record where file and record are unknown; :func:`naming_record` adds them."""
 
 
 @contextmanager
 def naming_record(file: object, record: str, fix: str = '') -> Iterator[None]:
-    """Turns a :class:`Fault` into a :class:`DataError` of this record."""
+    """Converts a :class:`Fault` in the block to a :class:`DataError` of this record."""
     try:
         yield
     except Fault as fault:

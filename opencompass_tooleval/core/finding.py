@@ -1,4 +1,4 @@
-"""What a look at a machine or a server finds: a line of ``tooleval doctor``."""
+"""Findings about a machine or a server: the lines of ``tooleval doctor``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Level(Enum):
-    """How bad a finding is; only a fault makes the exit status 1."""
+    """Severity of a finding; only a fault makes the exit status 1."""
 
     OK = 'ok'
     NOTE = 'note'
@@ -20,10 +20,10 @@ class Finding:
     """One line of the report.
 
     Attributes:
-        level: How bad it is.
-        what: What was looked at, in a word or two.
-        says: What was seen, and for a fault what fixes it: a command behind ``with:``.
-        concerns: The data sets for which it matters; '' where that goes without saying.
+        level: Its severity.
+        what: The subject, in a word or two.
+        says: The observation, and for a fault its fix: a command after ``with:``.
+        concerns: The data sets that it affects; '' if that is obvious.
     """
 
     level: Level

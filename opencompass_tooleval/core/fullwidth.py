@@ -1,4 +1,4 @@
-"""JSON as a Chinese keyboard writes it, and text as an editor of Windows saves it."""
+"""Reads JSON with full-width punctuation of Chinese keyboards, and text as editors of Windows save it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from opencompass_tooleval.core.reading import Parsed
 
 PARSE_METHOD = 'fullwidth'
-"""Way of reading: full-width punctuation is taken for ASCII."""
+"""Parse method that reads full-width punctuation as ASCII."""
 
 # str.strip() alone leaves a byte order mark and blanks of no width.
 _AROUND = '\ufeff\u200b\u2060 \t\r\n'
@@ -26,7 +26,7 @@ _TOKEN = re.compile(
 
 
 def tidy(text: str) -> str:
-    """The text without a byte order mark and blanks around it, with line feeds alone as ends of lines."""
+    """Removes a byte order mark and surrounding blanks from a text, and normalises line ends to line feeds."""
     return text.replace('\r\n', '\n').strip(_AROUND)
 
 
@@ -41,18 +41,19 @@ def _ascii_token(match: re.Match[str]) -> str:
 
 
 def ascii_punctuation(text: str) -> str:
-    """Brackets, colons, commas and quotes of JSON in ASCII; what stands within quotes stays as it is."""
+    """Converts brackets, colons, commas and quotes of JSON to ASCII; text within quotes is not changed."""
     return _TOKEN.sub(_ascii_token, text)
 
 
 def has_full_width(text: str) -> bool:
-    """Whether :func:`ascii_punctuation` may change anything."""
+    """Tests if :func:`ascii_punctuation` may change the text."""
     return _MARK.search(text) is not None
 
 
 def read_either(text: str, read: Callable[[str], Parsed]) -> Parsed:
-    """What ``read`` makes of a text, or else, under the parse method ``fullwidth``, of its
-    :func:`ascii_punctuation`.
+    """Calls ``read`` with a text, and if that fails with its :func:`ascii_punctuation`.
+
+    The parse method of the second reading is ``fullwidth``.
     """
     parsed = read(text)
     if parsed.ok or not has_full_width(text):

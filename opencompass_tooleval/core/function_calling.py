@@ -1,4 +1,4 @@
-"""What is wrong with native calls of tools, and the one call that a step asks for."""
+"""Checks native calls of tools, and reads the call of a step that requires one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opencompass_tooleval.core.answer import Answer, strip_reasoning
 from opencompass_tooleval.core.tool_calls import ToolCall
 
 METHOD = 'function_calling'
-"""How commands, configs and results name it."""
+"""Name of native function calling in commands, configs and results."""
 
 NO_CALL = 'call:none'
 SEVERAL_CALLS = 'call:several'
@@ -23,12 +23,12 @@ BREAKS_SCHEMA = 'call:schema'
 
 @dataclass(frozen=True)
 class OneCall:
-    """The call of an answer that should make one.
+    """The call of an answer that should make exactly one.
 
     Attributes:
-        call: The first; None if there is none.
-        reason: What is wrong with the answer's calls, as ``call:code``; '' if there is exactly one, of a tool that was
-            offered, whose arguments are an object and keep to its schema.
+        call: The first call; None if there is none.
+        reason: The fault of the answer's calls, as ``call:code``; '' if there is exactly one, of an offered tool, whose
+            arguments are an object that is valid under its schema.
     """
 
     call: ToolCall | None
@@ -36,11 +36,11 @@ class OneCall:
 
 
 def one_call(calls: Sequence[ToolCall], schemas: Mapping[str, Mapping[str, Any]]) -> OneCall:
-    """Reads calls where one is asked for.
+    """Reads the calls of an answer that should make exactly one.
 
     Args:
-        calls: Of the answer.
-        schemas: The tools that were offered: name -> JSON Schema of the arguments.
+        calls: The calls of the answer.
+        schemas: The offered tools: name -> JSON Schema of the arguments.
     """
     if not calls:
         return OneCall(None, NO_CALL)
@@ -53,7 +53,7 @@ def why_no_call(answer: Answer) -> str:
 
 
 def call_fault(call: ToolCall, schemas: Mapping[str, Mapping[str, Any]]) -> str:
-    """What is wrong with a call, as ``call:code``; '' if nothing is."""
+    """Returns the fault of a call, as ``call:code``; '' for none."""
     if call.name not in schemas:
         return UNKNOWN_NAME
     if not isinstance(call.arguments, dict):
@@ -62,7 +62,7 @@ def call_fault(call: ToolCall, schemas: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def keeps_to(arguments: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether arguments keep to a JSON Schema, which is the benchmark's, not the model's."""
+    """Tests if arguments are valid under a JSON Schema, which comes from the benchmark, not from the model."""
     from jsonschema.exceptions import ValidationError  # 0.1 s, for those who score native calls only
 
     try:

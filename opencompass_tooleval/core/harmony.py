@@ -1,7 +1,7 @@
-"""Harmony, the raw output of gpt-oss: messages in channels; ``analysis`` holds thoughts, ``final`` the answer.
+"""Reads Harmony, the raw output of gpt-oss: messages in channels; ``analysis`` holds thoughts, ``final`` the answer.
 
 ``<|channel|>analysis<|message|>...<|end|><|start|>assistant<|channel|>final<|message|>...<|return|>`` (openai/harmony,
-docs/format.md). A header may say more than the channel: ``commentary to=functions.find <|constrain|>json``.
+docs/format.md). A header may hold more than the channel: ``commentary to=functions.find <|constrain|>json``.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _END = re.compile(r'<\|(?:end|return|call|start)\|>')
 _NAME = re.compile(r'\s*([a-z]*)')
 
 _BARE_START, _BARE_FINAL = 'analysis', 'assistantfinal'
-"""What is left of the marks where a tokenizer dropped all special tokens."""
+"""Remains of the marks after a tokenizer dropped all special tokens."""
 
 
 @dataclass(frozen=True)
 class Spoken:
-    """What a model said in channels.
+    """The answer in a text with channels.
 
     Attributes:
-        answer: The text of the last ``final`` message, behind what stands in front of all messages; without a ``final``
-            one the other messages that are no thoughts, such as a call in ``commentary``.
-        unfinished: Whether it ends within thoughts, or before it says in which channel.
+        answer: The text before all messages and that of the last ``final`` message; without a ``final`` message, the
+            other messages that are no thoughts, such as a call in ``commentary``.
+        unfinished: True if the text ends within thoughts, or before the name of a channel.
     """
 
     answer: str
@@ -34,7 +34,7 @@ class Spoken:
 
 
 def is_harmony(text: str) -> bool:
-    """Whether a text has channels, with their marks or with what is left of these without special tokens."""
+    """Tests if a text has channels, by their marks or the remains of these without special tokens."""
     # 'analysis of the plan: ...' is an answer like any other: only with the other mark behind it is it harmony.
     return CHANNEL in text or (text.startswith(_BARE_START) and _BARE_FINAL in text)
 

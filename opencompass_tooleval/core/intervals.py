@@ -1,7 +1,7 @@
-"""How sure a difference is: the one paired bootstrap, percentile method (Efron and Tibshirani, 1993, chapter 13).
+"""Intervals of differences by a paired bootstrap, percentile method (Efron and Tibshirani, 1993, chapter 13).
 
-Every screen that shows an interval has it from here, with the same number of resamples and the same seed, so that two
-results have one interval wherever they are compared.
+Every screen uses these functions with the same number of resamples and the same seed, so that two results have the same
+interval everywhere.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ Means = NDArray[np.float64]
 """Shape ``(2, samples)``: a score of both sides in every resample."""
 
 _CHUNK = 1 << 18
-"""Records drawn at once: 6 MB with their counts, however many records and resamples there are."""
+"""Number of records drawn at once: 6 MB with their counts, for any number of records and resamples."""
 
 _DIGITS = 9
-"""Differences are rounded to as many: one of 0 must not be 1e-15 on one machine and -1e-15 on another."""
+"""Digits to which differences are rounded: 0 must not be 1e-15 on one machine and -1e-15 on another."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A difference of two scores and where it lies.
+    """A difference of two scores with its interval.
 
     Attributes:
-        delta: The second less the first, in their unit.
+        delta: The second minus the first, in their unit.
         low: Lower end of the interval.
         high: Upper end.
-        pairs: Number of records it rests on.
+        pairs: Number of records.
     """
 
     delta: float
@@ -52,18 +52,18 @@ class Interval:
 
 @dataclass(frozen=True)
 class Pairs:
-    """One score as two results have it, over the records of both.
+    """One score in two results, over the records of both.
 
     Attributes:
         ids: The records.
         a: Their values in the first result, 0-100.
         b: Their values in the second.
-        weights_a: What each record weighs in the first: how many values it is the mean of.
-        weights_b: The same in the second.
-        unshared: How many more records there are that only one of the results has.
+        weights_a: Weight of each record in the first: the number of values of which it is the mean.
+        weights_b: Weight of each record in the second.
+        unshared: Number of records that only one of the results has.
 
     Raises:
-        ValueError: There is no record, not all have all of these, or one weighs nothing.
+        ValueError: There is no record, the sequences differ in length, or a weight is not positive.
     """
 
     ids: tuple[str, ...]
@@ -95,7 +95,7 @@ class Pairs:
 
 
 def _counts(dataset: str, size: int, samples: int, seed: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-    """Which resamples, and how often each record is in each of them."""
+    """Yields a slice of resamples, and the counts of each record in them."""
     # Not hash(): Python gives another one for the same name in every process.
     generator = np.random.default_rng([seed, zlib.crc32(dataset.encode('utf-8', 'surrogatepass'))])
     step = max(1, _CHUNK // size)
@@ -106,22 +106,21 @@ def _counts(dataset: str, size: int, samples: int, seed: int) -> Iterator[tuple[
 
 
 def resample(pairs: Mapping[Score, Pairs], samples: int = RESAMPLES, seed: int = SEED) -> dict[Score, Means]:
-    """Both sides' scores over resamples of the records of each data set.
+    """Computes both sides' scores over resamples of the records of each data set.
 
-    A record is drawn for all metrics of its data set at once, since they hang together. The data set's name decides
-    with ``seed`` what is drawn: data sets are resampled independently, and what is drawn of one does not depend on
-    which others are looked at.
+    A record is drawn for all metrics of its data set at once, since they are correlated. The draws depend on ``seed``
+    and the data set's name: data sets are resampled independently, and the draws of one do not depend on the others.
 
     Args:
         pairs: Data set and metric -> values of the records.
         samples: Number of resamples.
-        seed: Not negative.
+        seed: Seed, not negative.
 
     Returns:
         Data set and metric -> scores; NaN in a resample without a record that the metric applies to.
 
     Raises:
-        ValueError: There is not one resample, or ``seed`` is negative.
+        ValueError: ``samples`` is below 1, or ``seed`` is negative.
     """
     if samples < 1:
         raise ValueError(f'samples={samples} must be at least 1')
@@ -154,17 +153,17 @@ def resample(pairs: Mapping[Score, Pairs], samples: int = RESAMPLES, seed: int =
 def compare_column(
     column: Mapping[Score, float], pairs: Mapping[Score, Pairs], means: Mapping[Score, Means], level: float = LEVEL
 ) -> Interval:
-    """The difference in a column and its percentile interval: a stratified bootstrap, whose strata are the data sets.
+    """Computes the difference in a column and its percentile interval, by a bootstrap stratified by data set.
 
     A resample of the column is the mean of one resample of each of its data sets. A small data set counts as much as a
     large one, as it does in the table, and makes the interval wider. Scores of one data set share its resamples.
 
     Args:
-        column: Data set and metric -> share, as :func:`~opencompass_tooleval.core.tables.columns_of` has it;
+        column: Data set and metric -> share, from :func:`~opencompass_tooleval.core.tables.columns_of`;
             ``{score: 1.0}`` for one score.
         pairs: Data set and metric -> values of the records.
-        means: What :func:`resample` makes of them.
-        level: Share of the resamples that lie in the interval.
+        means: The result of :func:`resample` for ``pairs``.
+        level: Share of the resamples in the interval.
 
     Raises:
         ValueError: ``level`` is not between 0 and 1.
@@ -182,6 +181,6 @@ def compare_column(
 def intervals_of(
     pairs: Mapping[Score, Pairs], samples: int = RESAMPLES, seed: int = SEED, level: float = LEVEL
 ) -> dict[Score, Interval]:
-    """The difference of every score, each by itself; see :func:`resample` and :func:`compare_column`."""
+    """Computes the difference and interval of each score with :func:`resample` and :func:`compare_column`."""
     means = resample(pairs, samples, seed)
     return {score: compare_column({score: 1.0}, pairs, means, level) for score in pairs}

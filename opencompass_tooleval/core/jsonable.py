@@ -1,4 +1,4 @@
-"""Any Python value -> a value that strict JSON can carry."""
+"""Converts Python values to values that strict JSON can hold."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def to_jsonable(value: Any, depth: int = 0) -> Any:
 
 
 def bounded_text(value: Any, most: int = 4_000) -> str:
-    """What somebody said, as text of at most ``most`` characters; what is longer is cut and ends with ``…``.
+    """Converts a value to text of at most ``most`` characters; longer text is cut and ends with ``…``.
 
     Args:
-        value: Text, or whatever an answer holds in its place; None is ``''``.
-        most: The most characters.
+        value: Text, or another value in its place; None becomes ``''``.
+        most: Maximum number of characters.
     """
     if value is None:
         return ''
@@ -61,6 +61,6 @@ def bounded_text(value: Any, most: int = 4_000) -> str:
 
 
 def answer_digest(judged: Any) -> str:
-    """32 hex digits that stand for what was judged: text, or any value as JSON, whatever the order of its keys."""
+    """Returns 32 hex digits that identify a judged text, or a value as JSON independent of the order of its keys."""
     text = judged if isinstance(judged, str) else json.dumps(to_jsonable(judged), ensure_ascii=False, sort_keys=True)
     return hashlib.blake2b(text.encode('utf-8', 'backslashreplace'), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""What reasons and sources are called in plain words, with a sentence for each: the same on every screen."""
+"""Names of reasons and sources for people, with a sentence for each; every screen uses them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from opencompass_tooleval.core.result import OK
 
 
 class Words(NamedTuple):
-    """A name for people, and a sentence that says what it means."""
+    """A name for people, and a sentence with its meaning."""
 
     name: str
     sentence: str
@@ -153,6 +153,7 @@ SOURCES: dict[str, Words] = {
     'other_task': Words('recorded for another task', 'recorded for another task, with the same arguments'),
     'nearest': Words('nearest recorded', "the task's only recorded call of this API, with other arguments"),
     'simulated': Words('simulated', 'a model answered in place of the API'),
+    'live': Words('live', 'a server that ran for this task'),
     'error': Words('error', 'nothing answers the call, and the model is told an error'),
 }
 """Where an observation came from -> its words, as ``environments.observation.SOURCES``."""

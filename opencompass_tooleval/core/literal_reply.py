@@ -1,4 +1,4 @@
-"""A reply that EasyTool's own scripts read as a Python literal, and ask for again where it is none."""
+"""Reads replies as Python literals, and repeats the request for an unreadable one, as EasyTool's scripts do."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from opencompass_tooleval.core.messages import read_messages
 from opencompass_tooleval.core.reading import Parsed, parse_literal, unread
 
 TRIES = 12
-"""A reply that cannot be read is asked for again, up to eleven times."""
+"""Maximum number of requests: an unreadable reply is requested again, up to eleven times."""
 
 
 def first_block(text: str) -> str:
-    """What stands before the first blank line."""
+    """Returns the text before the first blank line."""
     return text.split('\n\n')[0]
 
 
 def last_block(text: str) -> str:
-    """What stands behind the last blank line, without blanks around it."""
+    """Returns the text after the last blank line, without surrounding blanks."""
     return text.split('\n\n')[-1].strip()
 
 

@@ -35,7 +35,7 @@ def best_matching(weights: NDArray[np.float64], threshold: float, order: int = 0
 
 
 def is_ambiguous(weights: NDArray[np.float64], threshold: float) -> bool:
-    """Whether the number of matched steps in order hangs on rounding.
+    """Tests if the number of matched steps in order depends on rounding.
 
     It does where several matchings are equally good and some are more in order than others: when a plan holds a step
     twice, or when weights add up the same either way (one API called twice, and two gold steps with equal arguments).

@@ -33,7 +33,7 @@ class Message:
 
     @property
     def is_native(self) -> bool:
-        """Whether it belongs to native calling of tools, so that no text stands for it."""
+        """True if it belongs to native calling of tools, so that text cannot replace it."""
         return bool(self.calls or self.call_id)
 
     def __deepcopy__(self, memo: Any) -> Message:

@@ -15,11 +15,11 @@ class Metric:
     """A metric of data sets, or a column of a table.
 
     Attributes:
-        name: As results have it.
+        name: Name in results.
         label: Its name for people.
-        sentence: What it says.
-        higher_is_better: Whether there should be much of it.
-        binary: Whether a sample has 0 or 1, and 1 is right; others are graded, or means over steps.
+        sentence: A sentence on its meaning.
+        higher_is_better: True if a higher value is better.
+        binary: True if a sample has 0 or 1, and 1 is right; other metrics are graded, or means over steps.
         rank: Of those that say whether the tasks of a data set are solved: the lowest stands for the data set,
             several of one rank together. 0: it never does.
         judged: The metric that stands for the data set in its place where a judge is asked; '' if there is none.
@@ -35,7 +35,7 @@ class Metric:
 
     @property
     def words(self) -> Words:
-        """What it is called on a screen."""
+        """Its name on a screen, and a sentence on its meaning."""
         return Words(self.label, self.sentence if self.higher_is_better else f'{self.sentence}; lower is better')
 
 
@@ -78,7 +78,7 @@ def words_of_metric(metric: str) -> Words:
 
 
 def lower_is_better(metric: str) -> bool:
-    """Whether a metric, or the column ``DATASET METRIC`` of a table, counts what there should be little of."""
+    """Tests if a lower value of a metric, or of the column ``DATASET METRIC`` of a table, is better."""
     row = all_metrics().get(metric.rpartition(' ')[2])
     return not row.higher_is_better if row else metric.endswith(('error', 'error_rate'))
 
@@ -97,5 +97,5 @@ def main_first(metrics: Sequence[str]) -> list[str]:
 
 
 def judged_metrics() -> dict[str, str]:
-    """What stands for tasks that only a judge can call solved, where none was asked -> what a judge would say."""
+    """Returns the main metric without a judge -> the metric that replaces it if a judge graded the answers."""
     return {row.name: row.judged for row in all_metrics().values() if row.judged}

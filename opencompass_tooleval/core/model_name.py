@@ -1,4 +1,4 @@
-"""What a model is called where its answers are kept and results name it."""
+"""Name of a model in results and in the paths of its answers."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from typing import Any
 
 
 def model_name(cfg: Mapping[str, Any]) -> str:
-    """The ``abbr`` of a model's config, else its ``path``, else its class."""
+    """Returns the ``abbr`` of a model's config, else its ``path``, else its class."""
     return str(cfg.get('abbr') or cfg.get('path') or cfg['type'])

@@ -1,4 +1,4 @@
-"""Two results of one data set, record by record: scores over the records of both, and the samples that differ."""
+"""Compares two results of one data set by record: scores over the records of both, and the samples that differ."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def values_of(result: Result, metric: str) -> RecordValues | None:
 
 
 def pair_up(first: Iterable[RecordValues | None], second: Iterable[RecordValues | None]) -> Pairs | None:
-    """What :func:`pairs_of` gives, from :func:`record_values` of both."""
+    """Returns the result of :func:`pairs_of`, from :func:`record_values` of both."""
     for before, after in zip(first, second, strict=True):
         if not before or not after:
             continue
@@ -147,7 +147,7 @@ def pairs_of(first: Result, second: Result, metric: str) -> Pairs | None:
 
 
 def why_unpaired(first: Result, second: Result, metric: str) -> str:
-    """Why :func:`pairs_of` gives nothing."""
+    """Returns the reason why :func:`pairs_of` returns None."""
     for name, result in (('first', first), ('second', second)):
         if not details_of(result):
             return f'the {name} has no samples of this package'
@@ -180,7 +180,7 @@ def _by_sample(details: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int], Ma
 
 
 def _apart(a: float | None, b: float | None) -> float:
-    """How far two values are apart; a metric that applies on one side only is 1."""
+    """Computes the distance of two values; 1 for a metric that applies on one side only."""
     if a is None or b is None:
         return float(a is not b)
     return abs(b - a)

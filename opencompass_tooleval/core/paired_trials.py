@@ -1,4 +1,4 @@
-"""pass@k and pass^k of two results, record by record."""
+"""Compares pass@k and pass^k of two results by record."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opencompass_tooleval.core.trials import TrialsOfResult, chances, rights_by_
 
 @dataclass(frozen=True)
 class PairedEstimate:
-    """What several trials of both results say.
+    """An estimate from several trials, for both results.
 
     Attributes:
         metric: Its metric, and ``pass@2`` or the like after a blank.
@@ -30,7 +30,7 @@ class PairedEstimate:
 def paired_estimates(first: Result, second: Result) -> Iterator[PairedEstimate]:
     """The estimates of one k that both results have, of k=2 on: with k=1 they are the score itself.
 
-    ``success`` has no score of its own, and is there with its average over all trials too.
+    ``success`` has no separate score, so its average over all trials is included.
 
     Args:
         first: A result with ``details``.
@@ -55,7 +55,7 @@ def paired_estimates(first: Result, second: Result) -> Iterator[PairedEstimate]:
 
 
 def _is_told(name: str, kind: str, side: TrialsOfResult) -> bool:
-    """Whether it is no other name for the score."""
+    """Tests if an estimate differs from the score by more than its name."""
     is_first = kind.endswith(('@1', '^1'))
     return kind.startswith('pass') and (not is_first or (name not in side.rule.metrics and kind == 'pass@1'))
 

@@ -1,4 +1,4 @@
-"""What tokens cost: ``prices=dict(input=..., output=...)`` of a model's config."""
+"""Prices of tokens: ``prices=dict(input=..., output=...)`` in a model's config."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _NAMES = ('input', 'output', 'cached')
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices of a million tokens, in whatever currency.
+    """Prices of a million tokens, in any currency.
 
     Attributes:
-        input: Of prompts.
-        output: Of answers, thoughts included.
-        cached: Of those tokens of prompts that the server had already; None if they cost as much as others.
+        input: Price of prompts.
+        output: Price of answers, thoughts included.
+        cached: Price of prompt tokens from the server's cache; None if it is that of ``input``.
     """
 
     input: float
@@ -27,13 +27,13 @@ class Prices:
     cached: float | None = None
 
     def cost(self, prompt: int, completion: int, cached: int | None = None) -> float:
-        """What so many tokens cost; ``cached`` of those of the prompt were there already."""
+        """Computes the cost of tokens; ``cached`` of the prompt's tokens came from the server's cache."""
         known = min(cached or 0, prompt)
         price_of_cached = self.input if self.cached is None else self.cached
         return ((prompt - known) * self.input + known * price_of_cached + completion * self.output) / _PER
 
     def cost_of(self, usage: Usage) -> float | None:
-        """What an answer costs; None where its tokens are not known."""
+        """Computes the cost of an answer; None if its tokens are unknown."""
         if usage.prompt is None or usage.completion is None:
             return None
         return self.cost(usage.prompt, usage.completion, usage.cached)

@@ -1,8 +1,7 @@
-"""Model text -> Python value, safely, and the parse method that read it: what every benchmark
-reads with.
+"""Converts a model's text to a Python value safely, and records the parse method. Every benchmark reads with it.
 
-Nothing here evaluates code: :func:`ast.literal_eval` reads literals only. What it and :mod:`json` cannot bound
-themselves is bounded (:mod:`~opencompass_tooleval.core.bounds`).
+Nothing here evaluates code: :func:`ast.literal_eval` reads literals only. :mod:`~opencompass_tooleval.core.bounds`
+limits the size of texts and values.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from typing import Any
 from opencompass_tooleval.core.bounds import MAX_CHARS, beyond_bounds
 
 BUDGET = 100_000
-"""What tries may cost: a try is paid for by the characters and the commas, brackets and signs in its text, about a
-third of a microsecond per unit at worst. The longest published answers to UltraTool, tried on every parse method, would
-cost a quarter of it (usage) and nine tenths of the longest list of parse methods (creation)."""
+"""Maximum cost of all tries. The cost of a try counts the characters and the commas, brackets and signs in its text; a
+unit takes a third of a microsecond at worst. The longest published answers to UltraTool, tried on every parse method,
+would cost a quarter of it (usage) and nine tenths of the longest list of parse methods (creation)."""
 
 READ_ERRORS = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
-"""What :func:`ast.literal_eval` and :func:`json.loads` raise for a text that they cannot read."""
+"""Errors that :func:`ast.literal_eval` and :func:`json.loads` raise for an unreadable text."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Parsed:
 
     @property
     def ok(self) -> bool:
-        """Whether a value was read."""
+        """True if a value was read."""
         return self.parse_method != 'none'
 
 
@@ -67,29 +66,29 @@ _PARSE_METHODS: tuple[tuple[str, Callable[[str], Any]], ...] = (
 
 
 def unread(reason: str) -> Parsed:
-    """No value, and why."""
+    """Returns a result without value, with its reason."""
     return Parsed(None, 'none', reason)
 
 
 def bounded(value: Any, parse_method: str) -> Parsed:
-    """``value``, unless it is too deep or has a huge number."""
+    """Returns ``value`` as a result, unless it exceeds the bounds."""
     excess = beyond_bounds(value)
     return unread(excess) if excess else Parsed(value, parse_method)
 
 
 def cost(text: str) -> int:
-    """What reading ``text`` as a Python literal costs."""
+    """Computes the cost of reading ``text`` as a Python literal."""
     signs = text.count('+') + text.count('-')  # 1+1+1+... is refused, but only once all of it has been parsed
     return len(text) + 2 * cost_of_json(text) + 8 * signs
 
 
 def cost_of_json(text: str) -> int:
-    """What reading ``text`` as JSON costs: characters are cheap, values are not."""
+    """Computes the cost of reading ``text`` as JSON: characters are cheap, values are not."""
     return 8 * sum(text.count(mark) for mark in ',[{(')
 
 
 def read_first_possible(tries: Iterable[tuple[str, Callable[[], Any], int]], budget: int = BUDGET) -> Parsed:
-    """The first try that succeeds.
+    """Returns the first try that succeeds.
 
     Args:
         tries: Of each the name of its parse method, what reads it or raises one of ``READ_ERRORS``, and what it costs.

@@ -1,4 +1,4 @@
-"""Whether a model declined, English and Chinese: by how its text begins."""
+"""Detects refusals in English and Chinese by the beginning of the text."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ _ANYWHERE = re.compile(
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a model declines instead of answering, by how the text begins, or as it speaks of itself as an AI."""
+    """Tests if a text declines to answer: it begins with a refusal, or refers to its author as an AI."""
     return bool(_BEGINS.match(text[:200]) or _ANYWHERE.search(text[:_MAX_CHARS]))

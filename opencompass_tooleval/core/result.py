@@ -1,4 +1,4 @@
-"""What scoring one sample gives, and the words for why a point was lost.
+"""The score of one sample, with the reason for a lost point.
 
 A reason is ``area:code``. The areas are
 
@@ -10,7 +10,7 @@ A reason is ``area:code``. The areas are
 * ``calls``: an agent's calls are not the gold calls,
 * ``gold``: it would be right by the gold answer without its errata,
 * ``answer``: nothing was left to read (see :mod:`opencompass_tooleval.core.answer`),
-* ``infra``: no answer came, through no fault of the model; of another model that a dialogue asks, with its name:
+* ``infra``: an infrastructure failure left no answer; for another model of a dialogue with its name,
   ``infra:simulator:timeout``.
 
 :data:`opencompass_tooleval.core.labels.REASONS` has a name and a sentence for each.
@@ -27,7 +27,7 @@ from opencompass_tooleval.core.jsonable import to_jsonable
 OK = 'ok'
 INFRA = 'infra:'
 TRUNCATED = 'infra:truncated'
-"""What is asked is longer than the model takes."""
+"""Reason for a prompt that is longer than the model's limit."""
 
 
 @dataclass(frozen=True)

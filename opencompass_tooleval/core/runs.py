@@ -1,4 +1,4 @@
-"""Several runs of one data set, told apart by the ids of their records."""
+"""Separates several runs of one data set by the ids of their records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar('T')
 
 
 def with_runs(rows: Iterable[T], id_of: Callable[[T], str]) -> Iterator[tuple[tuple[str, int], T]]:
-    """Each row with the id of its record and its run, from 0: how often that record has come before."""
+    """Yields each row with its record id and run: the number of earlier rows of the record, from 0."""
     seen: Counter[str] = Counter()
     for row in rows:
         record_id = id_of(row)
@@ -19,7 +19,7 @@ def with_runs(rows: Iterable[T], id_of: Callable[[T], str]) -> Iterator[tuple[tu
 
 
 def split_runs(record_ids: Sequence[str], runs: int) -> list[list[int]]:
-    """Where the records of each run stand.
+    """Finds the positions of each run's records.
 
     OpenCompass repeats a data set ``n`` times and cuts it by ``test_range`` then, so that what is left of ``n=3`` and
     ``test_range='[:10]'`` is one run of ten records.
@@ -32,7 +32,7 @@ def split_runs(record_ids: Sequence[str], runs: int) -> list[list[int]]:
         One list of positions per run, each in the data's order.
 
     Raises:
-        ValueError: A record is not there once per run.
+        ValueError: A record does not occur once per run.
     """
     if runs == 1:
         return [list(range(len(record_ids)))]

@@ -1,4 +1,4 @@
-"""How alike two strings are, as scoring asks it."""
+"""Similarity of strings, for scoring."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ class Similarity(Protocol):
     """Similarity of many strings at once.
 
     Attributes:
-        name: What a result says was used, for example ``all-mpnet-base-v2``.
+        name: Name in results, for example ``all-mpnet-base-v2``.
     """
 
     name: str
 
     def prepare(self, texts: Iterable[str]) -> None:
-        """Tells in one go every string that will be asked for, so that an encoder can batch them."""
+        """Announces all strings at once, so that an encoder can batch them."""
 
     def matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
         """Returns similarities in 0-1, shape ``(len(left), len(right))``; equal strings have equal rows."""
 
     def prepare_batches(self, batches: Iterable[Sequence[str]]) -> None:
-        """Tells in one go every ``left`` and ``right`` that :meth:`batch_matrix` will be asked for."""
+        """Announces all ``left`` and ``right`` of later calls of :meth:`batch_matrix` at once."""
 
     def batch_matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
         """As :meth:`matrix`, but with the rounding of a reference that encodes each list as one batch.
@@ -43,7 +43,7 @@ class ExactSimilarity:
         """Nothing to prepare."""
 
     def matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-        """See :class:`Similarity`."""
+        """Returns 1 for equal strings and 0 for others, shape ``(len(left), len(right))``."""
         return np.array([[float(a == b) for b in right] for a in left]).reshape(len(left), len(right))
 
     def prepare_batches(self, batches: Iterable[Sequence[str]]) -> None:

@@ -18,7 +18,7 @@ Row = TypeVar('Row')
 
 @dataclass(frozen=True)
 class SubsetRow:
-    """What a row of every table of subsets has: its name, and its metrics in their fixed order."""
+    """Base of the rows of all tables of subsets: a name, and metrics in their fixed order."""
 
     name: str
     metrics: tuple[str, ...]

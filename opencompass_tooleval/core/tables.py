@@ -1,4 +1,4 @@
-"""Scores and tables over several data sets: what a column is the mean of, and its standard error."""
+"""Scores and tables over several data sets: the shares of a column, and its standard error."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ Correlations = Mapping[tuple[str, str], float]
 """Two metrics of a data set, the first by name first -> how far their errors move together, -1 to 1."""
 
 CORRELATIONS = 'correlations'
-"""What :func:`without_samples` calls them."""
+"""Key of the correlations in results of :func:`without_samples`."""
 
 
 def correlations_of(values: Mapping[str, RecordValues]) -> dict[tuple[str, str], float]:
-    """How far the errors of scores of one data set move together: 0 for scores of different records.
+    """Computes the correlation of the errors of one data set's scores: 0 for scores of different records.
 
     Args:
         values: Metric -> its values by record.

@@ -1,4 +1,4 @@
-"""What a conversation goes on with after native calls: the answer that made them, and what each tool says."""
+"""Messages that continue a conversation after native calls: the answer with the calls, and the tools' replies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several trials of every record: how often it is right in at least one of k trials, and how often in all of k.
+"""Estimates from several trials of every record: right in at least one of k trials, and right in all k.
 
 ``pass@k`` (Chen et al. 2021, arXiv 2107.03374, section 2.1) and ``pass^k`` (Yao et al. 2024, tau-bench, arXiv
 2406.12045, section 3) are estimated for each record without bias from all of its n trials, and then averaged over
@@ -66,12 +66,12 @@ def drawn_numbers(trials: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is said of all records.
+    """An estimate over all records.
 
     Attributes:
         value: 0-100; None if no record has enough trials that count.
         standard_error: 0-100, over records; None for fewer than two.
-        records: How many it rests on.
+        records: Number of records.
     """
 
     value: float | None
@@ -85,12 +85,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class BinaryMetrics:
-    """What makes a sample right.
+    """The rule for a right sample.
 
     Attributes:
-        metrics: Those in which a sample has 0 or 1, and 1 is right; the others are graded, and have a mean only.
-        success: Those that must all be full, as far as they apply, for the sample to be right as a whole; none where
-            nothing of the kind is to be had, or where a metric of its own says so.
+        metrics: Metrics in which a sample has 0 or 1, and 1 is right; the others are graded, and have a mean only.
+        success: Metrics that must all be full, if they apply, for the sample to be right as a whole; empty if there
+            is no such rule, or if a separate metric has it.
     """
 
     metrics: Sequence[str] = ()
@@ -98,14 +98,14 @@ class BinaryMetrics:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What can be right or wrong: metrics, and ``success`` if there is such a thing."""
+        """Names that can be right or wrong: metrics, and ``success`` if there is a rule for it."""
         return (*self.metrics, *((SUCCESS,) if self.success else ()))
 
     def is_right(self, name: str, values: Values) -> bool | None:
-        """Whether a sample is right in one of :attr:`names`; None where that does not apply to it.
+        """Tests if a sample is right in one of :attr:`names`; None if that does not apply to it.
 
         Raises:
-            ValueError: A metric that knows right and wrong only has another value: a fault of ours.
+            ValueError: A binary metric has another value than 0 or 1, which is a fault of this package.
         """
         if name == SUCCESS:
             given = [value for metric in self.success if (value := values.get(metric)) is not None]
@@ -185,7 +185,7 @@ def _mean_of(rights: Mapping[str, Sequence[bool]]) -> Estimate:
 def of_trials(
     samples: Sequence[tuple[str, Values]], trials: int, averages: Mapping[str, Estimate], rule: BinaryMetrics
 ) -> dict[str, dict[str, Estimate]]:
-    """What several trials say.
+    """Computes the estimates of several trials.
 
     Args:
         samples: Record id and values of every trial of every record.
@@ -198,7 +198,7 @@ def of_trials(
         that the metric does not apply to, such as one that nobody judged, counts for none of them.
 
     Raises:
-        ValueError: See :meth:`BinaryMetrics.is_right`.
+        ValueError: A binary metric has another value than 0 or 1.
     """
     average = f'avg@{trials}'
     estimates = {metric: {average: estimate} for metric, estimate in averages.items()}
@@ -227,7 +227,7 @@ def _number(value: Any) -> float | None:
 
 @dataclass(frozen=True)
 class TrialsOfResult:
-    """What a result says of its trials.
+    """The part ``trials`` of a result.
 
     Attributes:
         trials: Of each record; 1 where there were no repeats.

@@ -1,4 +1,4 @@
-"""What an answer cost: tokens, seconds and tries."""
+"""Usage of an answer: tokens, seconds and tries."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class Usage:
 
     @property
     def has_tokens(self) -> bool:
-        """Whether the tokens of prompt or answer are known."""
+        """True if the tokens of prompt or answer are known."""
         return self.prompt is not None or self.completion is not None
 
     def is_whole(self, name: str) -> bool:
-        """Whether a number is known of all rounds."""
+        """Tests if a number is known for all rounds."""
         return getattr(self, name) is not None and name not in self.incomplete
 
     def to_payload(self) -> dict[str, Any]:
-        """What is known, as JSON values."""
+        """Returns the known numbers as JSON values."""
         payload = {name: value for name, value in asdict(self).items() if value not in (None, '', ())}
         if not self.counted:
             del payload['counted']
@@ -105,7 +105,7 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
 
 
 def _is_short_of(usage: Usage, name: str) -> bool:
-    """Whether an answer lacks a number that it should have: no part of tokens that are themselves unknown."""
+    """Tests if an answer lacks a number; a part of the tokens is not expected if the tokens are unknown."""
     return not usage.is_whole(name) and (usage.has_tokens or name not in DETAILS)
 
 

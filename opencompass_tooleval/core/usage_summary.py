@@ -1,4 +1,4 @@
-"""What all answers to a data set cost together, and one of them mostly."""
+"""Usage of all answers to a data set: totals, means and percentiles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OTHERS = 'others'
 """Of a prediction: the models that its dialogue asked beside the one under test, such as a simulator. Of ``usage`` of a
 result: a row for each of these, and for its judge."""
 FROM_CACHE = 'from_cache'
-"""Of a row of a judge: what its judgements cost that an earlier evaluation had asked for."""
+"""Key in a judge's row: usage of the judgements that an earlier evaluation had requested."""
 REPORTED = 'reported by the server'
 _COUNTED = 'counted here by a version that does not say how'
 _PERCENTILES = {'p50': 0.5, 'p95': 0.95}
@@ -155,7 +155,7 @@ class PromptTokens:
 
     Attributes:
         first: Of the first prompt, with the tools that it offers; None if unknown.
-        task: Of all prompts of a task together: all rounds, and what was asked again.
+        task: Of all prompts of a task together: all rounds, and repeated requests.
         by: Who counted them.
     """
 
@@ -165,7 +165,7 @@ class PromptTokens:
 
 
 def prompt_tokens_of(summary: Any, is_dialogue: bool = False) -> PromptTokens:
-    """What the part ``usage`` of a result says of the prompts of a task.
+    """Reads the prompt tokens of a task from the part ``usage`` of a result.
 
     Args:
         summary: The part.
@@ -188,13 +188,13 @@ def counted_by(summary: Mapping[str, Any]) -> str:
 
 
 def spending_so_far(rows: Iterable[Mapping[str, Any]], prices: Prices | None = None) -> Spending | None:
-    """What rows of predictions, or of their journal, cost together; see :func:`spending_of`."""
+    """Sums usage and cost of rows of predictions, or of their journal."""
     return spending_of(summary_of((read_usage(row.get('usage')) for row in rows), prices), prices)
 
 
 @dataclass(frozen=True)
 class Spending:
-    """What answers cost together, whatever it was read from.
+    """Sum of usage and cost of answers.
 
     Attributes:
         answers: How many there are.
@@ -257,7 +257,7 @@ NOTHING = Spending(0, 0, 0, None, 0, 0)
 
 
 def spending_of(summary: Any, prices: Prices | None = None) -> Spending | None:
-    """What the part ``usage`` of a result says; None where there is none, or it cannot be read.
+    """Reads usage and cost from the part ``usage`` of a result; None if there is none, or it cannot be read.
 
     Args:
         summary: The part.
@@ -290,7 +290,7 @@ def spending_of(summary: Any, prices: Prices | None = None) -> Spending | None:
 
 @dataclass(frozen=True)
 class OtherSpending:
-    """What a model beside the one under test cost.
+    """Usage and cost of a model beside the one under test.
 
     Attributes:
         role: ``judge`` or ``simulator``.

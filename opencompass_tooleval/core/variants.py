@@ -1,4 +1,4 @@
-"""A data set and a variant of it, side by side.
+"""Compares a data set with a variant of it.
 
 They are a pair by name: ``X`` and ``X`` with the variant's suffix. Their records are paired by id.
 """
@@ -43,7 +43,7 @@ class Comparison:
 
     @property
     def delta(self) -> float:
-        """What the variant gains, in points."""
+        """Gain of the variant, in points."""
         return self.interval.delta if self.interval else self.variant - self.original
 
 
@@ -73,7 +73,7 @@ def compare(
 
 @dataclass(frozen=True)
 class VariantKind:
-    """How variants of a kind are told by their names, and what is said of them.
+    """A kind of variants: the pattern of their names, and their descriptions.
 
     Attributes:
         suffix: What the abbr of a variant ends in.
@@ -100,18 +100,18 @@ class VariantKind:
     partners: tuple[tuple[str, str], ...] = ()
 
     def is_variant(self, name: str) -> bool:
-        """Whether a data set or a table is a variant of this kind, by its name."""
+        """Tests by its name if a data set or a table is a variant of this kind."""
         if not name.endswith(self.suffix) or name.removeprefix('tooleval-').startswith(self.methods_of):
             return False
         return not name.endswith(self.methods) or name.endswith(tuple(end for end, _ in self.partners))
 
     def original_of(self, name: str) -> str:
-        """What the original of a variant is called."""
+        """Returns the name of a variant's original."""
         ends = next((ends for ends in self.partners if name.endswith(ends[0])), (self.suffix, ''))
         return name.removesuffix(ends[0]) + ends[1]
 
     def variant_of(self, name: str) -> str:
-        """What the variant of an original is called."""
+        """Returns the name of an original's variant."""
         ends = next((ends for ends in self.partners if name.endswith(ends[1])), (self.suffix, ''))
         return name.removesuffix(ends[1]) + ends[0]
 

@@ -1,10 +1,11 @@
-"""Vectors on disk, for many processes on a shared file system.
+"""Caches vectors on disk, for many processes on a shared file system.
 
-A cache is a folder of shards. A shard is written once, under a temporary name, and renamed into place: a reader sees
-all of it or nothing, and no lock is needed. Two processes that encode the same text write it twice, which is harmless.
+A cache is a folder of shards. A shard is written once, under a temporary name, and renamed into place: a reader finds a
+complete shard or none, without a lock. Two processes that encode the same text write it twice, which is harmless.
 
 A shard is a JSON header line ``{"count": n, "dimension": d, "index": digest}``, n keys of 32 hex digits, n CRC-32 of
-the vectors, and n x d little-endian float32. What does not fit its header is ignored with a warning, and recomputed.
+the vectors, and n x d little-endian float32. A shard that contradicts its header is ignored with a warning, and its
+vectors are recomputed.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ ENV = 'TOOLEVAL_CACHE'
 
 
 def default_cache() -> Path:
-    """``$TOOLEVAL_CACHE``, or ``~/.cache/opencompass_tooleval``."""
+    """Returns ``$TOOLEVAL_CACHE``, by default ``~/.cache/opencompass_tooleval``."""
     return Path(os.environ.get(ENV) or Path.home() / '.cache' / 'opencompass_tooleval')
 
 
 def text_key(text: str) -> str:
-    """32 hex digits that stand for ``text``."""
+    """Returns the key of a text: 32 hex digits."""
     return hashlib.blake2b(text.encode('utf-8'), digest_size=_KEY // 2).hexdigest()
 
 
@@ -50,7 +51,7 @@ class VectorCache:
     """Vectors of one encoder by text.
 
     Args:
-        folder: Created on the first write. None keeps nothing.
+        folder: Folder of the shards, created by the first write. None disables the cache.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -99,14 +100,14 @@ class VectorCache:
 
     @staticmethod
     def _sweep(folder: Path) -> None:
-        """Removes what a killed process left half written a day ago or earlier."""
+        """Removes incomplete files that killed processes left a day ago or earlier."""
         for file in folder.glob('*.tmp'):
             with suppress(FileNotFoundError):
                 if time.time() - file.stat().st_mtime > _DAY:
                     file.unlink()
 
     def store(self, vectors: Mapping[str, Vector]) -> None:
-        """Writes one shard; where the folder cannot be written, warns and goes on without."""
+        """Writes one shard; only warns if the folder cannot be written."""
         if self.folder is None or not vectors:
             return
         rows = {text_key(text).encode(): np.ascontiguousarray(vector, '<f4') for text, vector in vectors.items()}

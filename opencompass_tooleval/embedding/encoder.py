@@ -1,4 +1,4 @@
-"""Cosine similarity of sentence embeddings: each distinct string is encoded once."""
+"""Cosine similarity of sentence embeddings; each distinct string is encoded once."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _TOKENS_ON_CPU, _TOKENS_ON_GPU = 1024, 65536
 
 @lru_cache(maxsize=2)
 def shared_encoder(files: EncoderFiles, cache: Path | None) -> EncoderSimilarity:
-    """The encoder of this process: loaded once, however many subsets it scores."""
+    """Returns the encoder of this process, which is loaded once for all subsets."""
     return EncoderSimilarity(files, cache)
 
 
 def _batch_rows(batch: Sequence[str]) -> list[str]:
-    """Names for the vectors of a batch, apart from those of its strings alone.
+    """Returns cache names for the vectors of a batch, which differ from those of its single strings.
 
-    Their last bits are those of one machine and device: another must not read them from a shared cache.
+    The last bits of such vectors depend on machine and device: another must not read them from a shared cache.
     """
     name = json.dumps(['batch', platform.node(), os.environ.get('CUDA_VISIBLE_DEVICES'), *batch])
     return [f'{name}\0{row}' for row in range(len(batch))]
@@ -43,12 +43,12 @@ def _batch_rows(batch: Sequence[str]) -> list[str]:
 class EncoderSimilarity:
     """Cosine of sentence embeddings, clipped to 0-1 (T-Eval, App. C.2).
 
-    The model is loaded when a string comes that the cache does not hold, on a GPU if there is one.
+    The model is loaded for the first string that the cache lacks, on a GPU if there is one.
 
     Args:
         files: The encoder, from :func:`~opencompass_tooleval.embedding.locate.locate_encoder`.
-        cache: Parent folder of the encoder's vectors; None keeps none on disk.
-        batch_tokens: Tokens per forward pass, of strings about equally long; by default 65,536 on a GPU and 1,024 on a
+        cache: Parent folder of the encoder's vectors; None stores none on disk.
+        batch_tokens: Tokens per forward pass of strings of similar length; by default 65,536 on a GPU and 1,024 on a
             CPU (1,347 strings of real plans on 2 threads: 7.9 s; at 2,048 8.5 s, at 512 8.1 s).
     """
 
@@ -61,7 +61,7 @@ class EncoderSimilarity:
         self._model: SentenceTransformer | None = None
 
     def prepare(self, texts: Iterable[str]) -> None:
-        """Encodes those ``texts`` that neither this process nor the cache has, in one call."""
+        """Encodes in one call the ``texts`` that neither this process nor the cache has."""
         new = {clean: None for text in texts if (clean := clean_text(text)) not in self._vectors}
         self._vectors.update(self._cache.load(new))
         missing = [text for text in new if text not in self._vectors]
@@ -85,7 +85,7 @@ class EncoderSimilarity:
         return np.asarray(cosines[np.ix_(row_of, column_of)])
 
     def prepare_batches(self, batches: Iterable[Sequence[str]]) -> None:
-        """Encodes each of ``batches`` in a call of its own, unless the cache has it."""
+        """Encodes each of ``batches`` in a separate call, unless the cache has it."""
         keys = {row: batch for batch in batches for row in _batch_rows(batch) if row not in self._vectors}
         self._vectors.update(self._cache.load(keys))
         encoded: dict[str, Vector] = {}
@@ -99,7 +99,7 @@ class EncoderSimilarity:
         self._vectors.update(encoded)
 
     def batch_matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-        """Returns cosines clipped at 0, in the very arithmetic of OpenCompass's T-Eval evaluator on this machine."""
+        """Returns cosines clipped at 0, with the same arithmetic as OpenCompass's T-Eval evaluator on this machine."""
         if not left or not right:
             return np.zeros((len(left), len(right)))
         from sentence_transformers import util
@@ -124,7 +124,7 @@ class EncoderSimilarity:
         model = self._load_model()
         budget = self._batch_tokens or (_TOKENS_ON_CPU if model.device.type == 'cpu' else _TOKENS_ON_GPU)
         tokens = model.tokenizer(texts, truncation=True, max_length=model.max_seq_length)['input_ids']
-        order = sorted(range(len(texts)), key=lambda row: -len(tokens[row]))  # long ones first: memory fails early
+        order = sorted(range(len(texts)), key=lambda row: -len(tokens[row]))  # longest first: memory fails early
         bar = tqdm(total=len(texts), desc='encoding', unit='string', disable=len(texts) < _SHOW_PROGRESS_FROM)
         vectors: dict[int, Vector] = {}
         while len(vectors) < len(order):

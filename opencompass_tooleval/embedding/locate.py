@@ -1,4 +1,4 @@
-"""Which encoder, and where its files are, without importing torch."""
+"""Chooses an encoder and finds its files, without importing torch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OFFICIAL = {'EN': 'all-mpnet-base-v2', 'ZH': 'thenlper/gte-large-zh'}
 """The encoders behind the published T-Eval scores, by language."""
 
 OFFLINE = 'offline'
-"""The MiniLM that the extra ``offline`` installs with its weights."""
+"""Name of the MiniLM that the extra ``offline`` installs with its weights."""
 
 ENV = 'TOOLEVAL_ENCODER'
 
@@ -21,7 +21,7 @@ _SAMPLE = 1 << 20
 
 
 class EncoderMissingError(RuntimeError):
-    """The encoder's files are not on this machine; the message says how to get them."""
+    """Raised when the encoder's files are not on this machine; the message names the fix."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class EncoderFiles:
     """An encoder on disk.
 
     Attributes:
-        name: As a result names it: a hub id, ``offline:all-MiniLM-L6-v2``, or a folder's name.
-        path: Folder with ``modules.json``, weights and tokenizer.
+        name: Its name in results: a hub id, ``offline:all-MiniLM-L6-v2``, or a folder's name.
+        path: Folder of ``modules.json``, weights and tokenizer.
     """
 
     name: str
@@ -38,7 +38,7 @@ class EncoderFiles:
 
     @property
     def fingerprint(self) -> str:
-        """32 hex digits that change with the files: names, sizes, small files whole, large ones by both ends."""
+        """32 hex digits that change with the files: their names, sizes and content, both ends only of large files."""
         digest = hashlib.blake2b(digest_size=16)
         for file in sorted(self.path.rglob('*')):
             if file.suffix in {'.json', '.txt', '.model', '.safetensors', '.bin'} and file.is_file():
@@ -58,7 +58,7 @@ def choose_encoder(encoder: str | None, language: str) -> str:
 
 
 def is_official(name: str, language: str) -> bool:
-    """Whether scores with the encoder ``name`` compare with the published ones."""
+    """Returns True if scores with the encoder ``name`` compare with the published ones."""
     return name in {OFFICIAL[language], f'sentence-transformers/{OFFICIAL[language]}'}
 
 

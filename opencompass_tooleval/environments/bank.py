@@ -11,7 +11,7 @@ import json
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,12 +94,13 @@ class Built:
     cut: int
 
 
-def write_bank(calls: Iterable[RecordedCall], file: Path) -> Built:
+def write_bank(calls: Iterable[RecordedCall], file: Path, tools: Sequence[Mapping[str, Any]] = ()) -> Built:
     """Writes a bank, whole or not at all.
 
     Args:
         calls: Those of one source file and task in the order in which they were made.
         file: Where to; what is there is replaced.
+        tools: Of MCP servers, the tools that they offer, as ``tools/list`` has them.
 
     Raises:
         DataError: There is no call that can be kept.
@@ -137,6 +138,10 @@ def write_bank(calls: Iterable[RecordedCall], file: Path) -> Built:
             why = f' ({left_out} are too large)' if left_out else ': T-Eval has them in review_str, plans have none'
             raise DataError(file, f'no bank is made, since the sources hold no recorded call{why}')
         connection.executescript(_INDEXES)
+        if tools:
+            listed = json.dumps(to_jsonable(list(tools)), ensure_ascii=True)
+            digest.update(listed.encode())
+            connection.execute('INSERT INTO facts VALUES (?, ?)', ('tools', listed))
         connection.execute('INSERT INTO facts VALUES (?, ?)', ('digest', digest.hexdigest()))
         connection.commit()
     return Built(count, left_out, cut)
@@ -227,6 +232,22 @@ class Bank:
         if not rows:
             raise self._damage('it has no digest')
         return str(rows[0][0])
+
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools of MCP servers that it was recorded from, as ``tools/list`` has them; none of a bank without."""
+        rows = self._rows("SELECT value FROM facts WHERE name = 'tools'")
+        try:
+            listed = load_json(str(rows[0][0])) if rows else []
+        except ValueError as fault:
+            raise self._damage(f'tools that are no JSON: {fault}') from fault
+        if not isinstance(listed, list) or not all(isinstance(tool, dict) for tool in listed):
+            raise self._damage('its tools are no list of objects')
+        return listed
+
+    def only_task(self) -> str:
+        """The task that all its calls are of; ``''`` where there are several or none."""
+        rows = self._rows('SELECT DISTINCT task FROM calls LIMIT 2')
+        return str(rows[0][0]) if len(rows) == 1 else ''
 
     def recorded_for(self, task: str, name: str, key: bytes) -> list[RecordedCall]:
         """A task's calls of an API with arguments, in the order in which they were put in.

@@ -1,18 +1,20 @@
 """What answers a tool call: what was recorded, then functions, then the tool's own error.
 
-The order is: ``exact``, ``function``, ``other_task``, ``nearest``, ``simulated``, ``error``. A function comes before
-what was recorded for another task, since it knows what the task has done so far: a room that it has booked is taken.
-Where a function can only guess (a file that the task never wrote, the inbox), a recording of another task comes first,
-and the function learns from it. An exact recording of a tool with a state answers as often as it was recorded, then the
+The order is: ``live``, ``exact``, ``function``, ``other_task``, ``nearest``, ``simulated``, ``error``. A live server
+alone answers for its tools, but for those that the bank knows, which are frozen. A function comes before what was
+recorded for another task, since it knows what the task has done so far: a room that it has booked is taken. Where a
+function can only guess (a file that the task never wrote, the inbox), a recording of another task comes first, and the
+function learns from it. An exact recording of a tool with a state answers as often as it was recorded, then the
 function; of other tools the last one answers again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.dialogue import Dialogue
@@ -26,6 +28,8 @@ from opencompass_tooleval.environments.observation import (
     ERROR,
     EXACT,
     FUNCTION,
+    INJECTED,
+    LIVE,
     NEAREST,
     OTHER_TASK,
     SIMULATED,
@@ -37,9 +41,16 @@ from opencompass_tooleval.environments.observation import (
 )
 from opencompass_tooleval.environments.simulator import Simulator
 from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLES, UNREADABLE_INPUT, server_input
+from opencompass_tooleval.mcp_servers.server import SERVER_ERRORS
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.environments.live import LiveTools, LiveTrial
+    from opencompass_tooleval.environments.state import Probe, State
 
 BY_SCHEMA, BY_JSON = 'schema', 'json'
 ARGUMENT_CHECKS = (BY_SCHEMA, BY_JSON)
+
+_PLANNED_FAILURE = '{name} failed: the service is temporarily unavailable. Please try again.'
 
 Schemas = Mapping[str, Mapping[str, Any]]
 """Tool -> JSON Schema of its arguments."""
@@ -57,6 +68,7 @@ class Session:
         schemas: The tools that the task offers; None if that is not known: then a tool is known if it is recorded or
             a function, and arguments are not checked.
         documents: Tool -> its documentation for a simulator; of a tool that has none there, its schema.
+        fails_first: A tool whose first call fails, whatever would answer it; ``''`` for none.
     """
 
     def __init__(
@@ -65,6 +77,7 @@ class Session:
         task: str,
         schemas: Schemas | None = None,
         documents: Mapping[str, Any] | None = None,
+        fails_first: str = '',
     ) -> None:
         self.task = clean_text(task)
         self._environment = environment
@@ -73,6 +86,33 @@ class Session:
         self._tools = {name: tool for tool in environment.stateful_tools() for name in tool.names}
         self._used: set[int] = set()
         self._answered: Counter[tuple[str, bytes]] = Counter()
+        self._trial: LiveTrial | None = None
+        self._fails_next = fails_first
+
+    def changes(self) -> dict[str, str] | None:
+        """Reads what differs from the start of the live server's state.
+
+        Returns:
+            Part of the state -> its value now, ``''`` where it is gone; None where the environment has no live server
+            or no probes.
+
+        Raises:
+            ServerError: The server failed, and its state cannot be read.
+        """
+        environment = self._environment
+        if environment.live is None or not environment.probes:
+            return None
+        if self._trial is None:
+            return {}
+        from opencompass_tooleval.environments.state import read_state, state_differences
+
+        before, after = environment.start_state, read_state(self._trial, environment.probes)
+        return {name: now for name, (_, now) in state_differences(before, after).items()}
+
+    def close(self) -> None:
+        """Ends the session; a live server's process stops meanwhile."""
+        if self._trial is not None:
+            self._trial.close(wait=False)
 
     def offer(self, schemas: Schemas) -> None:
         """Offers more tools than the task has, such as retrieved ones; where all are offered, nothing changes."""
@@ -98,7 +138,8 @@ class Session:
         shown, passed = _shown_name(name), self._passed(arguments)
         observation = self._answer(shown, passed)
         simulator, bank = self._environment.simulator, self._environment.bank
-        if simulator is not None and observation.fault == UNANSWERED:
+        # A live server's failure is its own to tell, and has a word; that nothing is recorded has none.
+        if simulator is not None and observation.fault == UNANSWERED and observation.error is None:
             is_published = bool(simulator.form.published)
             examples = bank.examples(shown, MAX_EXAMPLES, cache_order=is_published) if bank else []
             text = yield from simulator.simulate(shown, passed, self._document(shown), examples)
@@ -116,7 +157,13 @@ class Session:
         return self._documents.get(name) or {'name': name, 'parameters': (self._schemas or {}).get(name)}
 
     def _answer(self, name: str, arguments: Any) -> Observation:
+        if name and name == self._fails_next:
+            self._fails_next = ''
+            return Observation(_PLANNED_FAILURE.replace('{name}', name), FUNCTION, error=INJECTED)
         key = arguments_key(arguments)
+        live = self._live_answer(name, arguments, key)
+        if live is not None:
+            return live
         tool = self._tools.get(name)
         if tool is not None:
             self._prepare(tool)
@@ -143,6 +190,23 @@ class Session:
         if nearest is not None:
             return _recorded(nearest, NEAREST)
         return self._error(UNANSWERED, self._environment.errors.unanswered, name)
+
+    def _live_answer(self, name: str, arguments: Any, key: bytes | None) -> Observation | None:
+        """What the live server says; None of a tool that it does not answer."""
+        environment = self._environment
+        is_offered = self._schemas is None or name in self._schemas
+        if environment.live is None or not is_offered or name not in environment.live_names:
+            return None
+        if environment.bank is not None and environment.bank.knows(name):
+            return None
+        if not isinstance(arguments, dict) or key is None:
+            return self._error(WRONG_ARGUMENTS, environment.errors.no_object, name)
+        if self._trial is None:
+            self._trial = environment.live.begin(self.task)
+        answer = self._trial.call(name, arguments)
+        if answer.error in SERVER_ERRORS:
+            return Observation(answer.text[:MAX_CHARS], ERROR, UNANSWERED, answer.error)
+        return Observation(answer.text[:MAX_CHARS], LIVE, error=answer.error)
 
     def _prepare(self, tool: FunctionTool) -> None:
         """Tells a tool, before its first call, what was recorded for this task."""
@@ -250,6 +314,9 @@ class Environment:
             StableToolBench's server does; the simulator answers all else, and of recorded calls with the same arguments
             the one in which they are written the same comes first. None: ``json`` with a published simulator, else
             ``schema``.
+        live: The server that answers for its tools, with a process for each session, which :meth:`Session.close` stops.
+            Tools that ``bank`` knows are frozen: the bank answers them, and the server never.
+        probes: What the state of ``live`` is, for :meth:`Session.changes`.
 
     Raises:
         ValueError: There are no such checks.
@@ -263,6 +330,8 @@ class Environment:
         preferred_source: str = '',
         simulator: Simulator | None = None,
         argument_checks: str | None = None,
+        live: LiveTools | None = None,
+        probes: Sequence[Probe] = (),
     ) -> None:
         if argument_checks is None:
             argument_checks = BY_JSON if simulator and simulator.form.published else BY_SCHEMA
@@ -274,10 +343,40 @@ class Environment:
         self.errors = errors
         self.preferred_source = preferred_source
         self.simulator = simulator
+        self.live = live
+        self.probes = tuple(probes)
 
-    def begin(self, task: str, schemas: Schemas | None = None, documents: Mapping[str, Any] | None = None) -> Session:
+    @cached_property
+    def start_state(self) -> State:
+        """The state of the live server in a fresh trial; read once.
+
+        Raises:
+            ServerError: The server cannot be started, or fails at a probe.
+        """
+        from opencompass_tooleval.environments.state import CHECK_TASK, read_state
+
+        assert self.live is not None
+        with self.live.begin(CHECK_TASK) as trial:
+            return read_state(trial, self.probes)
+
+    @cached_property
+    def live_names(self) -> frozenset[str]:
+        """The tools that the live server answers for.
+
+        Raises:
+            ServerError: It cannot be started.
+        """
+        return frozenset(tool['name'] for tool in self.live.listed) if self.live else frozenset()
+
+    def begin(
+        self,
+        task: str,
+        schemas: Schemas | None = None,
+        documents: Mapping[str, Any] | None = None,
+        fails_first: str = '',
+    ) -> Session:
         """A task from its start, with a fresh state; nothing of it is kept here. See :class:`Session`."""
-        return Session(self, task, schemas, documents)
+        return Session(self, task, schemas, documents, fails_first)
 
 
 def shares(counts: Mapping[str, int]) -> dict[str, float]:

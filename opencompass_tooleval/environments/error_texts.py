@@ -56,3 +56,12 @@ TEVAL_ERRORS = ErrorTexts(
     unanswered='{name}: 500 Internal Server Error',
 )
 """As T-Eval's tools, which are Python, and lagent say them."""
+
+MCP_ERRORS = ErrorTexts(
+    unknown='Unknown tool: {name}',
+    missing="{name}: missing required argument '{parameter}'",
+    unexpected="{name}: unexpected argument '{parameter}'",
+    no_object='{name}: the arguments are no JSON object',
+    unanswered='{name}: nothing is recorded for these arguments',
+)
+"""As MCP servers say them."""

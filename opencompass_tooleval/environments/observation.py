@@ -9,9 +9,10 @@ OTHER_TASK = 'other_task'
 NEAREST = 'nearest'
 FUNCTION = 'function'
 SIMULATED = 'simulated'
+LIVE = 'live'
 ERROR = 'error'
 
-SOURCES = (EXACT, OTHER_TASK, NEAREST, FUNCTION, SIMULATED, ERROR)
+SOURCES = (EXACT, OTHER_TASK, NEAREST, FUNCTION, SIMULATED, LIVE, ERROR)
 """Where an observation can come from."""
 
 UNKNOWN_TOOL = 'unknown_tool'
@@ -20,6 +21,9 @@ UNANSWERED = 'unanswered'
 
 FAULTS = (UNKNOWN_TOOL, WRONG_ARGUMENTS, UNANSWERED)
 """Why an observation is an ``error``."""
+
+INJECTED = 'injected'
+"""``error`` of an observation that stands for a failure which the task has planned."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +34,11 @@ class Observation:
         text: The response, whole: a loop cuts it to what its method shows.
         source: One of :data:`SOURCES`: ``exact`` (recorded for this task, this API, these arguments), ``other_task``
             (recorded for another task), ``nearest`` (the task's only recorded call of that API), ``function`` (worked
-            out in Python), ``simulated`` (a model's), ``error`` (nothing answers, and the API would say so).
+            out in Python), ``simulated`` (a model's), ``live`` (a server's that runs), ``error`` (nothing answers, and
+            the API would say so).
         fault: One of :data:`FAULTS` where the source is ``error``, else ``''``.
-        error: What the recording says went wrong, in one word; ``''`` for a call that went well, None where no
-            recording says either.
+        error: What the recording or the live server says went wrong, in one word; ``''`` for a call that went well,
+            None where neither says.
     """
 
     text: str

@@ -6,18 +6,21 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import RecordedCall
+from opencompass_tooleval.environments.call_log import is_call_log, logged_tools, read_call_log
 from opencompass_tooleval.environments.recordings_cache import is_cache, read_cache
 from opencompass_tooleval.environments.recordings_teval import is_teval, read_teval
 from opencompass_tooleval.environments.recordings_toolbench import is_trajectories, read_trajectories
 
 logger = logging.getLogger(__name__)
 
-TEVAL, TRAJECTORIES, CACHE = 'T-Eval data', 'trajectories', 'StableToolBench cache'
+TEVAL, TRAJECTORIES, CACHE, CALLS = 'T-Eval data', 'trajectories', 'StableToolBench cache', 'calls of servers'
 
 _FORMATS: tuple[tuple[str, Callable[[Path], bool], Callable[[Path, str], Iterator[RecordedCall]]], ...] = (
+    (CALLS, is_call_log, read_call_log),
     (CACHE, is_cache, read_cache),
     (TEVAL, is_teval, read_teval),
     (TRAJECTORIES, is_trajectories, read_trajectories),
@@ -31,7 +34,7 @@ class Source:
 
     Attributes:
         path: Where it is.
-        format: ``T-Eval data``, ``trajectories`` or ``StableToolBench cache``.
+        format: ``T-Eval data``, ``trajectories``, ``StableToolBench cache`` or ``calls of servers``.
         label: What the bank calls it: the end of its path, as long as it must be to be the only one.
     """
 
@@ -102,3 +105,9 @@ def read_sources(sources: Sequence[Source]) -> Iterator[RecordedCall]:
     """
     for source in sources:
         yield from source.calls()
+
+
+def read_tools(sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """The tools that servers among the sources offer, as ``tools/list`` has them; of two of one name the last."""
+    logs = [source for source in sources if source.format == CALLS]
+    return list({tool['name']: tool for source in logs for tool in logged_tools(source.path)}.values())

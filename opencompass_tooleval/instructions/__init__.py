@@ -1,4 +1,4 @@
-"""EasyTool (Yuan et al., 2024): concise tool instructions, and what they gain."""
+"""EasyTool (Yuan et al., 2024): makes concise tool instructions, and measures their effect."""
 
 VERSION = '2'
-"""Raised when data, prompts, scoring or aggregation change."""
+"""Version of the benchmark; increased when data, prompts, scoring or aggregation change."""

@@ -1,4 +1,4 @@
-"""T-Eval and UltraTool with instructions, as OpenCompass sees them: glue only."""
+"""Registers T-Eval and UltraTool with instructions as OpenCompass data sets: glue only."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def load_catalogue(instructions: str, source: str, documentation: Path) -> Catal
     """Reads instructions.
 
     Args:
-        instructions: The file, looked for as data is (:func:`~opencompass_tooleval.data_path.candidate_paths`).
-        source: Kind of the documentation that they stand for, as ``tooleval easytool generate`` takes it.
-        documentation: Where that is.
+        instructions: The file, searched in the places of :func:`~opencompass_tooleval.data_path.candidate_paths`.
+        source: Kind of the documentation that they replace, an argument of ``tooleval easytool generate``.
+        documentation: Path of that documentation.
 
     Raises:
-        DataError: The file is missing, with the command that makes it, or damaged.
+        DataError: The file is missing or damaged; the message names the command that makes it.
     """
     fix = command_to_generate(source, documentation, candidate_paths(instructions)[0])
     file = resolve_data_path(instructions, fix)
@@ -45,7 +45,7 @@ def load_catalogue(instructions: str, source: str, documentation: Path) -> Catal
 
 
 def _with_prompts(data: Dataset, prompts: Iterable[list[dict[str, Any]]], file: Path) -> Dataset:
-    """The same rows with other prompts; recorded answers to these are looked for under another name."""
+    """Returns the rows with other prompts and another name for recorded answers."""
     get_logger().info(f'instructions: {file.resolve()}')
     return Dataset.from_list(
         [
@@ -68,19 +68,19 @@ class ToolEvalTEvalEasyToolDataset(ToolEvalDataset):
         protocol: str | None = None,
         check_encoder: bool = True,
     ) -> Dataset:
-        """Loads it; all but the prompts is as :meth:`ToolEvalTEvalDataset.load` has it.
+        """Loads the subset; only the prompts differ from :meth:`ToolEvalTEvalDataset.load`.
 
         Args:
-            path: As there.
-            name: As there.
+            path: Folder, such as ``data/teval/EN`` (below ``$COMPASS_DATA_CACHE``) or ``tooleval:demo/teval/EN``.
+            name: File name without ``.json``, such as ``plan_json_v2_zh``.
             instructions: File of instructions, such as ``data/easytool/teval_en_v2.json``.
-            encoder: As there.
-            protocol: As there.
-            check_encoder: As there.
+            encoder: The evaluator's encoder, checked here so that a missing one is reported before inference.
+            protocol: The evaluator's protocol.
+            check_encoder: Checks that the encoder is on this machine; the prompts do not depend on it.
 
         Raises:
             ValueError: The subset's prompts hold no documentation.
-            DataError: Data or instructions are missing or damaged, or there are tools without an instruction.
+            DataError: Data or instructions are missing or damaged, or tools have no instruction.
         """
         check_variant('teval', split_stem(name)[0])
         data = ToolEvalTEvalDataset.load(path, name, encoder, protocol, check_encoder)
@@ -98,19 +98,19 @@ class ToolEvalUltraToolEasyToolDataset(ToolEvalDataset):
     def load(
         path: str, name: str, language: str, instructions: str, shots: int = 1, prompt_style: str = DEFAULT
     ) -> Dataset:
-        """Loads it; all but the prompts is as :meth:`ToolEvalUltraToolDataset.load` has it.
+        """Loads the task; only the prompts differ from :meth:`ToolEvalUltraToolDataset.load`.
 
         Args:
-            path: As there.
-            name: As there.
-            language: As there.
+            path: Folder with ``Chinese-dataset`` and ``English-dataset``, such as ``data/ultratool``.
+            name: Row of the table, such as ``tool_usage``.
+            language: ``zh`` or ``en``.
             instructions: File of instructions, such as ``data/easytool/ultratool_zh.json``.
-            shots: As there; the example's toolset is replaced too.
-            prompt_style: As there.
+            shots: 1 puts an example into the prompt, with its toolset replaced too; 0 does not.
+            prompt_style: ``gpt`` or ``open``; ``gpt`` has a system prompt.
 
         Raises:
             ValueError: The task has no toolset that could be replaced.
-            DataError: Data or instructions are missing or damaged, or there are tools without an instruction.
+            DataError: Data or instructions are missing or damaged, or tools have no instruction.
         """
         check_variant('ultratool', name)
         data = ToolEvalUltraToolDataset.load(path, name, language, shots, prompt_style)

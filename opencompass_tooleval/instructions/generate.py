@@ -1,10 +1,9 @@
-"""Making an instruction with a model: the tool's description, then an example for each function (Section 4, Table 2).
+"""Makes an instruction with a model: the tool's description, then an example for each function (Section 4, Table 2).
 
-The two stages are dialogues of their own, so that all tools, and then all functions of all tools, are asked about at
-the same time.
-What cannot be used is asked for again with the fault named, up to three times. After that a description is the
-documentation's own, shortened by rule, and a function stays without example; both are listed. Parameters are the
-documentation's, as :mod:`opencompass_tooleval.tool_docs.template` shortens them.
+The two stages are separate dialogues, so that requests for all tools, and then for all functions of all tools, run at
+the same time. An unusable reply is requested again with its fault named, up to three times. After that the description
+is shortened from the documentation by rule, and a function has no example; both are listed. Parameters come from the
+documentation; :mod:`opencompass_tooleval.tool_docs.template` shortens them.
 """
 
 from __future__ import annotations
@@ -33,23 +32,23 @@ from opencompass_tooleval.tool_docs.template import template_instruction
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 
 TRIES = 4
-"""A reply that cannot be used is asked for again, up to three times."""
+"""Maximum number of requests: an unusable reply is requested again, up to three times."""
 
 TOO_LONG_TO_ASK = Fault('prompt:too_long', "The documentation does not fit into the model's context.")
 
 _QUOTED = (2_000, 200)
-"""Characters of an answer that are shown to its author again; the first that fits."""
+"""Number of characters of a reply that are shown to the model again; the first number that fits is used."""
 
 T = TypeVar('T')
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to ask.
+    """Options of the prompts.
 
     Attributes:
         variant: Wording of the prompts, one of ``prompts.VARIANTS``.
-        limit: How long a prompt may be.
+        limit: Maximum length of a prompt.
     """
 
     variant: str = PAPER
@@ -58,12 +57,12 @@ class Options:
 
 @dataclass(frozen=True)
 class Listed:
-    """What no model could make in ``TRIES`` tries.
+    """A part of an instruction that the model could not make in ``TRIES`` requests.
 
     Attributes:
-        tool: Its name.
-        function: The function that stays without example; '' for a description that is taken from the documentation.
-        fault: What was wrong with the last try.
+        tool: Name of the tool.
+        function: The function without example; '' for a description that is taken from the documentation.
+        fault: The fault of the last reply.
     """
 
     tool: str
@@ -73,7 +72,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Generated:
-    """An instruction, and what is missing in it."""
+    """An instruction with the list of its missing parts."""
 
     instruction: ToolInstruction
     listed: tuple[Listed, ...] = ()
@@ -82,7 +81,7 @@ class Generated:
 def _ask(
     prompt: tuple[Message, ...], read: Callable[[str], T | list[Fault]], form: str, limit: Limit
 ) -> Dialogue[T | list[Fault]]:
-    """Asks until an answer can be used, ``TRIES`` times at most; else returns the faults of the last."""
+    """Sends requests until a reply is usable, at most ``TRIES``; else returns the faults of the last."""
     asked = prompt
     result: T | list[Fault] = []
     for _ in range(TRIES):
@@ -100,14 +99,14 @@ def _ask(
 
 
 def describe(part: ToolDoc, options: Options) -> Dialogue[Description]:
-    """Stage I: asks for the description of a tool, or of a part of one.
+    """Requests the description of a tool, or of a part of one (stage I).
 
     Args:
-        part: As :func:`~opencompass_tooleval.instructions.split.split` gives it.
-        options: How to ask.
+        part: A part from :func:`~opencompass_tooleval.instructions.split.split`.
+        options: Options of the prompts.
 
     Returns:
-        The model's description; with ``fault``, the documentation's own.
+        The model's description; with ``fault``, one from the documentation.
     """
     prompt = part_prompt(part, options.limit, options.variant)
     if prompt is None:
@@ -130,11 +129,11 @@ def _documented(part: ToolDoc, fault: Fault) -> Description:
 
 
 def merge(doc: ToolDoc, parts: Sequence[Description]) -> Description:
-    """Makes one description of a tool from those of its parts.
+    """Merges the descriptions of a tool's parts into one.
 
-    A description of the whole tool that lists all functions, or belongs to a tool of one function, stays as the model
-    wrote it. Otherwise it is composed: purposes, then all functions in the documentation's order; those without a line
-    of the model get the first sentence of their documentation.
+    A description of the whole tool that lists all functions, or of a tool with one function, is not changed. Otherwise
+    it is composed: purposes, then all functions in the documentation's order; a function that the model did not
+    describe gets the first sentence of its documentation.
     """
     lines = {name: line for part in parts for name, line in part.functions.items()}
     functions = {
@@ -151,16 +150,16 @@ def merge(doc: ToolDoc, parts: Sequence[Description]) -> Description:
 def exemplify(
     doc: ToolDoc, function: FunctionDoc, description: Description, options: Options
 ) -> Dialogue[Example | Fault]:
-    """Stage II: asks for a scenario with parameters for one function.
+    """Requests a scenario with parameters for one function (stage II).
 
     Args:
         doc: The tool.
         function: One of its functions.
-        description: What :func:`merge` made of stage I.
-        options: How to ask.
+        description: The description from :func:`merge`.
+        options: Options of the prompts.
 
     Returns:
-        An example that agrees with the documentation, or what was wrong with the last.
+        An example that agrees with the documentation, or the fault of the last reply.
     """
     purpose = _purpose(doc, function, description)
 
@@ -181,7 +180,7 @@ def exemplify(
 
 
 def _purpose(doc: ToolDoc, function: FunctionDoc, description: Description) -> str:
-    """What tool and function can do, in the words of Table 2."""
+    """Describes the purpose of tool and function in the wording of Table 2."""
     line = description.functions.get(function.name, '')
     if len(doc.functions) == 1 or not line:
         return description.purpose
@@ -189,15 +188,15 @@ def _purpose(doc: ToolDoc, function: FunctionDoc, description: Description) -> s
 
 
 def assemble(doc: ToolDoc, description: Description, examples: Mapping[str, Example | Fault]) -> Generated:
-    """Puts an instruction together.
+    """Assembles an instruction.
 
     Args:
-        doc: The documentation: names and parameters are taken from it.
-        description: What :func:`merge` made of stage I.
-        examples: Function -> what :func:`exemplify` returned.
+        doc: The documentation, the source of names and parameters.
+        description: The description from :func:`merge`.
+        examples: Function -> result of :func:`exemplify`.
 
     Returns:
-        The instruction; of a function that is all there is of its tool, the tool's description says all.
+        The instruction; the only function of a tool has no description beside that of the tool.
     """
     ruled = template_instruction(doc)
     functions, listed = [], []

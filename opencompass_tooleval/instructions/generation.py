@@ -1,4 +1,4 @@
-"""Instructions by any model of OpenCompass: the dialogues of :mod:`opencompass_tooleval.instructions.generate`."""
+"""Runs the dialogues of :mod:`opencompass_tooleval.instructions.generate` with any model of OpenCompass."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ DEFAULT_BATCH = 64
 
 _NOT_BUILT = ('max_out_len', 'batch_size')
 _BYTES_PER_TOKEN = 3
-"""Where there is no tokenizer. JSON in English has about four, so that this errs towards shorter prompts."""
+"""Estimate for models without a tokenizer. English JSON has about four bytes, so the estimate gives shorter prompts."""
 
 
 @dataclass
 class Generation:
-    """What a run made.
+    """Result of a run.
 
     Attributes:
-        generated: In the documentation's order; only tools whose every question was answered.
-        failed: Tool -> ``infra:...`` of a question that got no answer, through no fault of the model.
-        calls: Questions that this run asked.
-        from_earlier_run: Questions whose answers were kept from an earlier run.
-        tokens: Of this run's prompts and answers.
-        split: Tools whose documentation was asked about in several parts.
+        generated: Instructions in the documentation's order; only of tools with an answer to every request.
+        failed: Tool -> ``infra:...`` reason of a request without an answer.
+        calls: Number of requests of this run.
+        from_earlier_run: Number of answers that an earlier run had kept.
+        tokens: Tokens of this run's prompts and answers.
+        split: Tools whose documentation was split over several requests.
     """
 
     generated: list[Generated] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Generation:
 
 
 def load_model_cfg(path: Path) -> dict[str, Any]:
-    """The first model of a config file.
+    """Reads the first model of a config file.
 
     Raises:
         DataError: The file is missing, or has no ``models``.
@@ -65,12 +65,12 @@ def load_model_cfg(path: Path) -> dict[str, Any]:
 
 
 def journal_path(out: Path, cfg: Mapping[str, Any]) -> Path:
-    """Where answers are kept while ``out`` is made: another model or setting has another journal."""
+    """Returns the path of the journal of ``out``; it depends on the model and its settings."""
     return out.with_name(f'{out.name}.{settings_hash(cfg)}.journal.jsonl')
 
 
 def _counter(model: Any) -> Callable[[str], int]:
-    """Text -> tokens, by the model's tokenizer if it has one."""
+    """Returns a function that counts tokens of a text, with the model's tokenizer if it has one."""
     if getattr(model, 'tokenizer', None) is not None:
         return lambda text: int(model.get_token_len(text))
     return lambda text: -(-len(text.encode('utf-8', 'replace')) // _BYTES_PER_TOKEN)
@@ -84,15 +84,15 @@ def _limit(model: Any, max_out_len: int) -> Limit:
 
 
 def generate(docs: Sequence[ToolDoc], cfg: Mapping[str, Any], journal: Journal, variant: str) -> Generation:
-    """Makes the instructions of all tools: descriptions of all first, then examples for all functions.
+    """Makes the instructions of all tools: first all descriptions, then examples for all functions.
 
-    Each stage is asked as :class:`DialogueRunner` does and shows a progress bar with the tokens spent. Answers are in
-    the journal before they are worked on; after a kill only what was in flight is asked again.
+    :class:`DialogueRunner` runs each stage and shows a progress bar with the tokens spent. Answers are written to the
+    journal before they are used; after a kill only unanswered requests are repeated.
 
     Args:
         docs: The documentation.
-        cfg: A model of OpenCompass, with ``max_out_len`` and ``batch_size`` as in a model config.
-        journal: Where answers are kept; removing it is the caller's to do.
+        cfg: Config of a model of OpenCompass, with ``max_out_len`` and ``batch_size``.
+        journal: The journal of the answers; the caller removes it.
         variant: Wording of the prompts.
     """
     model = build_model({name: value for name, value in cfg.items() if name not in _NOT_BUILT})
@@ -141,7 +141,7 @@ def generate(docs: Sequence[ToolDoc], cfg: Mapping[str, Any], journal: Journal, 
 
 
 def _dialogue(doc: ToolDoc, function: FunctionDoc) -> str:
-    return json.dumps([doc.name, function.name], ensure_ascii=False)  # either name may hold any sign
+    return json.dumps([doc.name, function.name], ensure_ascii=False)  # either name may hold any character
 
 
 def _note_failures(generation: Generation, doc: ToolDoc, outcomes: Sequence[Outcome[Any]]) -> bool:

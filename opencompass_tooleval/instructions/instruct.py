@@ -1,12 +1,13 @@
-"""EasyTool-instructed prompts: documentation replaced by instructions, and nothing else.
+"""Builds EasyTool's prompts: replaces documentation by instructions, and changes nothing else.
 
-T-Eval: the API descriptions in the system prompts, in their own layout; each becomes its guideline as EasyTool writes
-it (Table 8).
+T-Eval: each API description in the system prompts is replaced by its guideline in EasyTool's format (Table 8). The
+layout of the prompts is kept.
 
-UltraTool: the toolsets of the query and of the one-shot example. Where tools are chosen (selection, creation awareness)
-a tool is its ``name`` and ``description``, which is what EasyTool chooses by (Section 4.2, Figure 3). Where they are
-called (usage) its guideline is there too, in the shape that the prompt speaks of: ``arguments`` with ``properties``;
-and an ``Example``. ``results`` are gone: the gold takes no names from there (README.md).
+UltraTool: the toolsets of the query and of the one-shot example are replaced. In tasks that choose tools (selection,
+creation awareness) a tool is its ``name`` and ``description``, from which EasyTool chooses (Section 4.2, Figure 3). In
+tasks that call tools (usage) it also has its guideline, in the shape that the prompt names, ``arguments`` with
+``properties``, and an ``Example``. ``results`` are omitted: the gold uses no names from them
+(docs/explanation/easytool.md).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def check_variant(benchmark: str, subset: str) -> None:
     """Checks that a subset's prompts hold documentation.
 
     Raises:
-        ValueError: They do not; the message lists those that do.
+        ValueError: They hold none; the message lists the subsets whose prompts do.
     """
     if subset not in VARIANTS[benchmark]:
         have = ', '.join(VARIANTS[benchmark])
@@ -42,13 +43,13 @@ def check_variant(benchmark: str, subset: str) -> None:
 
 @dataclass
 class Catalogue:
-    """Instructions to be looked up, and the tools that had none.
+    """Instructions for look-up, and the tools that have none.
 
     Attributes:
         tools: Tool name -> instruction.
-        file: Where they come from, for messages.
+        file: File of the instructions, for messages.
         fix: The command that makes them.
-        missing: Tools that were looked up in vain, and the first record that needs each.
+        missing: Tools that were not found -> the first record that needs each.
     """
 
     tools: Mapping[str, ToolInstruction]
@@ -57,10 +58,10 @@ class Catalogue:
     missing: dict[str, str] = field(default_factory=dict)
 
     def find(self, name: str, record: str, described: bool = False) -> Found | None:
-        """The instruction for what the documentation calls ``name``; None is remembered.
+        """Finds the instruction for a ``name`` in the documentation; records it as missing if there is none.
 
-        It is a tool of one function, or the function ``api`` or ``tool.api`` of ``tool``. A tool without any is found
-        if it only has to be ``described``.
+        A name is a tool of one function, or the function ``api`` or ``tool.api`` of ``tool``. A tool without functions
+        is found only if ``described`` is True.
         """
         tool = self.tools.get(name)
         if tool is not None and (len(tool.functions) == 1 or (described and not tool.functions)):
@@ -74,7 +75,7 @@ class Catalogue:
         return None
 
     def find_function(self, tool: str, function: str, record: str) -> Found | None:
-        """The instruction for a function of a tool, where names may hold dots; None is remembered."""
+        """Finds the instruction for a function of a tool, whose names may hold dots; records a missing one."""
         group = self.tools.get(tool)
         instruction = next((each for each in group.functions if each.name == function), None) if group else None
         if group is None or instruction is None:
@@ -83,13 +84,13 @@ class Catalogue:
         return group, instruction
 
     def check(self, data: str) -> None:
-        """Checks that nothing was looked up in vain.
+        """Checks that every look-up found an instruction.
 
         Args:
             data: The data set, for the message.
 
         Raises:
-            DataError: Something was; all of it is counted and ``MAX_NAMED`` tools are named.
+            DataError: Tools are missing; the message has their number and names at most ``MAX_NAMED``.
         """
         if not self.missing:
             return
@@ -99,18 +100,18 @@ class Catalogue:
 
 
 def _description(tool: ToolInstruction, function: FunctionInstruction | None) -> str:
-    """What is said of a function: the tool's description unless there are others."""
+    """Returns the description of a function; that of the tool if it is the only function."""
     return function.description or tool.description if function and len(tool.functions) > 1 else tool.description
 
 
 def guideline(name: str, tool: ToolInstruction, function: FunctionInstruction) -> dict[str, Any]:
-    """Name, description, required and optional parameters, and example, as Table 8 has them."""
+    """Formats name, description, required and optional parameters, and example, as in Table 8."""
     alone = to_entry(ToolInstruction(name, '', (function,)), 'toolbench')['tool_guidelines'][function.name]
     return {**alone, 'name': name, 'description': _description(tool, function)}
 
 
 def _write(value: Any, like: str) -> str:
-    """A value as JSON or as Python writes it, whichever ``like``, which begins with a name in quotes, is."""
+    """Formats a value as JSON or as Python, in the notation of ``like``, which begins with a quoted name."""
     quotes = [mark for mark in like if mark in '\'"']
     return json.dumps(value, ensure_ascii=False) if quotes[:1] == ['"'] else repr(value)
 
@@ -124,7 +125,7 @@ def _write_span(span: ApiSpan, original: str, guidelines: Sequence[Mapping[str, 
 
 
 def _instruct_text(text: str, record: str, catalogue: Catalogue) -> str | None:
-    """A system prompt with instructions; None if it has no documentation. What is missing the catalogue remembers."""
+    """Replaces the documentation in a system prompt; None if it has none. ``catalogue`` records missing tools."""
     span = find_api_list(text)
     if span is None:
         return None
@@ -192,13 +193,13 @@ def _tool(name: str, tool: ToolInstruction, function: FunctionInstruction | None
 
 
 def instruct_toolset(row: Mapping[str, Any], record: str, catalogue: Catalogue, described: bool) -> dict[str, Any]:
-    """A row of UltraTool, or its one-shot example, with instructions in place of its toolset, in the same order.
+    """Replaces the toolset of a row of UltraTool, or of its one-shot example, by instructions in the same order.
 
     Args:
-        row: As the file has it; it is not changed.
+        row: The row of the file; it is not changed.
         record: Its number, for messages.
-        catalogue: The instructions. It remembers those that are missing; check it when all rows are through.
-        described: Whether tools are only chosen, which takes their descriptions, or called, which takes guidelines too.
+        catalogue: The instructions. It records missing ones; call its ``check`` after the last row.
+        described: True for tasks that only choose tools, which get descriptions; False adds guidelines for calls.
     """
     instructions = [(tool['name'], catalogue.find(tool['name'], record, described)) for tool in row['toolset'] or ()]
     return {

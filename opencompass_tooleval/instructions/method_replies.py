@@ -1,9 +1,8 @@
-"""What a model replies in EasyTool's published runs -> values, without evaluating anything.
+"""Reads the values in replies to EasyTool's published prompts, without evaluating code.
 
-The published runs evaluate a reply as Python, so that ``{"Parameters": {"input": [8, 1/31]}}`` passes a number: six
-numbers in the published logs of FuncQA can only have come about so. Here a reply is parsed, and its literals and the
-arithmetic between its numbers are worked out, within bounds. A reply that is anything else is unreadable and asked
-again.
+The published runs evaluate a reply as Python, so that ``{"Parameters": {"input": [8, 1/31]}}`` passes a number; six
+numbers in the published logs of FuncQA have no other explanation. Here a reply is parsed. Its literals, and arithmetic
+between numbers, are computed within bounds. Any other reply is unreadable and requested again.
 """
 
 from __future__ import annotations
@@ -41,20 +40,20 @@ _TRUTH_WITHOUT_BLANK = ((':true', ': True'), (':false', ': False'))
 
 
 class Unreadable(ValueError):
-    """A reply that the published run asks for again."""
+    """Raised for a reply that the published run requests again."""
 
 
 def read_python(text: str) -> Any:
-    """The value of a Python literal in which numbers may be worked out.
+    """Reads a Python literal, and computes arithmetic between numbers in it.
 
     Raises:
-        Unreadable: It is none, or it is beyond the bounds of :mod:`~opencompass_tooleval.core.reading`.
+        Unreadable: It is no literal, or exceeds the bounds of :mod:`~opencompass_tooleval.core.reading`.
     """
     if len(text) > MAX_CHARS:
         raise Unreadable('the reply is too long')
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter('ignore')  # '\d' in a reply is no concern of the user's terminal
+            warnings.simplefilter('ignore')  # '\d' in a reply must not print a warning
             return _value(ast.parse(text.lstrip(' \t'), mode='eval').body, 0)
     except (SyntaxError, ValueError, TypeError, ArithmeticError, MemoryError, RecursionError) as error:
         raise Unreadable(f'the reply is no literal ({type(error).__name__})') from None
@@ -119,15 +118,16 @@ def _field(value: Any, key: str) -> Any:
 
 
 def read_tasks(text: str, reading: str) -> Any:
-    """What lies under ``Tasks``, a list of texts if the model did as it was told; read up to the first blank line."""
+    """Reads ``Tasks``, a list of texts if the reply follows the prompt; ignores text after the first blank line."""
     return _field(_read(text, reading, '{}', lambda reply: reply.partition('\n\n')[0]), 'Tasks')
 
 
 def read_topology(text: str, reading: str) -> list[Task]:
-    """The tasks in order. Each has ``dep``, a list of ids; what else they have is looked at when they are carried out.
+    """Reads the tasks in order. Each has ``dep``, a list of ids; other keys are checked when the task is run.
 
     Raises:
-        Unreadable: It is no such list, or its last task has an empty ``dep``, which the published run asks again too.
+        Unreadable: It is no such list, or its last task has an empty ``dep``, which the published run also requests
+            again.
     """
     order = _read(text, reading, '[]', str)
     if not isinstance(order, (list, tuple)) or not order:
@@ -151,19 +151,19 @@ def _dependencies(task: Task) -> list[int]:
 
 
 def read_choice(text: str, reading: str) -> Any:
-    """The choice of a tool, ``{"ID": 1}`` if the model did as it was told; read up to the first bracket ``(``."""
+    """Reads the choice of a tool, ``{"ID": 1}`` if the reply follows the prompt; ignores text after the first ``(``."""
     return _read(text, reading, '{}', lambda reply: reply.partition('(')[0].strip())
 
 
 def read_choice_at_end(text: str, reading: str) -> Any:
-    """The same in the runs on ToolBench, which read what stands behind the last blank line."""
+    """Reads the choice of a tool in the runs on ToolBench, which read the text after the last blank line."""
     return _read(text, reading, '{}', last_block)
 
 
 def read_names(text: str, reading: str) -> list[Any]:
-    """The names of APIs: a list, or one as text, bare fences around it aside; read up to the first blank line.
+    """Reads names of APIs: a list, or one text, without bare fences; ignores text after the first blank line.
 
-    Of a list nothing is checked: the published run drops what is no API of the tool.
+    The items of a list are not checked: the published run drops those that are no API of the tool.
     """
     names = _read(text, reading, '[]', lambda reply: first_block(_as_python(reply, ())).strip())
     if not isinstance(names, (list, str)):
@@ -172,7 +172,7 @@ def read_names(text: str, reading: str) -> list[Any]:
 
 
 def read_need(text: str, reading: str) -> bool:
-    """Whether a tool is needed, ``{"Reason": "...", "Choice": "Yes"}`` if the model did as it was told."""
+    """Reads the choice of using a tool, ``{"Reason": "...", "Choice": "Yes"}`` if the reply follows the prompt."""
     reply = _read(text, reading, '{}', str)
     _field(reply, 'Reason')
     choice = _field(reply, 'Choice')
@@ -182,14 +182,14 @@ def read_need(text: str, reading: str) -> bool:
 
 
 def read_parameters(text: str, reading: str) -> Any:
-    """What lies under ``Parameters``, as the published runs read one-hop: with ``true``, ``false`` and bare fences."""
+    """Reads ``Parameters`` as the published one-hop runs do: with ``true``, ``false`` and bare fences."""
     return _field(
         _read(text, reading, '{}', lambda reply: _as_python(reply, _TRUTH + _TRUTH_WITHOUT_BLANK)), 'Parameters'
     )
 
 
 def read_parameters_depend(text: str, reading: str) -> Any:
-    """The same for multi-hop, where ``:true`` without a blank is not allowed."""
+    """Reads ``Parameters`` as the published multi-hop runs do: ``:true`` without a blank is not allowed."""
     return _field(_read(text, reading, '{}', lambda reply: _as_python(reply, _TRUTH)), 'Parameters')
 
 
@@ -200,7 +200,7 @@ def _as_python(text: str, words: tuple[tuple[str, str], ...]) -> str:
 
 
 def read_check(text: str) -> str:
-    """``yes``, ``no`` or ``unreadable``: whether the model, asked about its own answer, calls it right."""
+    """Reads the model's check of its own answer: ``yes`` (right), ``no`` or ``unreadable``."""
     try:
         choice = _field(read_python(text), 'Choice')
     except Unreadable:

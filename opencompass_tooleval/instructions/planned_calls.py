@@ -1,7 +1,7 @@
-"""Native calls that are noted and not carried out: RestBench's paths, and ToolBench's calls.
+"""Collects native calls without running them: RestBench's paths, and ToolBench's calls.
 
-A model may make all calls in one answer, or one after the other, as many chat models are taught to. So that both can
-say all they want, every call of an answer is told :data:`NOTED`, and the model is asked again until it calls nothing.
+A model may make all calls in one answer, or one call per answer, as many chat models are trained to. To collect all
+calls in both cases, every call gets the response :data:`NOTED`, and the dialogue continues until an answer has no call.
 """
 
 from __future__ import annotations
@@ -18,23 +18,22 @@ from opencompass_tooleval.core.tool_messages import tool_messages
 from opencompass_tooleval.core.tool_set import ToolSet
 
 MAX_STEPS = 10
-"""Answers per request at most. The longest gold path of RestBench has four steps, and ToolBench's requests six APIs."""
+"""Maximum answers per request. RestBench's longest gold path has four steps; ToolBench's requests have six APIs."""
 
 NOTED = 'Noted.'
-"""What every tool says: there are no responses to these calls."""
+"""Response to every call, in place of a tool's response."""
 
 _LAST = write_answer('These are all calls.')
 
 
 class PlannedCallDialogues:
-    """Asks until an answer has no call; the prediction is the last answer, with the calls of all.
+    """Continues a dialogue until an answer has no call; the prediction is the last answer with the calls of all.
 
     Args:
-        max_steps: Answers per request at most; with 1 only the calls of the first count, as where calls are written
-            as text.
+        max_steps: Maximum answers per request; with 1 only the calls of the first answer count, as with calls in text.
 
     Raises:
-        ValueError: There is not one step.
+        ValueError: ``max_steps`` is below 1.
     """
 
     def __init__(self, max_steps: int = MAX_STEPS) -> None:

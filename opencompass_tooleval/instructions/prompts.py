@@ -1,7 +1,7 @@
-"""The prompts that make instructions: Table 2 of the paper, and the three wordings of its Appendix C.
+"""Prompts that make instructions: Table 2 of the paper, and the three wordings of its Appendix C.
 
-The paper shows the frame and the task; its demonstrations it does not show. Ours are written for this project, in the
-paper's formats (Table 2 and Tables 7 to 10), about tools that are in no benchmark.
+The paper shows the frame and the task, but not its demonstrations. Those here are written for this project in the
+paper's formats (Table 2 and Tables 7 to 10), with tools that are in no benchmark.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ This tool has 2 multiple built-in functions:
         "'/gardens/{garden_id}/plants' is a tool that can get the plants that grow in a garden.",
     ),
 )  # fmt: skip
-"""Documentation and description: of a tool with several functions, and of one with one."""
+"""Documentation and description of two tools: one with several functions, one with a single function."""
 
 _PLANNER = "'Garden Planner' is a tool that can search for plants and look up dates of frost."
 _EMPTY = '{"required_parameters": [], "optional_parameters": []}'
@@ -133,14 +133,14 @@ REST_EXAMPLES = (
         '{"Scenario": "if you want to get the plant that was added last", "Parameters": {"input": "GET /plants/latest"}}',
     ),
 )  # fmt: skip
-"""As :data:`GUIDELINE_EXAMPLES`, of functions that are a method and a path (Table 9)."""
+"""The same for functions that are a method and a path (Table 9)."""
 
 DESCRIPTION_FORM = 'Write the tool usage description only.'
 GUIDELINE_FORM = 'Answer with one JSON object only: {"Scenario": XX, "Parameters": {XX: XX}}.'
 AGAIN = 'This cannot be used. {faults} {form}'
 
 _MOST_FAULTS = 1_000
-"""Characters of what is wrong: it may name all functions of a tool."""
+"""Maximum characters of the faults, which may name all functions of a tool."""
 
 
 def _frame(task: str, examples: Sequence[str], asked: str) -> str:
@@ -157,12 +157,12 @@ def _exemplified(tool: str, function: str, purpose: str, parameters: str, answer
 
 
 def description_prompt(variant: str, documentation: str, several: bool) -> tuple[Message, ...]:
-    """Asks for a tool's description (Table 2, I).
+    """Builds the prompt for a tool's description (Table 2, I).
 
     Args:
         variant: One of ``VARIANTS``.
-        documentation: As the source has it.
-        several: Whether the tool has several functions: decides which demonstration is shown.
+        documentation: The documentation as in its source.
+        several: True if the tool has several functions; selects the demonstration.
     """
     shown, description = DESCRIPTION_EXAMPLES[0 if several else 1]
     example = _described(json.dumps(shown), description)
@@ -172,15 +172,15 @@ def description_prompt(variant: str, documentation: str, several: bool) -> tuple
 def guideline_prompt(
     variant: str, tool: str, function: str, purpose: str, parameters: str, rest: bool
 ) -> tuple[Message, ...]:
-    """Asks for a scenario and the parameters that fit it (Table 2, II).
+    """Builds the prompt for a scenario and its parameters (Table 2, II).
 
     Args:
         variant: One of ``VARIANTS``.
-        tool: Its name.
-        function: Its name.
-        purpose: What tool and function can do.
+        tool: Name of the tool.
+        function: Name of the function.
+        purpose: The purpose of tool and function.
         parameters: The parameter list, as JSON.
-        rest: Whether the function is a method and a path, so that its example is a call such as ``GET /movie/456``.
+        rest: True if the function is a method and a path; its example is then a call such as ``GET /movie/456``.
     """
     examples = [_exemplified(*example) for example in (REST_EXAMPLES if rest else GUIDELINE_EXAMPLES)]
     asked = _exemplified(tool, function, purpose, parameters, '')
@@ -190,14 +190,14 @@ def guideline_prompt(
 def again_prompt(
     prompt: tuple[Message, ...], reply: str, faults: Sequence[str], form: str, most: int
 ) -> tuple[Message, ...]:
-    """Asks once more, with what was wrong; of earlier answers only the last is shown, so that prompts stay short.
+    """Builds the prompt that repeats a request with the faults of the reply; it shows only the last of the replies.
 
     Args:
-        prompt: What was asked at first.
-        reply: The last answer.
-        faults: What is wrong with it, a sentence each.
-        form: What an answer should be.
-        most: Characters of the reply that are shown to its author again.
+        prompt: The first prompt.
+        reply: The last reply.
+        faults: Its faults, a sentence each.
+        form: The expected form of a reply.
+        most: Maximum characters of the reply that the prompt shows.
     """
     told = ' '.join(faults)[:_MOST_FAULTS]
     quoted = reply[:MAX_CHARS].strip()[:most] or '(no answer)'

@@ -1,6 +1,6 @@
-"""What a model made, read from its reply: a description with its list of functions, or an example.
+"""Reads a description with its list of functions, or an example, from a model's reply.
 
-Replies are hostile: nothing is evaluated, and longer ones than ``MAX_CHARS`` are not read.
+Replies are hostile: nothing is evaluated, and a reply longer than ``MAX_CHARS`` is not read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NOT_JSON = 'example:not_json'
 NOT_AN_EXAMPLE = 'example:not_an_example'
 
 _CHARS_PER_TOOL, _CHARS_PER_FUNCTION = 1_500, 500
-"""A concise description is shorter: Table 8's take about 120 characters per function."""
+"""Maximum characters of a concise description; those of Table 8 take about 120 characters per function."""
 
 _MOST_NAME = 200
 
@@ -44,10 +44,10 @@ class Description:
     """A description of a tool.
 
     Attributes:
-        text: The whole, on one line.
-        purpose: What the tool as a whole can do: the text before the list of functions.
-        functions: Function -> what it can do, for those that the list has.
-        fault: Why this is not what a model said, but what the documentation says; None if it is the model's.
+        text: The whole description on one line.
+        purpose: The purpose of the tool as a whole: the text before the list of functions.
+        functions: Function -> its purpose, for the functions in the list.
+        fault: Reason why the description comes from the documentation; None if it is the model's.
     """
 
     text: str
@@ -61,7 +61,7 @@ def _bare(name: str) -> str:
 
 
 def _items(text: str) -> list[tuple[int, int]]:
-    """Where the entries 1, 2, 3, ... of a list begin and where their text does."""
+    """Finds the entries 1, 2, 3, ... of a list: start of each entry, and start of its text."""
     spans: list[tuple[int, int]] = []
     for match in _NUMBER.finditer(text):
         if int(match[1]) == 1 and len(spans) <= 1:  # 'in version 1. It has: 1. ...'
@@ -72,7 +72,7 @@ def _items(text: str) -> list[tuple[int, int]]:
 
 
 def _opening(text: str) -> str:
-    """The text before a list, without the half sentence that announces the list."""
+    """Returns the text before a list, without the clause that announces the list."""
     text = text.strip()
     if not text.endswith(':'):
         return text
@@ -83,13 +83,13 @@ def read_description(reply: str, functions: Iterable[str], tool: str = '') -> De
     """Reads a tool's description.
 
     Args:
-        reply: What the model said; reasoning, a fence and a repeated cue are dropped.
+        reply: The model's reply; reasoning, a fence and a repeated cue are dropped.
         functions: The tool's functions.
-        tool: Its name; no fault if the list begins with it.
+        tool: Name of the tool, with which the list may begin.
 
     Returns:
-        The description, or what is wrong with it: nothing there, no text, too long to be concise, or its list names a
-        function that the tool does not have.
+        The description, or its faults: it is missing, is no text, is too long, or lists a function that the tool does
+        not have.
     """
     names = list(functions)
     if len(reply) > MAX_CHARS:
@@ -119,7 +119,7 @@ def read_description(reply: str, functions: Iterable[str], tool: str = '') -> De
 
 
 def _named(item: str, names: Iterable[str]) -> str | None:
-    """The function that an entry of the list begins with; the longest, where several do."""
+    """Returns the longest function name with which an entry of the list begins; None for none."""
     text = item.lstrip(_QUOTES).casefold()
     fitting = [n for n in names if text.startswith(n.casefold()) and not text[len(n.casefold()) :][:1].isalnum()]
     # "'get_all': ..." begins with get as well as with get_all.
@@ -132,7 +132,7 @@ def _functionality(rest: str) -> str:
 
 
 def _candidates(text: str) -> Iterator[Parsed]:
-    """Readings of the object in a reply, the likeliest first."""
+    """Yields readings of the object in a reply, the likeliest first."""
     start = _START.search(text)
     if start is None:
         yield parse_enclosed(text, '{', '}')
@@ -143,7 +143,7 @@ def _candidates(text: str) -> Iterator[Parsed]:
 
 
 def _other_function(text: str, function: str) -> str:
-    """The function that a reply says it is about, if it repeats the cue with another one."""
+    """Returns the other function that a reply is about, if it repeats the cue with one."""
     cue = _CUE.search(text)
     named = text[cue.end() :].lstrip(_QUOTES) if cue else function
     if named.startswith(function.lstrip(_QUOTES)):
@@ -155,11 +155,11 @@ def read_example(reply: str, function: str) -> Example | list[Fault]:
     """Reads ``{"Scenario": ..., "Parameters": {...}}``.
 
     Args:
-        reply: What the model said; reasoning, a fence, and words before and behind the object are dropped.
-        function: What it was asked about; a reply that repeats the cue with another function is not about this one.
+        reply: The model's reply; reasoning, a fence, and text around the object are dropped.
+        function: The requested function; a reply that repeats the cue with another function is a fault.
 
     Returns:
-        The example as it was given, or what is wrong: no JSON, other keys, or about another function.
+        The example unchanged, or its faults: no JSON, other keys, or another function.
     """
     if len(reply) > MAX_CHARS:
         return [Fault(NOT_JSON, 'The answer is much too long.')]

@@ -1,13 +1,13 @@
-"""Documentation that is longer than a model's context: split by function, described in parts, merged in order.
+"""Splits documentation that is longer than a model's context by function, and merges the descriptions of the parts.
 
 The paper leaves this open (Limitations). Here:
 
-1. Functions are dealt out in the documentation's order; each part holds as many as fit, under the tool's name and
-   description. No function is in two parts.
-2. A function that does not fit alone is shown by name, description and parameters instead of its whole documentation;
-   their descriptions are cut until it does.
-3. Merged, the purposes of the parts stand one after the other, each once, and behind them one list of all functions,
-   numbered through. A function that no part's list has is described by the first sentence of its documentation.
+1. Functions are assigned to parts in the documentation's order. Each part holds as many as fit, after the tool's name
+   and description. No function is in two parts.
+2. A function that does not fit alone is shown by name, description and parameters instead of its whole documentation.
+   The descriptions are shortened until it fits.
+3. The merged description has the purposes of the parts, each once, and then one numbered list of all functions. A
+   function that is in no part's list is described by the first sentence of its documentation.
 
 The same parts and answers always give the same description.
 """
@@ -26,7 +26,7 @@ from opencompass_tooleval.tool_docs.render import render_doc, to_json
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 
 _CUTS: tuple[int | None, ...] = (None, 4_000, 1_000, 400, 100, 0)
-"""Characters of each description that stay, from all to none."""
+"""Maximum characters of each description, from all to none."""
 
 _PER_MESSAGE = 32
 """Tokens that a chat template may add."""
@@ -34,18 +34,18 @@ _PER_MESSAGE = 32
 
 @dataclass(frozen=True)
 class Limit:
-    """How long a prompt may be.
+    """Maximum length of a prompt.
 
     Attributes:
-        tokens: At most; None for no limit.
-        count: Text -> tokens.
+        tokens: Maximum number of tokens; None for no limit.
+        count: Text -> number of tokens.
     """
 
     tokens: int | None = None
     count: Callable[[str], int] = len
 
     def fits(self, prompt: Sequence[Message]) -> bool:
-        """Whether a prompt is short enough."""
+        """Tests if a prompt is short enough."""
         return self.tokens is None or self.tokens >= sum(
             self.count(message.content) + _PER_MESSAGE for message in prompt
         )
@@ -56,11 +56,11 @@ def _cut(text: str, most: int | None) -> str:
 
 
 def parameter_list(function: FunctionDoc, most: int | None = None) -> str:
-    """A function's parameters as JSON, as in Table 8.
+    """Formats a function's parameters as JSON, as in Table 8.
 
     Args:
-        function: The function. One that is documented in plain text, without a list, is shown as it is.
-        most: Characters of each description.
+        function: The function. Documentation in plain text, without a list of parameters, is not changed.
+        most: Maximum characters of each description; None for no limit.
     """
     if is_prose(function):
         return _cut(str(function.raw), None if most is None else 10 * most)
@@ -84,7 +84,7 @@ def _entry(parameter: Parameter, most: int | None) -> dict[str, Any]:
 
 
 def shortest_that_fits(limit: Limit, build: Callable[[int | None], tuple[Message, ...]]) -> tuple[Message, ...] | None:
-    """The first of ever shorter prompts that fits, or None."""
+    """Returns the first of increasingly shorter prompts that fits, or None."""
     return next((prompt for prompt in map(build, _CUTS) if limit.fits(prompt)), None)
 
 
@@ -115,7 +115,7 @@ def _part(doc: ToolDoc, functions: Sequence[FunctionDoc]) -> ToolDoc:
 
 
 def part_prompt(part: ToolDoc, limit: Limit, variant: str) -> tuple[Message, ...] | None:
-    """Asks for the description of a part; None if not even its names fit."""
+    """Builds the prompt for the description of a part; None if not even its names fit."""
     several = len(part.functions) > 1
 
     def build(most: int | None) -> tuple[Message, ...]:
@@ -136,8 +136,8 @@ def compose(purposes: Sequence[str], functions: Mapping[str, str]) -> str:
     """Writes a description on one line, in the form of the published ones (Table 8).
 
     Args:
-        purposes: What the tool as a whole can do, by part; each is written once.
-        functions: Function -> what it can do.
+        purposes: Purposes of the tool as a whole, one per part; each is written once.
+        functions: Function -> its purpose.
     """
     listed = (
         f"{number}. '{name}'" + (f': {line}' if line else '')

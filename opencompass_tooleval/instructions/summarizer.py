@@ -1,4 +1,4 @@
-"""The leaderboard, and each benchmark with documentation and with EasyTool instructions side by side: glue only."""
+"""Writes the leaderboard, and compares documentation with EasyTool instructions per benchmark: glue only."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from opencompass_tooleval.summarizers.variant_summarizer import ToolEvalVariantS
 
 
 class ToolEvalEasyToolSummarizer(ToolEvalVariantSummarizer):
-    """:class:`ToolEvalVariantSummarizer` of nothing but ``X`` with documentation beside ``X-easytool``."""
+    """:class:`ToolEvalVariantSummarizer` that compares only ``X`` with documentation and ``X-easytool``."""
 
     kinds = ('easytool',)

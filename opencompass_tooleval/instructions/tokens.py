@@ -1,4 +1,4 @@
-"""Tokens of documentation and of instructions, per tool and in all (paper, Tables 1 and 3)."""
+"""Counts tokens of documentation and of instructions, per tool and in all (paper, Tables 1 and 3)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ToolTokens:
 
     @property
     def reduction(self) -> float | None:
-        """In percent."""
+        """Reduction in percent; None without tokens before."""
         return reduction(self.before, self.after)
 
 
@@ -51,32 +51,32 @@ class TokenStats:
 
     @property
     def mean_before(self) -> float:
-        """Per tool: ``Token Doc.`` of Table 3."""
+        """Mean tokens of a tool's documentation: ``Token Doc.`` of Table 3."""
         return self.before / len(self.tools)
 
     @property
     def mean_after(self) -> float:
-        """Per tool: ``Token Ins.`` of Table 3."""
+        """Mean tokens of a tool's instruction: ``Token Ins.`` of Table 3."""
         return self.after / len(self.tools)
 
     @property
     def reduction(self) -> float | None:
-        """In percent, of all tokens: ``Reduce (%)`` of Table 3."""
+        """Reduction of all tokens in percent: ``Reduce (%)`` of Table 3; None without tokens before."""
         return reduction(self.before, self.after)
 
 
 def token_stats(
     docs: Iterable[ToolDoc], instructions: Mapping[str, ToolInstruction], count: Callable[[str], int]
 ) -> TokenStats:
-    """Counts what each tool costs in a prompt, as :mod:`~opencompass_tooleval.tool_docs.render` writes it.
+    """Counts the tokens of each tool in a prompt, as :mod:`~opencompass_tooleval.tool_docs.render` formats it.
 
     Args:
         docs: The documentation.
         instructions: Tool name -> instruction.
-        count: Tokens of a text.
+        count: Text -> number of tokens.
 
     Raises:
-        ValueError: No tool has both.
+        ValueError: No tool has both documentation and instruction.
     """
     documented = {doc.name: doc for doc in docs}
     tools = tuple(

@@ -1,7 +1,7 @@
-"""Whether an example agrees with the documentation: what the paper checks by calling the tool (Section 4.2).
+"""Checks examples against the documentation; the paper checks them by calling the tool (Section 4.2).
 
-Nothing of an example is evaluated. FuncQA's tools are called with it, since they are ours; all others are compared
-with what is documented.
+Nothing of an example is evaluated. FuncQA's tools, which this package implements, are called with it; for all others
+the example is compared with the documentation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PATH = 'example:path'
 EXECUTION = 'example:execution'
 
 REST_INPUT = 'input'
-"""The parameter that holds a whole call, as the published instructions of RestBench have it (Table 9)."""
+"""Name of the parameter that holds a whole call, as in the published instructions of RestBench (Table 9)."""
 
 _SENT_BY_THE_CLIENT = ('header', 'cookie')
 
@@ -41,7 +41,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong with what a model made.
+    """One fault of a description or an example.
 
     Attributes:
         code: ``area:code``.
@@ -53,31 +53,31 @@ class Fault:
 
 
 def is_prose(function: FunctionDoc) -> bool:
-    """Whether a function's parameters are documented in plain text, without a list."""
+    """Tests if a function's parameters are documented in plain text, without a list."""
     return isinstance(function.raw, str) and not function.required and not function.optional
 
 
 def is_arithmetic(function: FunctionDoc) -> bool:
-    """Whether a function is one of FuncQA's tools: their names, and one parameter ``input``."""
+    """Tests if a function is one of FuncQA's tools, by its name and its one parameter ``input``."""
     return function.name in TOOL_NAMES and [parameter.name for parameter in function.required] == [PARAMETER]
 
 
 def check_example(doc: ToolDoc, function_name: str, example: Example) -> list[Fault]:
     """Compares an example with the documentation.
 
-    A parameter fits if its value is of the documented type, is in the documented ``enum``, or is the very default that
-    the documentation gives: ToolBench writes the defaults of numbers as strings. An example of a REST function is a
-    call, ``{"input": "GET /movie/456/keywords?page=2"}``: it must match the path template, with ids in place of its
-    parameters; what goes into a body stands beside ``input``, and headers are left to the client. Of a function that is
-    documented in plain text only, the text must mention the parameters.
+    A value is valid if it has the documented type, is in the documented ``enum``, or equals the documented default
+    (ToolBench writes the defaults of numbers as strings). An example of a REST function is a call,
+    ``{"input": "GET /movie/456/keywords?page=2"}``. It must match the path template, with ids in place of the
+    parameters. Body parameters are keys beside ``input``; headers are left to the client. If a function is documented
+    in plain text only, the text must mention the parameters.
 
     Args:
         doc: The tool.
-        function_name: Which of its functions.
-        example: With values as :mod:`json` reads them.
+        function_name: Name of one of its functions.
+        example: The example, with values as :mod:`json` reads them.
 
     Returns:
-        What is wrong, in the documentation's order; empty if nothing is.
+        The faults, in the documentation's order; empty if there are none.
     """
     function = next((function for function in doc.functions if function.name == function_name), None)
     if function is None:
@@ -170,6 +170,6 @@ def _value(parameter: Parameter | None, text: str) -> Any:
 
 
 def _short(value: Any) -> str:
-    """A value as it stands in a sentence, cut."""
+    """Formats a value for a sentence, shortened."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f'{text[:_SHOWN]}...'

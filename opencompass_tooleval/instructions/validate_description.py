@@ -1,7 +1,6 @@
-"""Whether a description is about its tool: no refusal, no scrap of an object, and words of the documentation in it.
+"""Checks that a description is about its tool: no refusal, no part of an object, and words of the documentation.
 
-It is a check of what is plainly wrong, English and Chinese, not of quality. All of it is linear, in texts that are
-bounded.
+The check finds obvious faults in English and Chinese; it does not rate quality. It takes linear time, in bounded texts.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ BRACKET = 'description:bracket'
 UNRELATED = 'description:unrelated'
 
 _MAX_CHARS = 200_000
-"""Of the documentation, from its beginning, so many characters are looked at for words."""
+"""Maximum characters of the documentation, from its beginning, that are searched for words."""
 
 _PAIRS = {'}': '{', ']': '['}
 
 _WORD = re.compile(r'[㐀-鿿]+|[^\W\d_㐀-鿿]+')
 _HUMP = re.compile(r'(?<=[a-z])(?=[A-Z])')
 _PREFIX = 4
-"""Longer words are the same if they begin alike: movie and movies, retrieve and retrieving."""
+"""Characters of a word that are compared: movie and movies, retrieve and retrieving count as the same."""
 
 _COMMON_WORDS = (
     'a about all also an and any api apis are as at be built by can could do does for from function functions get has '
@@ -39,7 +38,7 @@ _COMMON_PAIRS = frozenset(_COMMON_CHINESE.split())
 
 
 def _without_names(text: str, doc: ToolDoc) -> str:
-    """The text without the tool's own names, which may hold any brackets, or begin with any word."""
+    """Removes the names of the tool from a text; they may hold any brackets, or begin with any word."""
     for name in sorted({doc.name, *(function.name for function in doc.functions)}, key=len, reverse=True):
         if not name.strip().isalnum():
             text = text.replace(name, ' ')
@@ -47,7 +46,7 @@ def _without_names(text: str, doc: ToolDoc) -> str:
 
 
 def _is_balanced(text: str) -> bool:
-    """Whether every brace and every square bracket has its counterpart."""
+    """Tests if every brace and every square bracket has its counterpart."""
     opened: list[str] = []
     for character in text:
         if character in '{[':
@@ -58,7 +57,7 @@ def _is_balanced(text: str) -> bool:
 
 
 def _words(text: str) -> Iterator[str]:
-    """What two texts can have in common: words, cut to their beginning, and pairs of Chinese characters."""
+    """Yields the units by which texts are compared: words, cut to their beginning, and pairs of Chinese characters."""
     for match in _WORD.finditer(text):
         run = match[0]
         if '㐀' <= run[0] <= '鿿':
@@ -87,7 +86,7 @@ def check_description(doc: ToolDoc, text: str) -> list[Fault]:
         text: The description, bounded.
 
     Returns:
-        What is wrong; empty if nothing is. Documentation without words is not compared with.
+        The faults; empty if there are none. The comparison is skipped for documentation without words.
     """
     faults = []
     if is_refusal(text) and not text.lstrip('\'"`* ').casefold().startswith(doc.name.casefold()):

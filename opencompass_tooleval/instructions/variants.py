@@ -1,7 +1,7 @@
-"""What of T-Eval and UltraTool is run with instructions. Literals only: configs read this file inside ``read_base()``.
+"""Subsets of T-Eval and UltraTool that run with instructions. Literals only: configs read this in ``read_base()``.
 
-The others have no documentation in their prompts (T-Eval's ``review_str``; UltraTool's ``planning`` and
-``tool_usage_awareness``) or ask for tools in the shape of those that they show (UltraTool's ``tool_creation``).
+The prompts of other subsets hold no documentation (T-Eval's ``review_str``; UltraTool's ``planning`` and
+``tool_usage_awareness``), or request tools in the shape of those that they show (UltraTool's ``tool_creation``).
 """
 
 TEVAL_VARIANTS = (

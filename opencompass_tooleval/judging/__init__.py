@@ -1,1 +1,1 @@
-"""Everything that a judge model grades."""
+"""Grading by a judge model."""

@@ -1,4 +1,4 @@
-"""A judge model: many questions at once, resumable, and none twice."""
+"""A judge model: sends many requests at once, resumes after a kill, and repeats no answered request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Name = TypeVar('Name', bound=Hashable)
 JUDGE = 'judge'
 
 TRIES = 4
-"""A reply that cannot be read is asked for again, up to three times."""
+"""Maximum number of requests per item: an unreadable reply is requested again, up to three times."""
 
 _ADDRESSES = {
     'openai_api_base', 'api_base', 'base_url', 'url', 'token_url', 'api_addr', 'openai_proxy_url', 'proxy_url',
@@ -52,11 +52,11 @@ _NAME_LENGTH = 80
 
 MAX_UNREAD = 200
 _UNREAD_CHARS = 2_000
-"""So many replies that could not be read are kept by one judge, and so many characters of each."""
+"""Number of unreadable replies that one judge keeps, and number of characters of each."""
 
 
 def judge_cfg_from_env() -> dict[str, Any] | None:
-    """The judge that ``$OC_JUDGE_MODEL``, ``$OC_JUDGE_API_KEY`` and ``$OC_JUDGE_API_BASE`` name, or None."""
+    """Returns the judge of ``$OC_JUDGE_MODEL``, ``$OC_JUDGE_API_KEY`` and ``$OC_JUDGE_API_BASE``; None if not set."""
     model = os.environ.get('OC_JUDGE_MODEL')
     if not model:
         return None
@@ -71,14 +71,14 @@ def judge_cfg_from_env() -> dict[str, Any] | None:
 
 
 def tell_only_warnings() -> None:
-    """For commands that write JSON on standard output, where OpenCompass's logger writes too."""
+    """Limits OpenCompass's logger to warnings, for commands that write JSON to standard output as it does."""
     get_logger().setLevel('WARNING')
 
 
 def _canonical(value: Any) -> Any:
-    """A setting as JSON, the same in every process and however the config was written.
+    """Converts a setting to JSON that is the same in every process and for every notation in a config.
 
-    A class is written as a class or as text (``opencompass tasks`` dump configs); 0 and 0.0 are one temperature.
+    Configs name a class or its text (``opencompass tasks`` dump configs); 0 and 0.0 are the same temperature.
     """
     if isinstance(value, Mapping):
         return {str(name): _canonical(content) for name, content in value.items() if not is_secret(str(name))}
@@ -92,7 +92,7 @@ def _canonical(value: Any) -> Any:
 
 
 def judge_settings(cfg: Mapping[str, Any]) -> dict[str, Any]:
-    """What may change a judge's replies, as JSON values: not its keys, addresses or speed."""
+    """Returns the settings that may change a judge's replies, as JSON values, without keys, addresses and speed."""
     settings = {
         name: _canonical(value) for name, value in cfg.items() if name not in _NOT_SETTINGS and not is_secret(name)
     }
@@ -101,12 +101,12 @@ def judge_settings(cfg: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def settings_hash(cfg: Mapping[str, Any]) -> str:
-    """12 hex digits of :func:`judge_settings`."""
+    """Returns 12 hex digits of the hash of :func:`judge_settings`."""
     return hashlib.sha256(json.dumps(judge_settings(cfg), sort_keys=True).encode('utf-8')).hexdigest()[:12]
 
 
 def _folder_name(cfg: Mapping[str, Any]) -> str:
-    """Says to people whose replies these are; the hash says it to us, so that a new ``abbr`` costs no call."""
+    """Returns a readable folder name with the settings' hash; only the hash identifies the judge."""
     name = re.sub(r'[^\w.-]+', '_', str(cfg.get('path') or judge_settings(cfg)['type'])).encode('ascii', 'ignore')
     return f'{name.decode()[-_NAME_LENGTH:]}-{settings_hash(cfg)}'
 
@@ -118,23 +118,23 @@ def _text_of(reply: Answer) -> str:
 
 
 class Judge:
-    """A judge model with a memory.
+    """A judge model that keeps its replies.
 
-    Replies that could be read are kept in a folder per judge and settings, one file per process, so that any number of
-    evaluations may share it: a second one costs no call, and after a kill only what was in flight is asked again.
-    Beside them lie the first of those that could not be read, with ``fault``, cut, for people to look at.
+    Readable replies are kept in a folder per judge and settings, one file per process, so that any number of
+    evaluations share it: a second evaluation needs no call, and after a kill only unanswered requests are repeated.
+    The first unreadable replies are kept too, shortened and with ``fault``, for inspection.
 
     Args:
         cfg: Any model of OpenCompass; ``max_out_len`` and ``batch_size`` as in a model config.
         folder: Parent folder of the kept replies.
-        source: Names the data set for a replayed judge: ``planning-zh`` makes it ``judge-planning-zh``.
+        source: Name of the data set for a replayed judge, which reads ``judge-planning-zh`` for ``planning-zh``.
 
     Attributes:
-        calls: How often the model was asked.
-        usages: What each of these answers cost.
-        asked: Keys of the questions that it was asked.
-        cached_usages: Key -> what a judgement cost that was kept from earlier; None where that was not kept with it.
-        folder: Where its replies are.
+        calls: Number of requests to the model.
+        usages: Usage of each reply.
+        asked: Keys of the items that it was asked about.
+        cached_usages: Key -> usage of a reply that an earlier run kept; None if it was not kept with the reply.
+        folder: Folder of its replies.
     """
 
     def __init__(self, cfg: Mapping[str, Any], folder: Path, source: str = '') -> None:
@@ -156,17 +156,17 @@ class Judge:
 
     @property
     def calls(self) -> int:
-        """See above."""
+        """Number of requests to the model."""
         return len(self.usages)
 
     def converse(self, dialogues: Mapping[Name, Judging[T]]) -> dict[Name, T]:
-        """Judging in several questions, each dialogue going on as soon as it is answered, whatever the others wait for.
+        """Runs dialogues with the judge. Each continues as soon as it has its reply, independent of the others.
 
         Args:
-            dialogues: Of each its name and its questions, which get their verdict, or an ``Unread`` after ``TRIES``.
+            dialogues: Name -> dialogue. Each of its items gets a verdict, or an ``Unread`` after ``TRIES`` requests.
 
         Returns:
-            Name -> what its dialogue ended in.
+            Name -> result of its dialogue.
         """
         self._find_cached()
         names = {str(place): name for place, name in enumerate(dialogues)}
@@ -184,7 +184,7 @@ class Judge:
         return {names[place]: cast(T, outcome.value) for place, outcome in found.items()}
 
     def _find_cached(self) -> None:
-        """Where the replies lie that were kept before."""
+        """Reads the positions of the replies that were kept before."""
         self._verdicts.clear()
         self._tries.clear()
         self._kept.clear()
@@ -195,7 +195,7 @@ class Judge:
                     self._kept.setdefault(str(row.get('key')), []).append((journal, position))
 
     def _ask(self, item: JudgeItem) -> Dialogue[Any]:
-        """Asks until there is a verdict, ``TRIES`` times at most, unless it is known."""
+        """Sends requests until there is a verdict, at most ``TRIES``; none if the verdict is known."""
         key, verdict = item.key, None
         for tried in range(TRIES):
             if (known := self._known(item)) is not None:
@@ -212,7 +212,7 @@ class Judge:
         return verdict
 
     def _known(self, item: JudgeItem) -> Any:
-        """The verdict of an item that was judged before; None if it was not."""
+        """Returns the verdict of an item that was judged before; None if it was not."""
         for journal, position in reversed(self._kept.pop(item.key, ())):
             row = journal.row_at(position)
             verdict = item.read(str(row.get('reply', '')))
@@ -227,7 +227,7 @@ class Judge:
         return Unread(reason) if reason.startswith(INFRA) else item.read(_text_of(reply))
 
     def _keep(self, item: JudgeItem, reply: Answer, verdict: Any) -> None:
-        """Keeps a reply that could be read; of the others the first ones, cut."""
+        """Keeps a readable reply, and the first unreadable ones, shortened."""
         row: dict[str, Any] = {'key': item.key, 'id': item.id}
         row |= {USAGE: reply.usage.to_payload()} if reply.usage else {}
         text = _text_of(reply)
@@ -240,7 +240,7 @@ class Judge:
         self._rows += 1
 
     def _save(self) -> None:
-        """Writes what was kept: replies that came together take one flush to the disk."""
+        """Writes the kept replies; those that arrived together take one flush to the disk."""
         if self._unsaved:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._journal.append(self._unsaved)

@@ -1,4 +1,4 @@
-"""Questions to a judge, and judging that takes several questions, as generators: pure, the caller asks the judge."""
+"""Items for a judge, and dialogues with several items as generators. Pure: the caller sends the requests."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ T = TypeVar('T')
 
 
 def fill(template: str, **values: str) -> str:
-    """Puts values into the places ``{name}`` of a template; what is put in is never read as a place itself."""
+    """Replaces ``{name}`` in a template by values; braces within a value are not replaced."""
     return re.sub(rf'\{{({"|".join(values)})\}}', lambda place: values[place[1]], template)
 
 
 def prompt_hash(text: str) -> str:
-    """12 hex digits that stand for a judge's prompt, so that a judgement says what it was asked with."""
+    """Returns 12 hex digits that identify a judge's prompt, for the provenance of a judgement."""
     return hashlib.sha256(text.encode('utf-8')).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
 class JudgeItem:
-    """One thing to judge.
+    """One request to a judge.
 
     Attributes:
-        id: Names it in messages and for a replayed judge, such as ``12`` or ``12/1.2``.
-        prompt: The question.
-        read: A reply -> what it says, or an :class:`~.judgement.Unread`.
+        id: Name in messages and for a replayed judge, such as ``12`` or ``12/1.2``.
+        prompt: The user message.
+        read: Reads a reply: returns the verdict, or an :class:`~.judgement.Unread`.
         system: The judge's system prompt, or ``''``.
-        repeat: Which of several judgements of the same, from 0: each is asked for and kept by itself.
-        tools: What it may call natively; a call is read as its JSON, ``{"name", "arguments"}``. None for nothing.
+        repeat: Number of this judgement among several of the same item, from 0; each has a separate request and reply.
+        tools: Tools for native calls; a call is read as its JSON, ``{"name", "arguments"}``. None for no tools.
     """
 
     id: str
@@ -45,7 +45,7 @@ class JudgeItem:
 
     @property
     def key(self) -> str:
-        """32 hex digits that stand for what the judge is sent, and for which of several judgements."""
+        """32 hex digits that identify the request and ``repeat``."""
         asked = f'{self.system}\n\n{self.prompt}' if self.system else self.prompt
         asked += f'\n\n{self.tools.to_text()}' if self.tools else ''
         asked += f'\n\nrepeat {self.repeat}' if self.repeat else ''
@@ -53,21 +53,21 @@ class JudgeItem:
 
 
 Judging = Generator[JudgeItem, Any, T]
-"""Judging that ends in a ``T``. What comes back for an item is its verdict, or an ``Unread`` that says why there is
-none."""
+"""A dialogue with a judge that returns a ``T``. Each item that it yields gets its verdict, or an ``Unread`` with the
+reason why there is none."""
 
 
 def single(item: JudgeItem) -> Judging[Any]:
-    """Judging that is one question, and ends in its verdict."""
+    """Yields one item and returns its verdict."""
     return (yield item)
 
 
 def carry_out(judging: Judging[T], ask: Callable[[JudgeItem], Generator[Any, Any, Any]]) -> Generator[Any, Any, T]:
-    """The same judging, each of its questions asked in another way.
+    """Runs a dialogue with another way to get the verdicts.
 
     Args:
-        judging: The judging.
-        ask: A question -> the dialogue that brings its verdict.
+        judging: The dialogue.
+        ask: Item -> the dialogue that returns its verdict.
     """
     try:
         item = next(judging)

@@ -1,5 +1,5 @@
-"""Judgements of answers, whatever the benchmark: of which answer one is, why there is none, how many may lack, and the
-row of a file."""
+"""Judgements of answers for every benchmark: the judged answer, the reason of a missing judgement, the limit of missing
+ones, and the row of a file."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from opencompass_tooleval.core.result import INFRA
 F = TypeVar('F')
 
 UNJUDGED_LIMIT = 0.01
-"""Share of unjudged above which an evaluation fails."""
+"""Share of unjudged answers above which an evaluation fails."""
 
 UNREAD, REFUSED, EMPTY_REPLY = 'unread', 'refused', 'empty'
 OTHER_ANSWER, NO_JUDGEMENT = 'other_answer', 'no_judgement'
 
 JUDGED, FAILED, MISSING = 'judged', 'unjudged', 'missing'
 STATUSES = (JUDGED, FAILED, MISSING)
-"""What became of something that could be judged; ``missing``: the answer did not have it."""
+"""Statuses of a judgement; ``missing``: the answer lacks the part to judge."""
 
 _WORDS = {
     UNREAD: 'unreadable reply',
@@ -37,19 +37,19 @@ _WORDS = {
     NO_JUDGEMENT: 'no judgement of it',
     '': 'not said why',
 }
-"""Area of a fault (what stands before its colon) -> the same for people."""
+"""Area of a fault (the text before its colon) -> its description."""
 
 
 class UnjudgedError(ValueError):
-    """Too much could not be judged for a score to mean anything."""
+    """Raised when too many answers could not be judged for a meaningful score."""
 
 
 @dataclass(frozen=True)
 class Unread:
-    """A judge's reply that says no judgement.
+    """A judge's reply without a judgement.
 
     Attributes:
-        why: ``unread``, ``refused``, ``empty``, ``range:accuracy``, ``infra:timeout``, ...
+        why: The reason: ``unread``, ``refused``, ``empty``, ``range:accuracy``, ``infra:timeout``, ...
     """
 
     why: str
@@ -57,13 +57,13 @@ class Unread:
 
 @dataclass(frozen=True)
 class Opinion:
-    """An answer to a question that has few possible answers.
+    """A judge's answer to a question with few possible answers.
 
     Attributes:
-        value: One of the words of the question, such as ``Solved``; ``''`` where there is none.
-        by: Where it comes from: the name of the question that the judge answered, or of the rule that needs no judge.
-        why: The judge's reason.
-        fault: Why there is no value, as :attr:`Unread.why`.
+        value: One of the possible answers, such as ``Solved``; ``''`` if there is none.
+        by: Its source: the name of the question that the judge answered, or of a rule that needs no judge.
+        why: The judge's explanation.
+        fault: The reason why there is no value, as in :attr:`Unread.why`.
     """
 
     value: str
@@ -72,17 +72,17 @@ class Opinion:
     fault: str = ''
 
     def to_row(self) -> dict[str, str]:
-        """As a file of judgements has it, without what is empty."""
+        """Returns the members for a file of judgements, without empty ones."""
         return {name: text for name, text in vars(self).items() if text or name == 'value'}
 
 
 @dataclass(frozen=True)
 class Unjudged:
-    """Something that could not be judged.
+    """An answer, or part of one, that could not be judged.
 
     Attributes:
-        where: Such as ``record 7, step 1.2``.
-        why: As :attr:`Unread.why`, or ``other_answer`` or ``no_judgement`` of a file of judgements.
+        where: Its place, such as ``record 7, step 1.2``.
+        why: The reason, as in :attr:`Unread.why`, or ``other_answer`` or ``no_judgement`` for a file of judgements.
     """
 
     where: str
@@ -101,13 +101,13 @@ class Judgement(Generic[F]):
 
     Attributes:
         id: Record id.
-        step: Of which part of the answer it is; ``''`` of the whole.
-        status: ``judged``, ``unjudged`` (nothing is known) or ``missing`` (there was nothing to judge).
-        found: What the judge said; None unless ``judged``.
-        answer_digest: :func:`~opencompass_tooleval.core.jsonable.answer_digest` of what was judged; ``''`` where that
-            is not known.
-        reference: Digest of what it was compared with; ``''`` where it was not, or that is not known.
-        fault: Why it is ``unjudged``, as :attr:`Unread.why`; ``''`` where that is not known.
+        step: The judged part of the answer; ``''`` for the whole.
+        status: ``judged``, ``unjudged`` (no judgement could be read) or ``missing`` (the answer lacks the part).
+        found: The judge's verdict; None unless ``judged``.
+        answer_digest: :func:`~opencompass_tooleval.core.jsonable.answer_digest` of the judged answer; ``''`` if
+            unknown.
+        reference: Digest of the answer that it was compared with; ``''`` if there was none, or it is unknown.
+        fault: The reason why it is ``unjudged``, as in :attr:`Unread.why`; ``''`` if unknown.
     """
 
     id: str
@@ -120,20 +120,20 @@ class Judgement(Generic[F]):
 
     @property
     def is_silent(self) -> bool:
-        """Whether it does not say which answer it judged."""
+        """True if it does not identify the judged answer."""
         return self.status == JUDGED and not self.answer_digest
 
     def with_verdict(self, verdict: F | Unread) -> Judgement[F]:
-        """The same with what a judge said, or with why that cannot be read."""
+        """Returns a copy with a judge's verdict, or with the reason why there is none."""
         if isinstance(verdict, Unread):
             return replace(self, status=FAILED, found=None, fault=verdict.why)
         return replace(self, status=JUDGED, found=verdict, fault='')
 
     def to_row(self, found_row: Callable[[F], Mapping[str, Any]]) -> dict[str, Any]:
-        """The row of a file, which :func:`read_judgement` reads.
+        """Returns the row of a file, which :func:`read_judgement` reads.
 
         Args:
-            found_row: What the judge said -> its members of the row.
+            found_row: Converts the verdict to members of the row.
         """
         found = {} if self.found is None else found_row(self.found)
         more = {'answer_digest': self.answer_digest, 'reference': self.reference, 'fault': self.fault}
@@ -145,12 +145,12 @@ def read_judgement(name: str, row: Mapping[str, Any], read: Callable[[Mapping[st
     """Reads a row of a file.
 
     Args:
-        name: What the file calls the row; the id of a row without ``id``.
-        row: It.
-        read: The row of a judgement -> what the judge said; raises :class:`Fault` where it says nothing.
+        name: Name of the row in the file; the id of a row without ``id``.
+        row: The row.
+        read: Reads the verdict from a row; raises :class:`Fault` if there is none.
 
     Raises:
-        Fault: It is no judgement.
+        Fault: The row is no judgement.
     """
     status, record_id = row.get('status', JUDGED), row.get('id', name)
     if status not in STATUSES:
@@ -164,10 +164,10 @@ def read_judgement(name: str, row: Mapping[str, Any], read: Callable[[Mapping[st
 
 
 def by_record(judgements: Iterable[Judgement[F]], record_ids: Iterable[str]) -> dict[str, list[Judgement[F]]]:
-    """Record id -> its judgements, for every record.
+    """Groups judgements: record id -> its judgements, for every record.
 
     Raises:
-        ValueError: A judgement is of none of the records.
+        ValueError: A judgement belongs to none of the records.
     """
     grouped: dict[str, list[Judgement[F]]] = {record_id: [] for record_id in record_ids}
     judgements = list(judgements)
@@ -182,13 +182,13 @@ def by_record(judgements: Iterable[Judgement[F]], record_ids: Iterable[str]) -> 
 
 
 def matched(judgements: Sequence[Judgement[F]], unjudged: Judgement[F], *digests: str) -> Judgement[F]:
-    """The judgement of an answer: of just that, or else one that does not say what it judged.
+    """Selects the judgement of an answer: one that identifies the answer, or else one that identifies none.
 
     Args:
-        judgements: What there is for it, and for other answers to the same.
-        unjudged: What stands, with the fault, where there is none, or only of other answers. Its digest is the
-            answer's.
-        digests: By what else files name the same answer.
+        judgements: The judgements of this answer and of other answers to the same record.
+        unjudged: The result, with a fault, if there is no judgement, or only of other answers. Its digest is that of
+            the answer.
+        digests: Other digests with which files identify the same answer.
     """
     same = (one for one in judgements if one.answer_digest in (unjudged.answer_digest, *digests))
     silent = (one for one in judgements if not one.answer_digest and one.status != MISSING)
@@ -204,16 +204,16 @@ def _words(why: str) -> str:
 
 
 def check_unjudged(unjudged: Sequence[Unjudged], tried: int, fix: str = '', limit: float = UNJUDGED_LIMIT) -> int:
-    """Returns how many things could not be judged.
+    """Returns the number of unjudged answers or parts.
 
     Args:
-        unjudged: They.
-        tried: How many things had something to judge.
-        fix: What to do about it, a sentence or two.
-        limit: The share that is allowed.
+        unjudged: The unjudged ones.
+        tried: Number of those that had something to judge.
+        fix: One or two sentences with the fix.
+        limit: Maximum share of unjudged ones.
 
     Raises:
-        UnjudgedError: It is more than ``limit``; the message has the count, an example, the reasons and the limit.
+        UnjudgedError: The share is above ``limit``; the message has the count, an example, the reasons and the limit.
     """
     if len(unjudged) > limit * tried:
         example = unjudged[0]

@@ -1,8 +1,8 @@
-"""Files of judgements in place of a judge: which is for which model, whose answers it judged, and how it is read.
+"""Reads files of judgements in place of a judge, and checks that each belongs to the model's answers.
 
-What was judged of one model's answers is never used for another's. A file has one JSON object per line: ``{"id",
-"step", "status", "answer_digest", "reference", "fault"}`` without what is empty, and what the judge said as the
-benchmark writes it. Lines of earlier versions lack the digest. Imports no OpenCompass.
+Judgements of one model's answers are never used for another model. A file has one JSON object per line: ``{"id",
+"step", "status", "answer_digest", "reference", "fault"}`` without empty members, and the verdict as the benchmark
+writes it. Lines of earlier versions lack the digest. Imports no OpenCompass.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class JudgementFiles:
     """The files of judgements that a config names.
 
     Args:
-        setting: One file; a path with ``{model}``, which stands for the model's abbr; or abbr -> file.
+        setting: One file; a path with ``{model}``, a placeholder for the model's abbr; or abbr -> file.
     """
 
     def __init__(self, setting: str | Mapping[str, str]) -> None:
@@ -41,14 +41,14 @@ class JudgementFiles:
 
     @property
     def name(self) -> str:
-        """How a result names the judge: the setting, which is the same for every model."""
+        """Name of the judge in results: the setting, which is the same for every model."""
         return self._path if self._path is not None else 'a file of judgements per model'
 
     def file_for(self, model: str | None) -> Path:
-        """The file for a model's answers.
+        """Returns the file for a model's answers.
 
         Raises:
-            ValueError: The mapping lacks the model, or it is not known which model it is.
+            ValueError: The mapping lacks the model, or the model is unknown.
         """
         if self._path is not None and MODEL not in self._path:
             return Path(self._path)
@@ -61,11 +61,11 @@ class JudgementFiles:
         return Path(self._by_model[model])
 
     def check(self, model: str) -> Path:
-        """The same, if it is there; asked before inference.
+        """Returns the file for a model's answers if it exists; called before inference.
 
         Raises:
-            ValueError: As :meth:`file_for`.
-            DataError: It is not there.
+            ValueError: The mapping lacks the model, or the model is unknown.
+            DataError: The file does not exist.
         """
         file = self.file_for(model)
         if not file.is_file():
@@ -73,10 +73,10 @@ class JudgementFiles:
         return file
 
     def check_owner(self, place: ResultPlace) -> None:
-        """Checks that a file that does not say what it judged is for one model only.
+        """Checks that a file that does not identify the judged answers serves one model only.
 
         Raises:
-            ValueError: It would serve several.
+            ValueError: It would serve several models.
         """
         file = self.file_for(place.model)
         if self._path is None:
@@ -92,9 +92,9 @@ class JudgementFiles:
 
 
 def _predictions_beside(file: Path) -> list[Path]:
-    """Where the answers lie that a file of judgements is of.
+    """Returns the possible paths of the answers that a file of judgements judges.
 
-    That is ``predictions/MODEL/DATASET.json`` for ``results/MODEL/DATASET_judgements.jsonl`` of a run, and
+    They are ``predictions/MODEL/DATASET.json`` for ``results/MODEL/DATASET_judgements.jsonl`` of a run, and
     ``planning.json`` for the authors' ``eval/planning_eval.json``.
     """
     folder, stem = file.parent, file.stem
@@ -113,9 +113,9 @@ def read_judgements(
     """Reads the judgements of a file.
 
     Args:
-        file: For messages.
-        rows: Name and value of its rows.
-        read: Name and value of a row -> the judgement; raises :class:`Fault` where it is none.
+        file: The file, for messages.
+        rows: Names and values of its rows.
+        read: Converts name and value of a row to a judgement; raises :class:`Fault` if it is none.
 
     Raises:
         DataError: A row is no judgement, or one answer is judged twice.
@@ -141,14 +141,14 @@ def completed(
     record_ids: Sequence[str],
     digests_of: Callable[[str, Answer], Mapping[str, str] | None],
 ) -> list[Judgement[F]]:
-    """Judgements of a file, with what the predictions beside it say of those that do not say what they judged.
+    """Adds digests, from the predictions beside a file, to judgements that do not identify the judged answer.
 
     Args:
-        judgements: What the file holds.
-        file: Where they were read.
+        judgements: The judgements of the file.
+        file: The file.
         record_ids: The records, in the data's order.
-        digests_of: Record id and an answer -> digest of each step that is judged; None where that is not known. A step
-            that the answer lacks has the digest of None.
+        digests_of: Record id and an answer -> digest of each judged step; None if unknown. A step that the answer lacks
+            has the digest of None.
     """
     if not any(judgement.is_silent for judgement in judgements):
         return list(judgements)

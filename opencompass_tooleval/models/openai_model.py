@@ -1,4 +1,4 @@
-"""OpenAI-compatible servers, with failures told apart from answers."""
+"""OpenAI-compatible servers, which distinguish failures from answers."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Cell:
     Attributes:
         value: 0-100; None if it is not there.
         error: Its standard error; None if it is not known.
-        best: Whether no measured model is better.
+        best: Whether every other measured model is worse.
         caveats: Why it does not compare with published ones.
         lacks: Data sets without which there is no score.
     """
@@ -121,8 +121,9 @@ def _mark_best(rows: Sequence[Row], columns: Sequence[str]) -> list[Row]:
         values = [row[i].value for row in cells if row[i].value is not None]
         if len(values) > 1:
             best = (min if lower_is_better(column) else max)(value for value in values if value is not None)
-            for row in cells:
-                row[i] = replace(row[i], best=row[i].value == best)
+            if values.count(best) == 1:  # a tie has no winner
+                for row in cells:
+                    row[i] = replace(row[i], best=row[i].value == best)
     return [replace(row, cells=tuple(marked)) for row, marked in zip(rows, cells, strict=True)]
 
 

@@ -45,7 +45,8 @@ def to_plotly(figure: Figure) -> dict[str, Any]:
         layout['legend']['traceorder'] = 'normal'
         layout['barmode'] = 'stack' if figure.kind == 'stacked' else 'group'
         layout['showlegend'] = figure.kind == 'stacked' or len(figure.series) > 1  # one part of a bar has a name, too
-        layout['xaxis'] |= _names(figure.labels)
+        # The range is said: plotly leaves out the last names where nothing has a value.
+        layout['xaxis'] |= _names(figure.labels) | {'range': [-0.5, len(figure.labels) - 0.5]}
     names = short_names([series.name for series in figure.series])
     traces = [_trace(figure, series, i, names[i]) for i, series in enumerate(figure.series)]
     return {'data': traces, 'layout': layout}

@@ -78,7 +78,7 @@ class Overview:
     Attributes:
         headline: The answer to which is best.
         measure: What the ranking is by.
-        note: How that is reckoned; '' where it is one benchmark's own score.
+        note: How that is computed; '' where it is one benchmark's own score.
         places: The ranking; none where no score is common to all models.
         models: Across the matrix.
         left_out: How many more there are.
@@ -191,13 +191,13 @@ def _ranked_by(
 
 
 def _measure(names: Sequence[str], columns: Mapping[str, Shares]) -> tuple[str, str]:
-    """What the ranking is by, and how that is reckoned; '' where it is a benchmark's own score."""
+    """What the ranking is by, and how that is computed; '' where it is a benchmark's own score."""
     if len(names) < 2:
         return ''.join(names), ''
     titles = [FAMILIES[family] for family in dict.fromkeys(_family(columns[name]) for name in names)]
     variants = any(is_variant(dataset) for name in names for dataset, _ in columns[name])
     which = 'all of them variants' if variants else 'variants (EasyTool instructions, function calling) aside'
-    note = f'rows below that all ranked models have, {which}. It is reckoned here, no paper has it.'
+    note = f'rows below that all ranked models have, {which}. It is computed here; no paper has it.'
     if len(titles) == 1:
         return f'Mean of {titles[0]}', f'Mean of the {note}'
     return 'Mean score', f'Mean of {", ".join(titles)}: each is the mean of its {note}'
@@ -219,7 +219,7 @@ def headline(ranking: Standing | None) -> str:
     if ranking.is_apart(others[0]):
         return f'{first} is ahead of {others[0]} by {span}'
     close = [model for model in others if ranking.is_apart(model) is False]
-    return f'{first} leads by {span}: not told apart from {_some(close)}'
+    return f'{first} leads by {span}: not significant (95%) against {_some(close)}'
 
 
 def verdict_of(standing: Standing | None) -> str:
@@ -234,7 +234,7 @@ def verdict_of(standing: Standing | None) -> str:
     if unknown:
         return 'no interval' if len(others) == 1 else f'{first}; no interval for {_some(unknown)}'
     if close:
-        return 'not told apart' if len(others) == 1 else f'{first}, not told apart from {_some(close)}'
+        return 'not significant' if len(others) == 1 else f'{first}, not significant against {_some(close)}'
     return f'{first} is ahead'
 
 
@@ -244,7 +244,7 @@ def _some(models: Sequence[str]) -> str:
 
 def _place(ranking: Standing, model: str, spent: Mapping[tuple[str, str], Spent]) -> Place:
     costs = [cost for (who, _), cost in spent.items() if who == model]
-    verdict = {True: 'told apart', False: 'not told apart', None: 'no interval'}[ranking.is_apart(model)]
+    verdict = {True: 'significant', False: 'not significant', None: 'no interval'}[ranking.is_apart(model)]
     return Place(
         model,
         ranking.scores[model],

@@ -29,7 +29,14 @@ from opencompass_tooleval.report.read import Material, Missing, Scored
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.standing import Digest
 from opencompass_tooleval.report.texts import as_text
-from opencompass_tooleval.report.trajectories import JUDGED, matches_of, opinions_of, reasons_in, said_in, trajectory_of
+from opencompass_tooleval.report.trajectories import (
+    judged_areas,
+    matches_of,
+    opinions_of,
+    reasons_in,
+    said_in,
+    trajectory_of,
+)
 from opencompass_tooleval.work_dir.progress import run_counter
 from opencompass_tooleval.work_dir.prompt_tokens import Counter, prompt_tokens
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -37,7 +44,7 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 SIZE = 100
 EXCERPT = 90
 """Characters of a task or an answer in the list of samples."""
-_OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'left_out', 'matches', 'tools', *JUDGED}
+_OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'left_out', 'matches', 'tools'}
 """What a detail says of a trajectory, which shows it anyway."""
 _SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'parse_method', 'gold', 'domain'}
 
@@ -359,7 +366,7 @@ def _row(
     elif are_dialogues and (trajectory := trajectory_of(str(raw))):
         row |= {'trajectory': trajectory, 'answer': trajectory['answer']}
         row |= {'matches': matches_of(detail), 'judged': opinions_of(detail)}
-    hidden = _SHOWN | _OF_TRAJECTORY if 'trajectory' in row else _SHOWN
+    hidden = {*_SHOWN, *_OF_TRAJECTORY, *judged_areas(detail)} if 'trajectory' in row else _SHOWN
     more = {key: value for key, value in detail.items() if key not in hidden and value not in (None, [], {})}
     if prediction.get('calls'):
         more['calls'] = prediction['calls']

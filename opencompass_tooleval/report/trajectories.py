@@ -28,8 +28,7 @@ TOGETHER = 300_000
 """Characters of all of them; once they are used up, every further text is cut to :data:`LEAST`."""
 LEAST = 200
 
-JUDGED = ('solved', 'solvable', 'win', 'success')
-"""What a judge may be asked of an answer: lists of opinions in a detail."""
+_OPINION = ('value', 'by', 'why', 'fault')
 _MOST_OPINIONS = 50
 
 
@@ -109,11 +108,19 @@ def matches_of(detail: Mapping[str, Any]) -> list[dict[str, Any]]:
 def opinions_of(detail: Mapping[str, Any]) -> list[dict[str, str]]:
     """What judges found of the answer: ``area`` (``solved``, ``win``, ...), ``value``, ``by``, ``why``, ``fault``."""
     return [
-        {'area': area, **{name: _short(row.get(name)) for name in ('value', 'by', 'why', 'fault')}}
-        for area in JUDGED
-        if isinstance(rows := detail.get(area), list) and _are_objects(rows)
-        for row in rows[:_MOST_OPINIONS]
+        {'area': area, **{name: _short(row.get(name)) for name in _OPINION}}
+        for area in judged_areas(detail)
+        for row in detail[area][:_MOST_OPINIONS]
     ]
+
+
+def judged_areas(detail: Mapping[str, Any]) -> list[str]:
+    """What a judge was asked about the answer, in the detail's order: the keys of lists of opinions."""
+    return [area for area, rows in detail.items() if _are_objects(rows) and rows and all(map(_is_opinion, rows))]
+
+
+def _is_opinion(row: Mapping[str, Any]) -> bool:
+    return bool({'value', 'fault'} & set(row)) and set(row) <= set(_OPINION)
 
 
 def _short(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Runners, as configs import them."""
+"""Runners, in the module from which configs import them."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Tasks on this machine, each forked from a process that has imported OpenCompass once."""
+"""Runs tasks on this machine, each forked from a process that has imported OpenCompass once."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ _SECONDS_TO_END = 5.0
 
 
 def _run_forked(stage: str, config: str, starter: int, log: str, environment: Mapping[str, str], command: str) -> None:
-    """The life of one task, in a process of its own: its session, its log, its GPUs, then the task.
+    """Runs one task in a separate process: opens its session and its log, sets its GPUs, then runs it.
 
     Args:
         stage: ``infer`` or ``eval``.
         config: The task's parameter file.
         starter: Id of the process that runs the tasks.
-        log: File for what it prints.
-        environment: All of its environment.
-        command: What a shell would run instead, for where a fork cannot use GPUs.
+        log: File for its output.
+        environment: Its complete environment.
+        command: Shell command that runs the same task, used if a fork cannot use the GPUs.
     """
-    # So that killpg ends the task with all that it started, and no other task.
+    # So that killpg ends the task and all processes that it started, and no other task.
     os.setsid()
     with open(log, 'w', encoding='utf-8') as stream:
         os.dup2(stream.fileno(), 1)
@@ -54,9 +54,9 @@ def _run_forked(stage: str, config: str, starter: int, log: str, environment: Ma
     import numpy
     import torch
 
-    if torch.cuda._is_in_bad_fork():  # CUDA was begun before the fork: only a program of its own can use it
+    if torch.cuda._is_in_bad_fork():  # CUDA was initialised before the fork: only a separate program can use it
         os.execvp('sh', ['sh', '-c', command])
-    numpy.random.seed()  # otherwise every fork draws what its siblings draw
+    numpy.random.seed()  # otherwise every fork draws the same random numbers as its siblings
     from opencompass_tooleval.tasks.task_process import main
 
     try:
@@ -67,15 +67,15 @@ def _run_forked(stage: str, config: str, starter: int, log: str, environment: Ma
 
 @RUNNERS.register_module()
 class ToolEvalLocalRunner(LocalRunner):
-    """OpenCompass's :class:`LocalRunner`, whose tasks fork from a process that has imported OpenCompass once.
+    """OpenCompass's :class:`LocalRunner`; tasks are forked from a process that has imported OpenCompass once.
 
-    Importing takes seconds, which each task spends again when it is a program of its own. GPUs, logs and parallel tasks
-    are those of :class:`LocalRunner`. Each task is a session of its own: it ends with the process that runs the tasks,
-    and takes no other task along. Tasks of other classes and those that torchrun starts are run as commands, as before.
+    A task that starts as a separate program spends seconds on imports. The runner assigns GPUs, logs and parallel slots
+    as :class:`LocalRunner` does. Each task has a separate session: it ends with the process that runs the tasks, and
+    does not end other tasks. Tasks of other classes, and those that torchrun starts, are run as commands.
 
     Args:
-        task: As :class:`LocalRunner`.
-        kwargs: As there.
+        task: Type of the tasks.
+        kwargs: Arguments of :class:`LocalRunner`.
     """
 
     def __init__(self, task: Any, **kwargs: Any) -> None:
@@ -87,16 +87,16 @@ class ToolEvalLocalRunner(LocalRunner):
         self._context = multiprocessing.get_context('forkserver')
         if not self.debug:
             self._context.set_forkserver_preload(['opencompass_tooleval.tasks.preload'])
-            forkserver.ensure_running()  # it imports while the tasks are made
+            forkserver.ensure_running()  # it imports while the tasks are built
 
     def launch(self, tasks: list[dict[str, Any]]) -> list[tuple[str, int]]:
-        """Runs the tasks; whatever interrupts this process ends them.
+        """Runs the tasks; an interrupt of this process ends them.
 
         Returns:
             Name and exit code of each.
 
         Raises:
-            SystemExit: A task needs more GPUs than there are; nothing is asked then.
+            SystemExit: A task needs more GPUs than this machine has; no task is started.
         """
         self._check_gpus(tasks)
         parameters = Path('tmp')  # of LocalRunner's debug mode
@@ -109,7 +109,7 @@ class ToolEvalLocalRunner(LocalRunner):
             raise
         finally:
             if not was_there:
-                with suppress(OSError):  # it was not made, or holds a log of torchrun
+                with suppress(OSError):  # it was not created, or holds a log of torchrun
                     parameters.rmdir()
 
     def _check_gpus(self, tasks: Sequence[Any]) -> None:
@@ -134,7 +134,7 @@ class ToolEvalLocalRunner(LocalRunner):
             return task.name, 1
         log = Path(task.get_log_path(file_extension='out'))
         log.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix='tooleval-task-') as folder:  # readable for its owner alone: it may hold keys
+        with TemporaryDirectory(prefix='tooleval-task-') as folder:  # readable by its owner alone: it may hold keys
             config = str(Path(folder, 'params.py'))
             Config(task.cfg.to_dict(), format_python_code=False).dump(config)  # formatting takes longer than a task
             template = get_command_template(list(gpu_ids))
@@ -151,7 +151,7 @@ class ToolEvalLocalRunner(LocalRunner):
         return task.name, code
 
     def _wait_for(self, process: ForkServerProcess) -> int:
-        """Starts a process and returns its exit code; negative: the signal that ended it."""
+        """Starts a process, waits for it and returns its exit code; minus the signal number if a signal ended it."""
         with self._lock:
             if self._stopped:
                 return 1
@@ -164,7 +164,7 @@ class ToolEvalLocalRunner(LocalRunner):
         return 1 if process.exitcode is None else process.exitcode
 
     def _end_all(self) -> None:
-        """Ends what runs and starts nothing more."""
+        """Ends the running tasks and starts no more."""
         with self._lock:
             self._stopped = True
             running = list(self._processes)
@@ -178,7 +178,7 @@ class ToolEvalLocalRunner(LocalRunner):
 
 
 def _signal(process: ForkServerProcess, number: signal.Signals) -> None:
-    """Sends a signal to a task and all that it started, if it still runs."""
+    """Sends a signal to a task and all processes that it started, if it still runs."""
     if process.pid is not None and process.exitcode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)

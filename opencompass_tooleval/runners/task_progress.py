@@ -1,4 +1,4 @@
-"""What the terminal shows of running inference tasks: samples, speed, time left, tokens and cost so far."""
+"""Shows the progress of inference tasks in the terminal: samples, speed, time left, tokens and cost so far."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from opencompass_tooleval.work_dir.lock import Holder, holder_of, lock_path
 
 _SECONDS_PER_LOOK = 1.0
 _SECONDS_PER_LINE = 30.0
-"""Between two lines about a task where the output is no terminal, such as a log file."""
+"""Seconds between two lines about a task if the output is no terminal, such as a log file."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ class _Task:
 
     Attributes:
         datasets: Its data sets; it works on one after another.
-        bar: What shows the present one; None where there is no terminal.
-        shown: The data set that the bar shows, or that the last line was about.
-        began: When it was first seen, and how many samples had an answer then.
-        line: When the last line was written.
+        bar: The progress bar of the present data set; None without a terminal.
+        shown: The data set of the bar or of the last line.
+        began: Time when it was first seen, and number of samples with an answer then.
+        line: Time of the last line.
     """
 
     datasets: list[_DataSet]
@@ -49,7 +49,7 @@ class _Task:
     line: float = field(default_factory=time.monotonic)
 
     def present(self) -> tuple[_DataSet, Holder] | None:
-        """The data set that it works on now, and how far it is."""
+        """Returns the data set that it works on now, with its progress."""
         for dataset in self.datasets:
             holder = holder_of(dataset.lock)
             if holder and holder.samples:
@@ -58,7 +58,7 @@ class _Task:
 
 
 def spent_text(holder: Holder, prices: Prices | None) -> str:
-    """Tokens and cost so far; '' where no answer says them."""
+    """Formats tokens and cost so far; '' if no answer has them."""
     tokens = holder.prompt + holder.completion
     if not tokens:
         return ''
@@ -67,13 +67,13 @@ def spent_text(holder: Holder, prices: Prices | None) -> str:
 
 
 class TaskProgress:
-    """Looks at the lock files of running tasks, in a thread, and shows how far they are.
+    """Reads the lock files of running tasks in a thread, and shows their progress.
 
-    On a terminal each task has a progress bar below that of all tasks; elsewhere a line now and then.
+    On a terminal each task has a progress bar below that of all tasks. Elsewhere each task writes a line at intervals.
 
     Args:
-        seconds: Between two looks.
-        seconds_per_line: Between two lines about a task.
+        seconds: Seconds between two reads.
+        seconds_per_line: Seconds between two lines about a task.
     """
 
     def __init__(self, seconds: float = _SECONDS_PER_LOOK, seconds_per_line: float = _SECONDS_PER_LINE) -> None:
@@ -86,7 +86,7 @@ class TaskProgress:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Looks while the block runs."""
+        """Shows progress while the block runs."""
         thread = threading.Thread(target=self._look, daemon=True, name='tooleval-progress')
         thread.start()
         try:
@@ -100,7 +100,7 @@ class TaskProgress:
         """Shows a task while the block runs.
 
         Args:
-            cfg: Of an inference task: its models, data sets and working directory.
+            cfg: Config of an inference task: its models, data sets and working directory.
         """
         folder = str(Path(cfg['work_dir'], 'predictions'))
         datasets = [
@@ -158,7 +158,7 @@ class TaskProgress:
 
     @staticmethod
     def line(task: _Task, dataset: _DataSet, holder: Holder) -> str:
-        """How far a task is, in one line."""
+        """Formats the progress of a task on one line."""
         text = f'{dataset.name}: {holder.answered:,} of {holder.samples:,} samples'
         started, before = task.began
         rate = (holder.answered - before) / (time.monotonic() - started) if holder.answered > before else 0.0

@@ -1,4 +1,4 @@
-"""Summarizers, as configs import them."""
+"""Summarizers, in the module from which configs import them."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What a sweep says last, on one screen: a small leaderboard, what failed and why, where the rest is. Pure text."""
+"""Formats the last screen of a sweep: a small leaderboard, failures with their causes, paths. Pure text."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MOST_NOTES = 4
 _FEW_MODELS = 4
 _MOST_REASON = 300
 _NARROW = 9
-"""Columns that no name is cut to fewer than, though the row be longer than the screen."""
+"""Minimum width of a name, even if the row becomes wider than the screen."""
 OUR_PREFIX = 'tooleval-'
 NONE = '-'
-"""Stands for a score that is not there."""
+"""Stands for a missing score."""
 PART = '*'
-"""Marks a score that is of a part of the records."""
+"""Marks a score over a part of the records."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Headline:
 
     Attributes:
         name: Its name.
-        metric: What stands for it (see :data:`~opencompass_tooleval.core.labels.MAIN`).
-        scores: One per model, as shown.
-        is_main: Whether it is that; False for what there is of a table that lacks its main score.
+        metric: Its main metric (:data:`~opencompass_tooleval.core.labels.MAIN`), or another if that is missing.
+        scores: One formatted score per model.
+        is_main: True for the main metric; False for a metric of a table that lacks its main score.
     """
 
     name: str
@@ -43,12 +43,12 @@ class Headline:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no model has it."""
+        """True if no model has it."""
         return set(self.scores) == {NONE}
 
     @property
     def benchmark(self) -> str:
-        """The benchmark that it is of, such as ``teval``; its own name, if it is none of ours."""
+        """Name of its benchmark, such as ``teval``; its own name if the benchmark is not one of this package."""
         match = re.match(rf'{OUR_PREFIX}([a-z]+)', self.name)
         return match[1] if match else self.name
 
@@ -60,8 +60,8 @@ class Missing:
     Attributes:
         model: Its abbr.
         dataset: Its abbr.
-        log: Where to look.
-        error: What ended it; '' if nothing on disk says.
+        log: Path of its log.
+        error: The error that ended it; '' if no file reports one.
     """
 
     model: str
@@ -75,13 +75,13 @@ def headlines(
     overall: Collection[str] = (),
     partly: Collection[tuple[str, str]] = (),
 ) -> list[Headline]:
-    """What stands for each data set of a table of OpenCompass: name, version, metric, mode, a score per model.
+    """Selects the main score of each data set in a table of OpenCompass: name, version, metric, mode, scores.
 
     Args:
-        table: Its header first.
-        overall: Names of those that have an overall score if nothing is missing. Where no model has that, or what only
-            a judge can say, there is a dash, and what there is follows.
-        partly: Model and name of scores that are of a part of the records: they are marked.
+        table: The rows of the table, header first.
+        overall: Names of those with an overall score if no result is missing. If no model has that score, or one that
+            needs a judge, a dash stands for it and the other scores follow.
+        partly: Model and name of scores over a part of the records, which are marked.
     """
     models = table[0][4:] if table else ()
     rows: dict[str, dict[str, list[str]]] = {}
@@ -101,7 +101,7 @@ def headlines(
 
 
 def _chosen(rows: Sequence[Headline], most: int) -> list[Headline]:
-    """At most ``most`` rows in their order, main scores before others, of every benchmark about as many."""
+    """Selects at most ``most`` rows in their order: main scores before others, about as many of every benchmark."""
     seen: dict[tuple[str, bool], int] = {}
     turns = []
     for position, row in enumerate(rows):
@@ -112,13 +112,13 @@ def _chosen(rows: Sequence[Headline], most: int) -> list[Headline]:
 
 
 def _cut(text: str, width: int) -> str:
-    """A text without its middle: ``qwen2.5-7b-instruct-lora-1`` and ``-2`` differ at their ends."""
+    """Removes the middle of a text: ``qwen2.5-7b-instruct-lora-1`` and ``-2`` differ at their ends."""
     end = (width - 1) // 2
     return text if len(text) <= width else f'{text[: width - 1 - end]}…{text[len(text) - end :]}'
 
 
 def _lines(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
-    """Rows as columns; the first ``left`` of them to the left, the others to the right, cut first where need be."""
+    """Aligns rows in columns: the first ``left`` columns to the left, the others to the right; long names are cut."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     while sum(widths) + 2 * (len(widths) - 1) > WIDTH and max(widths) > _NARROW:
         cut = widths[left:] if max(widths[left:]) > _NARROW else widths
@@ -132,7 +132,7 @@ def _lines(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
 
 
 def leaderboard(models: Sequence[str], rows: Sequence[Headline]) -> list[str]:
-    """Models and main scores, at most twelve rows of 80 columns; a row per table, or per model where those are many."""
+    """Formats models and main scores, at most twelve rows of 80 columns: a row per table, or per model if many."""
     if not rows:
         return []
     few = len(models) <= _FEW_MODELS
@@ -152,7 +152,7 @@ def leaderboard(models: Sequence[str], rows: Sequence[Headline]) -> list[str]:
     more = ' and '.join(f'{count} more {what}' for count, what in left_out if count)
     lines.append(f"Each table's main score, 0 to 100, higher is better; {NONE} where there is none.")
     if not all(row.is_main for row in chosen):
-        lines.append(f'Below a {NONE} stands what there is of its table.')
+        lines.append(f'Below a {NONE}: the other scores of its table.')
     if any(score.endswith(PART) for row in chosen for score in row.scores):
         lines.append(f'{PART} of a part of the records')
     return [*lines, *([f'({more} in the files below)'] if more else [])]
@@ -164,12 +164,12 @@ def _title(row: Headline, with_metric: bool) -> str:
 
 
 def missing_lines(missing: Iterable[Missing], run: Path, most: int | None = None) -> Iterator[str]:
-    """A line per result that is missing, and under those with one cause why, and what fixes it.
+    """Yields a line per missing result, and below the results of one cause the error and its fix.
 
     Args:
-        missing: What is missing.
-        run: The working directory.
-        most: So many results of one cause are named, the others counted; None for all.
+        missing: The missing results.
+        run: The run, such as ``outputs/default/20260101_120000``.
+        most: Number of results of one cause that are named; the others are counted. None names all.
     """
     for cause in causes_of(((row, row.dataset, row.error) for row in missing), run):
         for row in cause.results[:most]:
@@ -178,7 +178,7 @@ def missing_lines(missing: Iterable[Missing], run: Path, most: int | None = None
             yield f'        and {len(cause.results) - len(cause.results[:most])} more for the same reason'
         whys = list(dict.fromkeys(cause.whys))
         for why in whys[:MOST_NAMED]:
-            yield f'  why:  {shorten(why, _MOST_REASON) or "nothing on disk says"}'
+            yield f'  why:  {shorten(why, _MOST_REASON) or "no file reports the error"}'
         if len(whys) > MOST_NAMED:
             yield f'        and {len(whys) - MOST_NAMED} more of the kind'
         first, *then = cause.fix
@@ -195,15 +195,15 @@ def screen(
     files: Sequence[Path],
     run: Path,
 ) -> str:
-    """The whole screen.
+    """Formats the whole screen.
 
     Args:
         models: Their abbrs.
         rows: The main scores.
         notes: Warnings, of which the first few are shown.
-        missing: What has no result.
-        files: Where everything is written; the second one has all notes.
-        run: The working directory.
+        missing: The missing results.
+        files: Paths of the written files; the second one has all notes.
+        run: The run, such as ``outputs/default/20260101_120000``.
     """
     lines = [*leaderboard(models, rows), '']
     lines += notes[:MOST_NOTES]

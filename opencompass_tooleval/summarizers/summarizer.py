@@ -1,4 +1,4 @@
-"""The leaderboard: OpenCompass's tables, what is missing, what does not compare, and an honest exit status."""
+"""Writes the leaderboard: OpenCompass's tables, missing results, scores that do not compare, and the exit status."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ from opencompass_tooleval.work_dir.published_columns import published_columns
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
 VERBOSE = 'TOOLEVAL_VERBOSE'
-"""Where this is set in the environment, the long tables are printed too."""
+"""Environment variable; if it is set, the long tables are printed too."""
 
 INFRA_SHARE_TO_TELL = 0.005
 UNANSWERED_SHARE_TO_TELL = 0.1
 _REASONS_SHOWN = 6
 _JUDGED = 'tooleval_toolbench_agent_judged_gen'
-"""The config whose agents are judged."""
+"""The config of agents with a judge."""
 
 
 def _few(names: Iterable[str], most: int = 2) -> str:
-    """The first names, without what all of ours begin with."""
+    """Lists the first names, without the prefix of this package's data sets."""
     return first_of([name.removeprefix(OUR_PREFIX) for name in names], most)
 
 
 class _Dash:
-    """Stands for a score that is not there, and is shown as a dash in any format."""
+    """Stands for a missing score; any format shows it as a dash."""
 
     def __format__(self, spec: str) -> str:
         return '-'
@@ -73,7 +73,7 @@ def _shown(errors: Mapping[str, float]) -> str:
 
 
 def _trials(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
-    """What results of several trials say, a line per metric."""
+    """Yields a line per metric on results of several trials."""
     several = {key: read for key, result in results.items() if (read := trials_of_result(result))}
     if several:
         yield 'Several trials (pass@k: right in at least one of k; pass^k: right in all of k):'
@@ -90,13 +90,13 @@ _ANSWERING = {
     'bank': 'calls are answered from the bank',
     'judge': 'answers are judged by',
 }
-"""Parts of the provenance that say what answered an agent's calls, and who judged its answers, in words."""
+"""Key of the provenance (who answered an agent's calls, who judged its answers) -> its description."""
 _TOLD = ('simulated_by', 'judge')
-"""Those that are said even where no two models differ."""
+"""Those that are reported even if all models have the same."""
 
 
 def _given(provenance: Mapping[str, Any], key: str) -> str:
-    """What an agent was given: of simulators the one in its config, whether it was needed or not."""
+    """Returns the bank, simulator or judge of an agent; a simulator counts even if it was not called."""
     simulator, prompt = provenance.get('simulator'), provenance.get('simulator_prompt')
     if key == 'simulated_by' and simulator:
         return f'{simulator}, prompt {prompt}'
@@ -104,7 +104,7 @@ def _given(provenance: Mapping[str, Any], key: str) -> str:
 
 
 def _environments(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
-    """Data sets in which models' calls were answered by other simulators, from other banks, or judged by others."""
+    """Yields lines on data sets whose models had different simulators, banks or judges."""
     agents = {
         key: provenance
         for key, result in results.items()
@@ -126,7 +126,7 @@ def _environments(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Itera
 
 
 def _unanswered(name: str, result: Mapping[str, Any]) -> Iterator[str]:
-    """An agent many of whose right calls may have come to nothing, since nobody recorded them."""
+    """Yields a line on an agent that got no recorded response to many of its calls."""
     if result.get('provenance', {}).get('benchmark') != 'agents':
         return
     breakdown = result.get('breakdown') or []
@@ -135,24 +135,24 @@ def _unanswered(name: str, result: Mapping[str, Any]) -> Iterator[str]:
     unanswered = sum(trial.get('errors', {}).get('unanswered', 0) for trial in trials)
     if unanswered > UNANSWERED_SHARE_TO_TELL * calls:
         yield (
-            f'NOTE {name}: {unanswered} of {calls} calls were told an error since nothing answers them: '
-            'a larger bank or a simulator would'
+            f'NOTE {name}: {unanswered} of {calls} calls had no recorded response. '
+            'Use a larger bank or configure a simulator.'
         )
 
 
 class ToolEvalSummarizer(DefaultSummarizer):
-    """OpenCompass's :class:`DefaultSummarizer`, run to its end and then honest.
+    """OpenCompass's :class:`DefaultSummarizer` that also reports missing results, and exits with 1 if there are any.
 
-    It prints one screen: the main scores, what does not compare with the published leaderboard, infrastructure
-    failures, and every model x data set without a result, why, and what fixes it. If there is one of the latter, the
-    process exits with status 1; OpenCompass alone exits with 0 whatever fails. The long tables, standard errors and the
-    reasons for lost points go to files, and with ``TOOLEVAL_VERBOSE=1`` to the screen too.
+    It prints one screen: the main scores, scores that do not compare with the published leaderboard, infrastructure
+    failures, and every model x data set without a result, with its error and the fix. OpenCompass alone exits with 0
+    whatever fails. The long tables, standard errors and the reasons for lost points go to files, and with
+    ``TOOLEVAL_VERBOSE=1`` to the screen too.
 
     Args:
-        config: As :class:`DefaultSummarizer`.
-        dataset_abbrs: As there.
-        summary_groups: As there.
-        report: Whether to write ``tooleval report`` into ``WORK_DIR/report``; needs the extra ``report``.
+        config: The config of the run.
+        dataset_abbrs: Rows of the table: abbrs, or pairs of abbr and metric. By default all data sets.
+        summary_groups: Groups of data sets with a common score, in OpenCompass's format.
+        report: Writes ``tooleval report`` into ``WORK_DIR/report``; needs the extra ``report``.
     """
 
     model_cfgs: Any
@@ -171,13 +171,13 @@ class ToolEvalSummarizer(DefaultSummarizer):
         self._partly: dict[tuple[str, str], str] = {}
 
     def summarize(self, output_path: str | None = None, time_str: str | None = None) -> None:
-        """Writes and prints everything; exits with 1 if results are missing, or there is nothing to have results of."""
+        """Writes and prints everything; exits with 1 if results are missing, or the run has no models or data sets."""
         for what, cfgs in (('models', self.model_cfgs), ('datasets', self.dataset_cfgs)):
             if not cfgs:
                 raise SystemExit(f'tooleval: {what!r} of the config is empty: a filter may match nothing')
         time_str = time_str or datetime.now().strftime('%Y%m%d_%H%M%S')
         path = Path(output_path) if output_path else Path(self.work_dir, 'summary', f'summary_{time_str}.txt')
-        remove_stale_locks(Path(self.work_dir))  # a resumed run with nothing left to do starts no task that would
+        remove_stale_locks(Path(self.work_dir))  # a resumed run without unfinished work starts no task that would
         verbose = bool(os.environ.get(VERBOSE))
         results = dict(self._results())
         self._partly = self._parts(results)
@@ -203,23 +203,23 @@ class ToolEvalSummarizer(DefaultSummarizer):
             raise SystemExit(1)
 
     def _more_tables(self, path: Path, verbose: bool) -> Sequence[Path]:
-        """Writes what a subclass adds, beside the table at ``path``, and prints it if asked to; returns the files."""
+        """Writes the tables of a subclass beside that at ``path``, and prints them if verbose; returns the files."""
         return ()
 
     def _report(self) -> None:
-        """Writes the report; if it cannot be written, the tables are still there, and the sweep has not failed."""
+        """Writes the report; an error is only a warning, since the tables are complete without it."""
         try:
             from opencompass_tooleval.report.build import write_report
 
             print(f'report: {write_report([Path(self.work_dir)], Path(self.work_dir, "report"))}')
         except ImportError as error:
             print(f"WARNING no report: {error}; pip install 'opencompass-tooleval[report]'")
-        except Exception as error:  # a result may hold anything; a fault of the report is none of the sweep
+        except Exception as error:  # a result may hold anything; an error of the report must not fail the sweep
             message = ' '.join(str(error).split())
             print(f'WARNING no report: {type(error).__name__}: {message}')
 
     def _pick_up_results(self) -> tuple[dict[str, Any], ...]:
-        """OpenCompass's own, model by model: it ends where results of two versions do not have the same metrics."""
+        """Reads the results model by model: OpenCompass's method fails if models' results have different metrics."""
         models = self.model_cfgs
         found: tuple[dict[str, Any], ...] = ({}, {}, {}, {})
         try:
@@ -242,10 +242,10 @@ class ToolEvalSummarizer(DefaultSummarizer):
         *args: Any,
         **kwargs: Any,
     ) -> list[list[str]]:
-        """Leaves out rows that no model has, such as the other language's, and adds data sets that no row names.
+        """Omits rows that no model has, such as those of the other language, and adds data sets that no row names.
 
-        What one model lacks of a row, such as a column of a table whose data set failed, is a dash; OpenCompass's own
-        table ends with a KeyError there.
+        A missing score of one model, such as a column of a table whose data set failed, is a dash. OpenCompass's table
+        would raise a KeyError.
         """
         required = self._required(kwargs.get('required_dataset_abbrs'), dataset_metrics)
         self._overall = {name for name, metric in required if metric == OVERALL}
@@ -265,7 +265,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
     def _required(
         self, rows: Sequence[Any] | None, dataset_metrics: Mapping[str, Sequence[str]]
     ) -> list[tuple[str, str]]:
-        """The rows of the table: those that the config names, and all of data sets that it leaves out."""
+        """Returns the rows of the table: those that the config names, and all rows of data sets that it omits."""
         parts = (part for group in self.summary_groups for part in group['subsets'])
         grouped = {part if isinstance(part, str) else part[0] for part in parts}
         named = [(row, '') if isinstance(row, str) else (str(row[0]), str(row[1])) for row in rows or ()]
@@ -279,7 +279,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
         ]
 
     def _parts(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> dict[tuple[str, str], str]:
-        """Model and data set, or table, of which a part of the records was asked -> ``8 of 1,000``, '' of a table."""
+        """Returns model and data set, or table, with a part of the records -> ``8 of 1,000``, or '' for a table."""
         found = {key: f'{part[0]:,} of {part[1]:,}' for key, result in results.items() if (part := part_of(result))}
         tables = {(dataset, table) for (table, _), shares in self._columns().items() for dataset, _ in shares}
         of_tables = {(model, table): '' for model, name in found for dataset, table in tables if dataset == name}
@@ -321,7 +321,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
         yield from _trials(with_details)
 
     def _errors_of_tables(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
-        """The standard errors of the columns of the tables, such as abilities and Overall."""
+        """Yields lines with the standard errors of the tables' columns, such as abilities and Overall."""
         names = {str(group['name']) for group in self.summary_groups}
         columns = {name: shares for name, shares in published_columns().items() if name[0] in names}
         for model in map(model_abbr_from_cfg, self.model_cfgs):
@@ -376,7 +376,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
     def _about_main(
         self, rows: Sequence[Headline], results: Mapping[tuple[str, str], Mapping[str, Any]]
     ) -> Iterator[str]:
-        """Which scores are of a part of the records, and why a main score is not there."""
+        """Yields notes on scores over a part of the records, and on the causes of missing main scores."""
         counts: dict[str, dict[str, None]] = {}
         for (_, dataset), count in self._partly.items():
             counts.setdefault(count, {})[dataset] = None
@@ -395,7 +395,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
             yield f'NOTE no judge was asked whether tasks are solved, as {_JUDGED} does: {_few(unjudged)}'
 
     def _in_no_table(self) -> list[str]:
-        """Data sets of the run that the summarizer shows nowhere, such as those whose abbr was changed."""
+        """Returns data sets of the run that the summarizer does not show, such as those with a changed abbr."""
         if not self.dataset_abbrs:
             return []
         rows = [*self.dataset_abbrs, *(row for group in self.summary_groups for row in group['subsets'])]
@@ -414,6 +414,6 @@ class ToolEvalSummarizer(DefaultSummarizer):
                     yield Missing(*key, shown, last_error(log, key[1]))
 
     def _is_answered(self, model: Any, dataset: Any) -> bool:
-        """Whether there is a predictions file, whole or the first of several parts."""
+        """Tests if there is a predictions file, whole or the first of several shards."""
         file = self._file(model, dataset, 'predictions')
         return file.is_file() or file.with_name(f'{file.stem}_0{file.suffix}').is_file()

@@ -1,4 +1,4 @@
-"""The leaderboard, and each data set beside the variants of it."""
+"""Writes the leaderboard, and tables that compare each data set with its variants."""
 
 from __future__ import annotations
 
@@ -23,27 +23,28 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
 class ToolEvalVariantSummarizer(ToolEvalSummarizer):
-    """:class:`ToolEvalSummarizer`, and then ``X`` beside its variants: per model, data set and metric, and per table.
+    """:class:`ToolEvalSummarizer` that also compares variants: per model, data set and metric, and per table.
 
-    There is a table per kind of variants that the run has: of EasyTool's instructions, and of native function calling.
-    It has both scores, their difference with a paired bootstrap interval of 95%, the mean tokens of the first prompt of
-    a task and of all its prompts, and how many fewer they have become. It is written as ``summary_{time}{suffix}.txt``
-    and ``.csv``, with an underscore in place of the suffix's hyphen.
+    It writes one table per kind of variants in the run: EasyTool's instructions, and native function calling. The table
+    has both scores, their difference with a paired bootstrap interval of 95%, the mean tokens of the first prompt of a
+    task and of all its prompts, and their reduction. Its files are ``summary_{time}{suffix}.txt`` and ``.csv``, with an
+    underscore in place of the suffix's hyphen.
 
     Args:
-        config: As :class:`ToolEvalSummarizer`.
-        dataset_abbrs: As there.
-        summary_groups: As there; a table and the one with the suffix after its name are set side by side too.
-        tokenizer: What counts tokens where neither the server reported them nor the model's tokenizer counted them, as
-            of recorded answers: a folder or a hub id that is on this machine. By default the model's own, and where it
-            has none here, an estimate.
+        config: The config of the run.
+        dataset_abbrs: Rows of the table: abbrs, or pairs of abbr and metric. By default all data sets.
+        summary_groups: Groups of data sets with a common score, in OpenCompass's format. A table is also compared with
+            the one that has the suffix after its name.
+        tokenizer: Tokenizer for prompts whose tokens neither the server nor the model's tokenizer counted, such as
+            those of recorded answers: a folder or a hub id that is on this machine. By default the model's tokenizer,
+            or an estimate if that is not on this machine.
         resamples: Number of resamples of the bootstrap.
         seed: Its seed.
-        report: As :class:`ToolEvalSummarizer`.
+        report: Writes ``tooleval report`` into ``WORK_DIR/report``; needs the extra ``report``.
     """
 
     kinds: Sequence[str] = tuple(VARIANTS)
-    """Which kinds of variants, of :data:`~opencompass_tooleval.core.benchmark.VARIANTS`."""
+    """Kinds of variants to compare, by default all of :data:`~opencompass_tooleval.core.benchmark.VARIANTS`."""
 
     def __init__(
         self,
@@ -60,19 +61,19 @@ class ToolEvalVariantSummarizer(ToolEvalSummarizer):
         self.table_scores: Mapping[str, Mapping[str, Mapping[str, float]]] = {}
 
     def _calculate_group_metrics(self, *args: Any) -> Any:
-        """Keeps the scores of the tables, which no file has."""
+        """Keeps the scores of the tables, which no file holds."""
         picked = super()._calculate_group_metrics(*args)
         self.table_scores = picked[1]
         return picked
 
     def result(self, model: Any, dataset: Any) -> Result | None:
-        """What a data set scored, with details; None if there is no result."""
+        """Returns the result of a data set with its details; None if there is none."""
         file = self._file(model, dataset, 'results')
         result = load_json(file.read_bytes()) if file.is_file() else {'error': ''}
         return None if 'error' in result else result
 
     def prompt_tokens(self, model: Any, dataset: Any, result: Result) -> PromptTokens:
-        """Tokens of the prompts of a data set's tasks."""
+        """Returns the prompt tokens of a data set's tasks."""
         abbrs = model_abbr_from_cfg(model), dataset_abbr_from_cfg(dataset)
         rows = partial(WorkDir(Path(self.work_dir)).prediction_rows, *abbrs)
         return prompt_tokens(result, rows, partial(counter_of, model, self.tokenizer))
@@ -84,14 +85,14 @@ class ToolEvalVariantSummarizer(ToolEvalSummarizer):
 
 
 class _Comparing:
-    """One kind of variants in one run."""
+    """Comparison of one kind of variants in one run."""
 
     def __init__(self, summarizer: ToolEvalVariantSummarizer, kind: VariantKind) -> None:
         self.summarizer, self.kind = summarizer, kind
         self._notes: list[str] = []
 
     def write(self, path: Path, verbose: bool) -> Sequence[Path]:
-        """Writes the table beside that at ``path``, and prints it if asked to; nothing where there are no variants."""
+        """Writes the table beside that at ``path``, and prints it if verbose; does nothing without variants."""
         rows = list(self._rows())
         if not rows and not self._notes:
             return ()

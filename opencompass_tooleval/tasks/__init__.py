@@ -1,4 +1,4 @@
-"""Tasks, as configs import them."""
+"""Tasks, in the module from which configs import them."""
 
 from typing import TYPE_CHECKING
 

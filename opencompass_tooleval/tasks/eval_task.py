@@ -1,4 +1,4 @@
-"""Evaluation that goes on after a failing data set; run by ``task_process`` in OpenCompass's workers."""
+"""Evaluation task that continues after a failing data set; ``task_process`` runs it in OpenCompass's workers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from opencompass_tooleval.work_dir.whole_file import write_whole
 
 
 def to_json(result: Mapping[str, Any]) -> str:
-    """A result with one line per key, and one per sample in ``details``; indented it takes five times as long."""
+    """Formats a result with one line per key and per sample in ``details``; indenting takes five times as long."""
     write = partial(json.dumps, ensure_ascii=False, default=set_default)
 
     def lines(value: Any) -> str:
@@ -36,10 +36,10 @@ def to_json(result: Mapping[str, Any]) -> str:
 
 @TASKS.register_module()
 class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
-    """OpenCompass's :class:`OpenICLEvalTask`, whose later data sets survive a failing one; it fails at its end.
+    """OpenCompass's :class:`OpenICLEvalTask` that continues after a failing data set, and then fails at its end.
 
-    A result is on disk whole or not at all, so that a killed evaluation can be resumed; and shards of a data set must
-    hold its records, each once and in order.
+    A result is written atomically, so that a killed evaluation can be resumed. Shards of a data set must hold its
+    records, each once and in order.
     """
 
     stage = 'eval'
@@ -49,7 +49,7 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         """Evaluates every data set.
 
         Raises:
-            TaskFailedError: Some failed.
+            TaskFailedError: Some data sets failed.
         """
         self.place_engine_log()
         self._failures = Failures()
@@ -63,7 +63,7 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         self._failures.attempt(super()._score, self.dataset_cfg)
 
     def _load_predictions(self) -> tuple[list[dict[str, Any]], list[Any] | None]:
-        """Rows and answers, as OpenCompass reads them, but without a deep copy of every prompt."""
+        """Reads rows and answers as OpenCompass does, but without a deep copy of every prompt."""
         whole = self._file('predictions')
         files = [whole] if whole.exists() else shard_files(whole)
         if not files:
@@ -78,7 +78,7 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         asked = self._check_asked(test_set, pred_dicts)
         result = super()._evaluate_predictions(pred_strs, test_set, pred_dicts)
         if not asked and 'prompts_sha256' in result.get('provenance', {}):
-            result['provenance']['prompts_sha256'] = None  # rows that do not say what was asked, such as imported ones
+            result['provenance']['prompts_sha256'] = None  # rows that lack their prompt, such as imported ones
         finish_reasons = [row.get('finish_reason') for row in pred_dicts]
         if any(finish_reasons) and isinstance(result.get('samples'), dict):
             result['samples']['cut'] = finish_reasons.count(CUT)
@@ -87,7 +87,7 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         return result
 
     def _add_usage(self, result: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-        """Says what the answers cost, where their rows do, and beside it what a simulator and a judge cost."""
+        """Adds the usage of the answers, if their rows have it, and that of a simulator and a judge."""
         usage = summary_of((read_usage(row.get(USAGE)) for row in rows), read_prices(self.model_cfg.get(PRICES))) or {}
         others = [*other_rows(rows), *result.get(USAGE, {}).get(OTHERS, ())]
         if usage or others:
@@ -96,10 +96,10 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
                 result['details'] = result.pop('details')  # stays last
 
     def _check_asked(self, test_set: Any, rows: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether all rows say what was asked.
+        """Returns True if all rows record their prompt.
 
         Raises:
-            ValueError: Some were asked something else than the data set asks now.
+            ValueError: The prompt of some differs from the data set's present one.
         """
         asked = [row.get('prompt_digest') for row in rows]
         template = ICL_PROMPT_TEMPLATES.build(self.dataset_cfg['infer_cfg']['prompt_template']) if any(asked) else None

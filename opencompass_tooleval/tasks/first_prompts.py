@@ -1,4 +1,4 @@
-"""What a data set of a config asks first, by the code that asks it in a sweep."""
+"""Builds the first prompts of a data set of a config, with the code of a sweep."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from opencompass_tooleval.tasks.quiet import quiet
 
 
 def read_datasets(config: Path, variable: str = '') -> list[dict[str, Any]]:
-    """The data sets of a config as ``opencompass --datasets FILE/VARIABLE`` has them; without a variable, of all."""
+    """Reads the data sets of a config like ``opencompass --datasets FILE/VARIABLE``; by default of all variables."""
     values = Config.fromfile(config, format_python_code=False).items()
     return [row for name, rows in values if name.endswith(variable or '_datasets') for row in rows]
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keeps standard output, where OpenCompass logs, and standard error clear while data is loaded."""
+    """Suppresses standard output, where OpenCompass logs, and standard error while data is loaded."""
     shown = not are_progress_bars_disabled()
     disable_progress_bars()
     try:
@@ -38,7 +38,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _first(row: Mapping[str, Any], whole: Conversation, begin: Any) -> Conversation | None:
-    """What is asked first about a row; None of a dialogue that ends without a question."""
+    """Returns the first prompt of a row; None for a dialogue that ends without a request."""
     if begin is None:
         return whole
     dialogue = begin(row)
@@ -50,16 +50,16 @@ def _first(row: Mapping[str, Any], whole: Conversation, begin: Any) -> Conversat
 
 
 class FirstPrompts:
-    """What a data set asks first about each row.
+    """The first prompt of each row of a data set.
 
     Args:
-        infer_cfg: Of the data set's config.
+        infer_cfg: ``infer_cfg`` of the data set's config.
 
     Attributes:
-        others: Names of the models that its dialogues ask beside the one under test -> their configs.
+        others: Names of the models that its dialogues call beside the one under test -> their configs.
 
     Raises:
-        DataError: Something that its dialogues need is missing or damaged, such as a bank.
+        DataError: A file that its dialogues need is missing or damaged, such as a bank.
     """
 
     def __init__(self, infer_cfg: Mapping[str, Any]) -> None:
@@ -69,16 +69,16 @@ class FirstPrompts:
         self.others: Mapping[str, Any] = getattr(self._begin, 'models', None) or {}
 
     def about(self, row: Mapping[str, Any]) -> Conversation | None:
-        """The first prompt about a row; None of a dialogue that ends without a question."""
+        """Returns the first prompt of a row; None for a dialogue that ends without a request."""
         return _first(row, self._template.generate_item(row), self._begin)
 
 
 def first_prompts(dataset: Mapping[str, Any], limit: int | None = None) -> Iterator[tuple[str, Conversation | None]]:
-    """Yields the id of each record and what a model is asked about it, in a dialogue in its first turn; None if it asks nothing.
+    """Yields the id and the first prompt of each record; the prompt is None for a dialogue without a request.
 
     Args:
         dataset: The data set's config.
-        limit: So many records from the first; None for all.
+        limit: Number of records, from the first; None for all.
 
     Raises:
         DataError: Its data or instructions are missing or damaged.

@@ -1,4 +1,4 @@
-"""Inference that goes on after a failing data set; run by ``task_process`` in OpenCompass's workers."""
+"""Inference task that continues after a failing data set; ``task_process`` runs it in OpenCompass's workers."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from opencompass_tooleval.work_dir.shards import check_runs
 
 
 def warn_of_scoring(pairs: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> None:
-    """Says before hours of inference what will be missing for scoring, such as a judge.
+    """Warns before hours of inference about requirements of scoring that are missing, such as a judge.
 
     Args:
-        pairs: Configs of the model and of the data set.
+        pairs: Configs of model and data set.
     """
     for dataset, why in scoring_faults(pairs):
         get_logger().warning(f'{dataset}: scoring will fail: {why}')
 
 
 def warn_of_same_answers(model: Any, dataset_cfg: Mapping[str, Any]) -> None:
-    """Says before inference that the trials of a record will not differ, where they will not.
+    """Warns before inference if the trials of a record will not differ.
 
     Args:
-        model: The model that is asked.
+        model: The model under test.
         dataset_cfg: Config of the data set; its ``n`` is the number of trials.
     """
     trials, inferencer = dataset_cfg.get('n') or 1, dataset_cfg['infer_cfg']['inferencer']
@@ -55,7 +55,7 @@ def warn_of_same_answers(model: Any, dataset_cfg: Mapping[str, Any]) -> None:
 
 
 def _is_served(model_cfg: Mapping[str, Any]) -> bool:
-    """Whether a model's server is started by its task."""
+    """Tests if the task of a model starts its server."""
     kind = model_cfg.get('type')
     kind = kind if isinstance(kind, type) else MODELS.get(str(kind))
     return isinstance(kind, type) and issubclass(kind, ToolEvalServed)
@@ -63,10 +63,10 @@ def _is_served(model_cfg: Mapping[str, Any]) -> bool:
 
 @TASKS.register_module()
 class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
-    """OpenCompass's :class:`OpenICLInferTask`, whose later data sets survive a failing one.
+    """OpenCompass's :class:`OpenICLInferTask` that continues after a failing data set, and then fails at its end.
 
-    One data set over the limit of infrastructure failures would otherwise take down all that share its task. The task
-    still fails at its end. A data set that another process is asking about is refused.
+    Otherwise one data set over the limit of infrastructure failures would end all others of its task. A data set that
+    another process works on is refused.
     """
 
     stage = 'infer'
@@ -74,7 +74,7 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
     num_gpus: int
 
     def get_command(self, cfg_path: str, template: str) -> str:
-        """The command that runs this task; torchrun has no part in one whose GPUs belong to an engine."""
+        """Returns the command that runs this task; without torchrun if the GPUs belong to an engine."""
         gpus = self.num_gpus
         if _is_served(self.model_cfgs[0]):
             self.num_gpus = 0
@@ -98,7 +98,7 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
     def _close_engine(self) -> None:
         model = getattr(self, 'model', None)
         if isinstance(model, ToolEvalServed):
-            model.close()  # here, not at the end of the process: its GPUs are wanted
+            model.close()  # here, not at the end of the process: the next model needs its GPUs
 
     def _run_all(self, cur_model: Any, cur_model_abbr: str | None) -> None:
         failures = Failures()
@@ -116,10 +116,10 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         failures.check()
 
     def _inference(self) -> None:
-        """Asks the model, unless another process is at it: two would ask everything twice.
+        """Sends the prompts of a data set to the model, unless another process does: two would send each twice.
 
         Raises:
-            ValueError: ``n`` and ``test_range`` do not fit.
+            ValueError: ``n`` and ``test_range`` contradict each other.
         """
         if 'record_id' in self.dataset.test.column_names:
             check_runs(self.dataset_cfg, self.dataset.test['record_id'])

@@ -1,4 +1,4 @@
-"""What a sweep would run, without running it."""
+"""Plans the jobs of a sweep without running it."""
 
 from __future__ import annotations
 
@@ -32,33 +32,32 @@ from opencompass_tooleval.work_dir.prompt_tokens import Counter, counter_of
 from opencompass_tooleval.work_dir.shards import whole_name
 
 _SAMPLED = 200
-"""So many prompts of a data set are counted; the mean stands for the others."""
+"""Number of prompts of a data set that are counted; their mean stands for the others."""
 
 
 @dataclass(frozen=True)
 class ModelPlan:
-    """What one model has to do.
+    """The work of one model.
 
     Attributes:
         model: Its abbr.
-        jobs: Inference jobs.
-        gpus: GPUs of each.
-        datasets: Data sets that are still to be asked.
-        done: Data sets of which nothing is to be asked any more.
-        samples: Samples to ask, those of a begun data set included.
-        prompt_tokens: Tokens of their prompts with the tools that are offered: of the first prompt of each sample, as
-            ``counter`` counts them; of dialogues of several rounds, as earlier answers say, if there are any.
-        counter: What counts prompts here.
-        prompts_by: How many data sets are counted which way, as text.
-        evaluations: Evaluation jobs.
-        answer_tokens: Tokens of the answers: as many as an earlier model's in the same run had on average, or else as
-            ``max_out_len`` lets them be.
-        answers_by: How many data sets are reckoned which way, as text.
-        bound: What stands before ``answer_tokens`` and ``cost``: ``about``, ``at most``, ``at least``.
-        cost: By the prices of the model's config; None without any.
-        dialogues: Samples that are dialogues of which no earlier answer tells how long they are: of their prompts only
-            the first is counted.
-        not_counted: What else will be asked, and is in no number here.
+        jobs: Number of inference jobs.
+        gpus: Number of GPUs of each.
+        datasets: Number of data sets that still need answers.
+        done: Number of data sets with all answers.
+        samples: Number of samples in the unfinished data sets, answered ones included.
+        prompt_tokens: Tokens of their prompts with the tools that are offered. ``counter`` counts the first prompt of
+            each sample; for dialogues of several rounds the usage of earlier answers is taken, if there is any.
+        counter: The counter of the prompts.
+        prompts_by: Text with the number of data sets per way of counting prompts.
+        evaluations: Number of evaluation jobs.
+        answer_tokens: Tokens of the answers: the mean of an earlier model's in the same run, or else ``max_out_len``.
+        answers_by: Text with the number of data sets per way of counting answers.
+        bound: Words before ``answer_tokens`` and ``cost``: ``about``, ``at most``, ``at least``.
+        cost: Cost by the prices of the model's config; None without prices.
+        dialogues: Number of samples that are dialogues without usage of earlier answers; only their first prompt is
+            counted.
+        not_counted: Further requests, which none of the numbers include.
     """
 
     model: str
@@ -85,10 +84,10 @@ class Plan:
 
     Attributes:
         models: One entry per model.
-        workers: Inference jobs at a time; None where the runner does not say.
+        workers: Maximum number of inference jobs at a time; None if the runner does not define it.
         runner: Name of the runner of the inference stage.
-        cut: Abbrs of data sets of which ``test_range`` leaves a part.
-        faults: What would stop it, as far as the config and this machine tell.
+        cut: Abbrs of data sets that ``test_range`` reduces to a part.
+        faults: Faults that would stop it, as far as the config and this machine show them.
     """
 
     models: list[ModelPlan]
@@ -112,13 +111,13 @@ def _no_bars() -> Iterator[None]:
 
 @dataclass
 class _Asked:
-    """What a data set asks.
+    """The requests of a data set.
 
     Attributes:
-        size: Samples.
+        size: Number of samples.
         prompts: The texts of the first prompts of some samples, spread over the data set.
-        others: What else it asks, in words.
-        fault: Why there are no prompts, though samples are asked; ``''`` where there are.
+        others: Its other requests, in words.
+        fault: Reason why the prompts could not be built; ``''`` if they were.
     """
 
     size: int
@@ -130,7 +129,7 @@ class _Asked:
 def _asked(dataset: Any) -> _Asked:
     with _no_bars():
         rows = build_dataset_from_cfg(dataset).test
-    if 'messages' not in rows.column_names:  # none of ours
+    if 'messages' not in rows.column_names:  # not a class of this package
         return _Asked(len(rows), [], [], 'its prompts are not made by this package')
     judge = _judge_name(dataset)
     others = [f'the judge {judge}'] if judge else []
@@ -138,14 +137,14 @@ def _asked(dataset: Any) -> _Asked:
         asks = FirstPrompts(dataset['infer_cfg'])
         first = (asks.about(row) for row in rows.select(range(0, len(rows), max(1, len(rows) // _SAMPLED))))
         prompts = [texts_of(prompt) for prompt in first if prompt is not None]
-    except Exception as error:  # a plan may be made where the bank or the encoder of an agent is not
+    except Exception as error:  # a plan may be made on a machine without the bank or the encoder of an agent
         return _Asked(len(rows), [], others, f'its dialogues cannot begin here: {" ".join(str(error).split())}')
     others += [f'the {role} {model_name(cfg)}' for role, cfg in asks.others.items()]
     return _Asked(len(rows), prompts, others)
 
 
 def _judge_name(dataset: Any) -> str:
-    """The judge that one of our evaluators asks; ``''`` for none."""
+    """Returns the name of the judge that an evaluator of this package calls; ``''`` for none."""
     cfg = dataset.get('eval_cfg', {}).get('evaluator', {})
     kind = cfg.get('type')
     kind = ICL_EVALUATORS.get(kind) if isinstance(kind, str) else kind
@@ -159,7 +158,7 @@ def _judge_name(dataset: Any) -> str:
 
 
 class _Sizes:
-    """What each data set asks, loaded once."""
+    """Requests of each data set, loaded once."""
 
     def __init__(self) -> None:
         self._known: dict[str, _Asked] = {}
@@ -172,7 +171,7 @@ class _Sizes:
 
 
 def _datasets_of(cfg: Config, model: str) -> set[str]:
-    """Abbrs of the data sets that a model is to do."""
+    """Returns the abbrs of a model's data sets."""
     combinations = cfg.get('model_dataset_combinations') or [{'models': cfg['models'], 'datasets': cfg['datasets']}]
     return {
         dataset_abbr_from_cfg(dataset)
@@ -183,7 +182,7 @@ def _datasets_of(cfg: Config, model: str) -> set[str]:
 
 
 def _tasks(cfg: Config, stage: str, folder: Path) -> list[Any]:
-    """The tasks that OpenCompass would make of one stage."""
+    """Returns the tasks that OpenCompass would make for one stage."""
     stage_cfg = cfg.get(stage)
     if stage_cfg is None:
         fix = 'read tooleval_local.py or tooleval_slurm.py into it'
@@ -193,12 +192,12 @@ def _tasks(cfg: Config, stage: str, folder: Path) -> list[Any]:
 
 
 def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[Any]], Any] = iter) -> Plan:
-    """Partitions a config as OpenCompass would.
+    """Partitions a config as OpenCompass would, and counts jobs, samples, tokens and cost.
 
     Args:
         config: The sweep's config.
-        run: A run that would be resumed, such as ``outputs/NAME/20260101_120000``; None for a new one.
-        track: Wraps the loop over the tasks, for a progress bar.
+        run: A run to resume, such as ``outputs/NAME/20260101_120000``; None for a new one.
+        track: Wraps the loop over the tasks, for a progress bar; none by default.
 
     Raises:
         DataError: The config cannot be read or has no ``infer`` or ``eval``, or a data set is missing or damaged.
@@ -209,7 +208,7 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
         raise DataError(config, f'the config cannot be read ({type(error).__name__}: {error})') from error
     work_dir = run or Path(cfg.get('work_dir', 'outputs/default'), 'new')
     cfg['work_dir'] = str(work_dir)
-    get_logger().setLevel('WARNING')  # partitioners and data sets tell their counts on standard output
+    get_logger().setLevel('WARNING')  # partitioners and data sets print their counts on standard output
     sizes = _Sizes()
     tasks = _tasks(cfg, 'infer', work_dir / 'predictions')
     evaluations = _tasks(cfg, 'eval', work_dir / 'results')
@@ -283,11 +282,11 @@ def _model_plan(
 
 
 class _PromptTokens:
-    """Adds up how long the prompts of several data sets will be.
+    """Sum of the prompt tokens of several data sets.
 
     Attributes:
         total: Tokens.
-        dialogues: Samples of which only the first prompt is counted.
+        dialogues: Number of samples of which only the first prompt is counted.
     """
 
     def __init__(self, counter: Counter) -> None:
@@ -316,7 +315,7 @@ class _PromptTokens:
 
     @property
     def not_counted(self) -> Iterator[str]:
-        """What is in none of the numbers."""
+        """Yields descriptions of the requests that none of the numbers include."""
         if self.dialogues:
             yield f'the later rounds of {self.dialogues:,} dialogues'
         for other, datasets in self._others.items():
@@ -324,7 +323,7 @@ class _PromptTokens:
         yield from (f'{dataset}: {fault}' for dataset, fault in self._faults.items())
 
     def __str__(self) -> str:
-        """``data sets: 2 by tokenizer tiny; 1 as those of m1, reported by the server``."""
+        """Formats the ways of counting: ``data sets: 2 by tokenizer tiny; 1 as those of m1, ...``."""
         parts = [f'{len(self._counted)} by {self._counter.name}'] if self._counted else []
         if self._as_earlier:
             models = list(dict.fromkeys(model for earlier in self._as_earlier.values() for model in earlier.models))
@@ -335,7 +334,7 @@ class _PromptTokens:
 
 
 class _AnswerTokens:
-    """Adds up how long the answers to several data sets will be.
+    """Sum of the answer tokens of several data sets.
 
     Attributes:
         total: Tokens.
@@ -349,7 +348,7 @@ class _AnswerTokens:
         self._unknown: set[str] = set()
 
     def add(self, dataset: str, samples: int, earlier: EarlierUsage | None, most: int | None) -> None:
-        """Adds a data set, or a part of one; ``most`` are the tokens that an answer may have."""
+        """Adds a data set, or a part of one; ``most`` is the maximum number of tokens of an answer."""
         if earlier:
             self.total += samples * earlier.completion
             self._as_earlier.add(dataset)
@@ -362,13 +361,13 @@ class _AnswerTokens:
 
     @property
     def bound(self) -> str:
-        """``at most`` where answers are counted by what they may have, ``at least`` where some are not counted."""
+        """``at most`` if answers are counted at their maximum, ``at least`` if some are not counted, else ``about``."""
         if bool(self._bounded) == bool(self._unknown):
             return 'about'
         return 'at most' if self._bounded else 'at least'
 
     def __str__(self) -> str:
-        """``data sets: 2 as long as those of m1; 1 by max_out_len, the most that they can have``."""
+        """Formats the ways of counting: ``data sets: 2 as long as those of m1; 1 by max_out_len, ...``."""
         parts = []
         if self._as_earlier:
             parts.append(f'{len(self._as_earlier)} as long as those of {first_of(list(self._models), most=3)}')

@@ -1,4 +1,4 @@
-"""What would stop a sweep or its scoring, found from its config before anything is asked: GPUs, keys, judges."""
+"""Checks a config before a sweep for faults that would stop it or its scoring: GPUs, keys, judges."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ Pair = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
 def scoring_faults(pairs: Iterable[Pair]) -> Iterator[tuple[str, str]]:
-    """What will be missing for scoring, such as a judge or an encoder: data set, and what.
+    """Yields data set and fault for requirements of scoring that are missing, such as a judge or an encoder.
 
     Args:
-        pairs: What is to be scored.
+        pairs: Configs of the models and data sets to score.
     """
     for model_cfg, dataset_cfg in pairs:
         evaluator = dataset_cfg.get('eval_cfg', {}).get('evaluator') or {}
         if 'opencompass_tooleval.' not in str(evaluator.get('type')):
-            continue  # others may load a model when they are built
+            continue  # evaluators of other packages may load a model when they are built
         try:
             ICL_EVALUATORS.build(evaluator).check_model(model_abbr_from_cfg(model_cfg))
-        except Exception as error:  # whatever it is, scoring will meet it
+        except Exception as error:  # scoring will report the same error
             yield dataset_abbr_from_cfg(dataset_cfg), str(error)
 
 
 def missing_key(cfg: Mapping[str, Any]) -> str:
-    """Why a model behind an API has no key, and what sets it; '' where it has one, or needs none that we know of."""
+    """Returns the fault and fix of an API model without a key; '' if it has one, or is not known to need one."""
     kind = cfg.get('type')
     kind = kind if isinstance(kind, type) else MODELS.get(str(kind))
     if not isinstance(kind, type) or not issubclass(kind, (OpenAI, OpenAISDK)) or issubclass(kind, ToolEvalServed):
-        return ''  # an engine of our own gets its key from us
+        return ''  # this package sets the key of an engine that it starts
     key = cfg.get('key', 'ENV')
     if 'ENV' not in (key if isinstance(key, (list, tuple)) else [key]) or os.environ.get('OPENAI_API_KEY'):
         return ''
@@ -49,12 +49,12 @@ def missing_key(cfg: Mapping[str, Any]) -> str:
 
 
 def faults(runner: Any, asked: Iterable[Pair], scored: Iterable[Pair]) -> Iterator[str]:
-    """What would stop a sweep, a line each; the same of several data sets once, with their number.
+    """Yields a line for each fault that would stop a sweep; a fault of several data sets once, with their number.
 
     Args:
-        runner: ``type`` of the runner of the inference stage; on a cluster, its GPUs are not those here.
-        asked: What is still to be asked.
-        scored: What is still to be scored.
+        runner: ``type`` of the runner of the inference stage; the GPUs of a cluster are not those of this machine.
+        asked: Models and data sets that still need answers.
+        scored: Models and data sets that still need scores.
     """
     asked, models = list(asked), {}
     for model, _ in asked:

@@ -1,4 +1,4 @@
-"""What every task imports, imported once: in the process from which ``local_runner`` forks tasks."""
+"""Imports the modules of every task once, in the process from which ``local_runner`` forks tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ try:
         import_module(f'opencompass_tooleval.{_module}')
     for _name in ('opencompass.cli.main', 'sentence_transformers', 'jsonschema'):
         import_module(_name)
-except Exception:  # whatever it is, the task meets it too, and its log says so; here nobody would read it
+except Exception:  # the task raises the same error and logs it; a report here would not be read
     logging.getLogger(__name__).debug('not everything could be imported beforehand', exc_info=True)
 
-gc.freeze()  # what all tasks share is not looked through for cycles in each of them
+gc.freeze()  # objects that all tasks share are not searched for cycles in each of them

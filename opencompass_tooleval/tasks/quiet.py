@@ -1,4 +1,4 @@
-"""OpenCompass's logger, which writes on standard output, kept back while a command works."""
+"""Suppresses OpenCompass's logger, which writes to standard output, while a command works."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from opencompass.utils import get_logger
 
 @contextmanager
 def quiet(level: str) -> Iterator[None]:
-    """Keeps back what OpenCompass logs below a level, while the block runs.
+    """Suppresses OpenCompass's log messages below a level while the block runs.
 
-    Not by ``logging.disable``: mmengine's loggers remember what it answers, and keep silent for good.
+    It does not use ``logging.disable``: mmengine's loggers cache its effect and would stay silent for good.
     """
     before = get_logger().level
     get_logger().setLevel(level)

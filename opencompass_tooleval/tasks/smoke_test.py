@@ -1,4 +1,4 @@
-"""One shipped data set through inference and evaluation, in this process: does running work here?"""
+"""Tests inference and evaluation in this process, on one shipped data set."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ _CONFIGS = Path(opencompass_tooleval.__file__).parent / 'configs'
 
 
 class TrialError(RuntimeError):
-    """The trial ended otherwise than it must."""
+    """Raised when the trial does not give the expected result."""
 
 
 def run_trial() -> int:
-    """Asks the oracle for UltraTool's shipped tool_usage records and scores them; needs no encoder and no network.
+    """Runs the oracle on UltraTool's shipped tool_usage records and scores it; needs no encoder and no network.
 
     Returns:
         The number of samples.
 
     Raises:
-        Exception: Whatever running raises in this environment; :class:`TrialError` if the gold answers are not right.
+        TrialError: The gold answers are not scored as right.
+        Exception: Any error of inference or evaluation in this environment.
     """
     datasets = Config.fromfile(_CONFIGS / 'datasets' / 'demo' / 'tooleval_ultratool_demo_gen.py')
     (dataset,) = (row for row in datasets['tooleval_ultratool_en_datasets'] if row['name'] == 'tool_usage')

@@ -1,4 +1,4 @@
-"""What the tasks of this package share: their command, and that later data sets survive a failing one."""
+"""Base of this package's tasks: their command, and the list of data sets that failed."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from opencompass_tooleval.work_dir.lock import hold_sweep
 
 
 class TaskFailedError(RuntimeError):
-    """Some data sets of a task failed; the others are done."""
+    """Raised when some data sets of a task failed; the others are done."""
 
 
 class Failures:
-    """Collects what failed in one task."""
+    """Collects the failures of one task."""
 
     def __init__(self) -> None:
         self._failures: list[str] = []
 
     def attempt(self, work: Callable[[], None], dataset_cfg: object) -> None:
-        """Does ``work`` for a data set; an exception is logged and kept."""
+        """Calls ``work`` for a data set; logs and keeps an exception."""
         try:
             work()
         except Exception as error:
@@ -35,17 +35,17 @@ class Failures:
             self._failures.append(failure)
 
     def check(self) -> None:
-        """Ends the task.
+        """Raises if a data set failed; called at the end of the task.
 
         Raises:
-            TaskFailedError: Something failed; the message lists it.
+            TaskFailedError: The message lists the failures.
         """
         if self._failures:
             raise TaskFailedError(f'{len(self._failures)} data sets failed:\n' + '\n'.join(self._failures))
 
 
 class CommandOfTask:
-    """Stands before a task of OpenCompass: it is run by :mod:`~opencompass_tooleval.tasks.task_process`."""
+    """Mixin for a task of OpenCompass that :mod:`~opencompass_tooleval.tasks.task_process` runs."""
 
     cfg: Any
     work_dir: str
@@ -57,7 +57,7 @@ class CommandOfTask:
     """``infer`` or ``eval``."""
 
     script: str
-    """OpenCompass's own script for that."""
+    """OpenCompass's script for that stage."""
 
     def __init__(self, cfg: Any) -> None:
         super().__init__(cfg)  # type: ignore[call-arg]
@@ -67,7 +67,7 @@ class CommandOfTask:
 
     @property
     def name(self) -> str:
-        """``OpenICLInfer[model: 73 data sets]``; OpenCompass names them all, in a line of thousands of characters."""
+        """Short name, ``OpenICLInfer[model: 73 data sets]``; OpenCompass lists all in thousands of characters."""
         if sum(map(len, self.dataset_cfgs)) == 1:
             return str(super().name)  # type: ignore[misc]
         pairs = zip(self.model_cfgs, self.dataset_cfgs, strict=True)
@@ -75,17 +75,17 @@ class CommandOfTask:
         return f'{self.name_prefix}[{", ".join(parts)}]'
 
     def place_engine_log(self) -> None:
-        """Has engines that this process starts, of a model or of a judge, log beside the task's log."""
+        """Places the logs of engines that this process starts, for a model or a judge, beside the task's log."""
         ToolEvalServed.log = Path(self.get_log_path('engine.log'))  # type: ignore[attr-defined]
 
     def get_command(self, cfg_path: str, template: str) -> str:
-        """The command that runs this task.
+        """Returns the command that runs this task.
 
-        It is asked for by the process that starts the tasks, which thereby keeps other sweeps out of the directory,
-        and is told of keys in its config.
+        The process that starts the tasks calls it. The call also locks the directory against other sweeps, and warns
+        about keys in the config.
 
         Raises:
-            SystemExit: Another sweep is at work there.
+            SystemExit: Another sweep runs in the directory.
         """
         hold_sweep(Path(self.work_dir))
         warn_of_literal_keys(self.cfg['models'], self.cfg['datasets'])

@@ -1,7 +1,7 @@
-"""The process of one task: ``python -m opencompass_tooleval.tasks.task_process infer|eval CONFIG [STARTER]``.
+"""Runs one task as a process: ``python -m opencompass_tooleval.tasks.task_process infer|eval CONFIG [STARTER]``.
 
-A task holds what OpenCompass imports and all samples of a data set, a million objects and hardly a cycle. Looking for
-cycles among them again and again took a fifth of importing, a fifth of evaluation, and 1.5 s at exit.
+A task holds OpenCompass's modules and all samples of a data set: a million objects with hardly a cycle. The garbage
+collector's searches for cycles took a fifth of importing, a fifth of evaluation, and 1.5 s at exit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SECONDS_TO_END = 10.0
 
 
 def _ancestors() -> Iterator[int]:
-    """Ids of the parent, its parent and so on; none where there is no ``/proc``."""
+    """Yields the ids of the parent, its parent and so on; none without ``/proc``."""
     process = os.getppid()
     while process > 0:
         yield process
@@ -43,7 +43,7 @@ def _end_after(starter: int) -> None:
 
 
 def end_with(starter: int) -> None:
-    """Ends this process soon after ``starter`` has ended, if that is an ancestor of it."""
+    """Ends this process soon after the process ``starter`` has ended, if that is an ancestor."""
     if starter in _ancestors():
         threading.Thread(target=_end_after, args=[starter], daemon=True, name='end_with_starter').start()
 
@@ -52,11 +52,11 @@ MODULE = 'opencompass_tooleval.tasks.task_process'
 TASKS = {'infer': 'ToolEvalInferTask', 'eval': 'ToolEvalEvalTask'}
 
 _THRESHOLDS = 50_000, 20, 100
-"""Allocations between looks for cycles; Python's own are 700, 10, 10."""
+"""Thresholds of the garbage collector; Python's defaults are 700, 10, 10."""
 
 
 def shell_word(path: str) -> str:
-    """A path as one word of a shell; left alone if it is quoted already, as runners for Slurm do."""
+    """Quotes a path as one shell word; a path that is already quoted, as by runners for Slurm, is not changed."""
     try:
         words = shlex.split(path)
     except ValueError:
@@ -65,10 +65,10 @@ def shell_word(path: str) -> str:
 
 
 def as_module(command: str, script: str, stage: str) -> str:
-    """The command of a task, of this module instead of OpenCompass's script, which ends with the process that asks.
+    """Returns the command of a task with this module in place of OpenCompass's script; it ends with this process.
 
     Args:
-        command: OpenCompass's, for a config that is one word of a shell, in no template yet.
+        command: OpenCompass's command, for a config that is one shell word, without the runner's template.
         script: OpenCompass's script in it.
         stage: ``infer`` or ``eval``.
 
@@ -84,12 +84,12 @@ def as_module(command: str, script: str, stage: str) -> str:
 
 
 def main(stage: str, config: str, starter: str = '0') -> None:
-    """Runs the task of a config to its end.
+    """Runs the task of a config.
 
     Args:
         stage: ``infer`` or ``eval``.
         config: A file as OpenCompass's runners write it.
-        starter: Id of the process without which nobody wants the answers.
+        starter: Id of the process with which the task ends; '0' for none.
     """
     end_with(int(starter))
     started = time.perf_counter()
@@ -105,7 +105,7 @@ def main(stage: str, config: str, starter: str = '0') -> None:
     try:
         task.run()
     finally:
-        get_logger().info(f'time elapsed: {time.perf_counter() - started:.2f}s')  # in OpenCompass's words
+        get_logger().info(f'time elapsed: {time.perf_counter() - started:.2f}s')  # same wording as OpenCompass
         gc.freeze()
 
 

@@ -1,1 +1,1 @@
-"""Documentation of tools, and the formats of concise instructions."""
+"""Readers of tool documentation, and the formats of concise instructions."""

@@ -1,7 +1,7 @@
-"""The API descriptions inside T-Eval's system prompts.
+"""Finds the API descriptions in T-Eval's system prompts.
 
-They come as one list of pairs ``[['name', {...}], ...]`` (plans), a list of objects, a single object (instruct), or
-objects one per line; as Python or as JSON.
+Their layout is one list of pairs ``[['name', {...}], ...]`` (plans), a list of objects, a single object (instruct), or
+one object per line, in Python or JSON notation.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.reading import parse_literal
 
 MAX_TRIES = 10
-"""Opening brackets of a prompt that are tried."""
+"""Maximum number of opening brackets that are tried per prompt."""
 
 MAX_UNCLOSED = 3
-"""Of these, how many may have nothing that closes them: each costs a walk to the end of the text."""
+"""Maximum number of these without a closing bracket: each costs a scan to the end of the text."""
 
-# A string that nothing closes goes to the end of the text: otherwise each of its quotes would be tried again.
+# An unclosed string extends to the end of the text: otherwise each of its quotes would be tried again.
 _TOKEN = re.compile(r"""[\[\]{}]|'(?:[^'\\]|\\.?)*(?:'|$)|"(?:[^"\\]|\\.?)*(?:"|$)""", re.DOTALL)
 _OPENING = re.compile(r'[\[{]')
 _BLANK = re.compile(r'\s*')
@@ -32,7 +32,7 @@ class ApiSpan:
 
     Attributes:
         start: Index of their first character in the text.
-        end: Index behind their last one.
+        end: Index after their last character.
         apis: The descriptions, in order: ``name``, ``description``, ``required_parameters``, ...
         layout: ``pairs``, ``list``, ``object`` or ``lines``.
     """
@@ -44,7 +44,7 @@ class ApiSpan:
 
 
 def _end(text: str, start: int) -> int:
-    """Index behind the bracket that closes the one at ``start``, brackets in strings aside; -1 if none does."""
+    """Returns the index after the bracket that closes the one at ``start``, ignoring strings; -1 if none does."""
     depth = 0
     for token in _TOKEN.finditer(text, start):
         depth += {'[': 1, '{': 1, ']': -1, '}': -1}.get(token[0], 0)
@@ -54,7 +54,7 @@ def _end(text: str, start: int) -> int:
 
 
 def _is_api(value: Any) -> bool:
-    """Whether it is a description: the plan's own example (``id``, ``name``, ``args``) is none."""
+    """Tests if a value is an API description; the example in plan prompts (``id``, ``name``, ``args``) is none."""
     return (
         isinstance(value, dict)
         and isinstance(value.get('name'), str)
@@ -65,7 +65,7 @@ def _is_api(value: Any) -> bool:
 
 
 def _read(value: Any) -> tuple[tuple[Mapping[str, Any], ...], str]:
-    """Descriptions and layout; nothing if the value has another form."""
+    """Returns descriptions and layout of a value; both empty if it has another form."""
     if _is_api(value):
         return (value,), 'object'
     if isinstance(value, list) and value:
@@ -77,12 +77,12 @@ def _read(value: Any) -> tuple[tuple[Mapping[str, Any], ...], str]:
 
 
 def find_api_list(text: str) -> ApiSpan | None:
-    """Finds the API descriptions in a system prompt, and where they are.
+    """Finds the API descriptions in a system prompt, with their position.
 
-    Nothing is evaluated; at most ``MAX_CHARS`` characters and ``MAX_TRIES`` opening brackets are looked at.
+    Nothing is evaluated; at most ``MAX_CHARS`` characters and ``MAX_TRIES`` opening brackets are tried.
 
     Returns:
-        The first that the text has; None if it has none (``review`` has none).
+        The first descriptions in the text; None without any, as in ``review``.
     """
     if len(text) > MAX_CHARS:
         return None
@@ -103,7 +103,7 @@ def find_api_list(text: str) -> ApiSpan | None:
 
 
 def _with_next_lines(text: str, span: ApiSpan) -> ApiSpan:
-    """Adds the objects that follow with nothing but blanks between."""
+    """Adds the objects that follow, separated only by white space."""
     apis, end = list(span.apis), span.end
     while True:
         blank = _BLANK.match(text, end)

@@ -1,4 +1,4 @@
-"""The first sentence of a documentation text, without markup, links and ids."""
+"""Extracts the first sentence of a documentation text, without markup, links and ids."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import html
 import re
 
 MAX_CHARS = 5_000
-"""Of a description that is looked at: its first sentence is short."""
+"""Maximum characters of a description that are read: its first sentence is short."""
 
 # '[a](https://x.org/b_(c))': up to the first closing bracket, a ')' would stay.
 _LINK = re.compile(r'!?\[([^\]\[]*)\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*\)')
-# A full stop behind a link ends the sentence, not the link: 'see https://x.org/a.'
+# A full stop after a link ends the sentence and is not part of the link: 'see https://x.org/a.'
 _BARE_LINK = re.compile(r'<?(?:https?://|\bwww\.)[^\s<>()，。；！？]*[^\s<>()，。；！？.,;:!?]>?')
 # 'a < b and c > d' holds no tag.
 _TAG = re.compile(r'</?[A-Za-z][^<>]*>')
@@ -27,7 +27,7 @@ _SPACE_BEFORE = re.compile(r'\s+([,.;:!?])')
 _BLOCK = re.compile(r'\n\s*\n|\n\s*(?=[-*|•]\s|\|)')
 _END = re.compile(r'[。！？]["”’）)]*|[.!?]+["”’)]*(?=\s|$)')
 _LONGEST = 12
-"""Characters that are looked at for an abbreviation: more than the longest has, with the blank before it."""
+"""Characters searched for an abbreviation: more than the longest has, with the blank before it."""
 
 _ABBREVIATION = re.compile(
     r'(?:^|[\s(])(?:e\.g|i\.e|etc|cf|vs|no|nr|incl|excl|approx|dr|mr|mrs|ms|prof|st|fig|eq|sec|ver|v|u\.s|u\.k|[A-Za-z])\.$',
@@ -36,14 +36,14 @@ _ABBREVIATION = re.compile(
 
 
 def plain(text: str) -> str:
-    """Text without HTML, Markdown, links and ids; paragraphs stay apart."""
+    """Removes HTML, Markdown, links and ids from a text; paragraphs stay separate."""
     text = _TAG.sub(' ', html.unescape(text[:MAX_CHARS]))
     text = _HEADING.sub('', _BARE_LINK.sub('', _LINK.sub(r'\1', text)))
     return _ID.sub('', _EMPHASIS.sub(r'\2', text))
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of ``text``, English or Chinese, on one line; ``''`` if there is no text.
+    """Returns the first sentence of ``text``, English or Chinese, on one line; ``''`` if there is no text.
 
     A paragraph, a list or a table ends it too. Abbreviations (``e.g.``), versions (``v1.2``) and decimals do not.
     """
@@ -60,5 +60,5 @@ def first_sentence(text: str) -> str:
 
 
 def _continues(head: str, rest: str) -> bool:
-    """Whether the stop at the end of ``head`` belongs to an abbreviation."""
+    """Tests if the full stop at the end of ``head`` belongs to an abbreviation."""
     return bool(rest.strip()) and _ABBREVIATION.search(head[-_LONGEST:]) is not None

@@ -1,4 +1,4 @@
-"""Documented functions as tools that a model is offered natively: their parameters as JSON Schema."""
+"""Converts documented functions to tools for native calling, with parameters as JSON Schema."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc
 from opencompass_tooleval.tool_docs.value_types import json_types
 
 MAX_DEPTH = 5
-"""Of lists and objects within each other; what lies deeper may be anything."""
+"""Maximum nesting of lists and objects; a value below it may be anything."""
 
 
 def function_tool(function: FunctionDoc, name: str = '', has_defaults: bool = True) -> ToolSchema:
-    """One function as a tool.
+    """Converts a function to a tool.
 
     Args:
         function: Its documentation.
-        name: What the tool is called; by default as the function is.
-        has_defaults: Whether a documented value is a default; else it may be an example, and is told as such.
+        name: Name of the tool; by default the function's name.
+        has_defaults: True if a documented value is a default; False if it may be an example, and is described as one.
     """
     name = name or function.name
     description = describe_tool(name, ' '.join(function.description.split()))
@@ -37,14 +37,14 @@ def function_tool(function: FunctionDoc, name: str = '', has_defaults: bool = Tr
 
 
 def parameter_schema(parameter: Parameter, has_defaults: bool = True, depth: int = 0) -> dict[str, Any]:
-    """One parameter as JSON Schema: type, description and default, and of what else is documented all that narrows it.
+    """Converts a parameter to JSON Schema: type, description, default, and further documented constraints.
 
-    A default is written as its type has it where that can be done (ToolBench writes numbers as texts).
+    A default is converted to its type if possible (ToolBench writes numbers as texts).
 
     Args:
         parameter: Its documentation.
-        has_defaults: As :func:`function_tool`.
-        depth: How many lists and objects it lies in.
+        has_defaults: True if a documented value is a default; False if it may be an example.
+        depth: Number of lists and objects that contain it.
     """
     types = json_types(parameter.type)
     schema: dict[str, Any] = {'type': types[0] if len(types) == 1 else list(types)} if types else {}
@@ -68,10 +68,10 @@ def _default(parameter: Parameter) -> Any:
 
 
 def _narrowed(extra: Mapping[str, Any], types: Iterable[str], depth: int) -> dict[str, Any]:
-    """What of a documented schema is JSON Schema too.
+    """Selects the parts of a documented schema that are valid JSON Schema.
 
-    OpenAPI's ``exclusiveMinimum`` is true or false, and documents have ``additionalProperties: 'true'``: what is not
-    looked for here would make schemas that no validator takes.
+    OpenAPI's ``exclusiveMinimum`` is true or false, and documents have ``additionalProperties: 'true'``: copying every
+    key would make schemas that no validator accepts.
     """
     schema: dict[str, Any] = {}
     choices = extra.get('enum')
@@ -80,7 +80,7 @@ def _narrowed(extra: Mapping[str, Any], types: Iterable[str], depth: int) -> dic
     for bound in ('minimum', 'maximum'):
         if isinstance(extra.get(bound), (int, float)) and not isinstance(extra[bound], bool):
             schema[bound] = extra[bound]
-    if 'array' in types:  # a list without items is refused by OpenAI's servers
+    if 'array' in types:  # OpenAI's servers refuse a list without items
         schema['items'] = _nested(extra.get('items'), depth)
     properties, required = extra.get('properties'), extra.get('required')
     if 'object' in types and isinstance(properties, Mapping) and depth < MAX_DEPTH:

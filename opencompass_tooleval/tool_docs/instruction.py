@@ -1,4 +1,4 @@
-"""The tool instruction: what EasyTool gives a model in place of a tool's documentation (paper, Section 4)."""
+"""The tool instruction, which replaces a tool's documentation in EasyTool's prompts (paper, Section 4)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Absent:
-    """A parameter has no default: None, null and '' are defaults."""
+    """Marks a parameter without default; None, null and '' are defaults."""
 
 
 ABSENT = Absent()
@@ -20,11 +20,11 @@ class Parameter:
     """One parameter of a function.
 
     Attributes:
-        name: As the caller must write it.
-        type: As the documentation has it (``STRING``, ``integer``, ``List``, ...); '' if it says none.
+        name: Its name in calls.
+        type: Type as documented (``STRING``, ``integer``, ``List``, ...); '' if there is none.
         description: '' if there is none.
         default: The default or example value of the documentation, or ``ABSENT``.
-        extra: What else the source says (enum, format, ...), as JSON values.
+        extra: Other keys of the source (enum, format, ...), as JSON values.
     """
 
     name: str
@@ -47,12 +47,12 @@ class FunctionInstruction:
     """The guideline of one function.
 
     Attributes:
-        name: As the caller must write it; for a REST service ``GET /movie/{movie_id}``.
-        description: '' where the tool's own says all.
+        name: Its name in calls; for a REST service ``GET /movie/{movie_id}``.
+        description: Its description; '' if that of the tool is enough.
         required: Required parameters, in the documentation's order.
-        optional: Optional ones.
-        example: None where none could be made.
-        extra: What else a published file says, as JSON values.
+        optional: Optional parameters.
+        example: An example; None if none could be made.
+        extra: Other keys of a published file, as JSON values.
     """
 
     name: str
@@ -69,10 +69,10 @@ class ToolInstruction:
 
     Attributes:
         name: The tool's name; unique within a file.
-        description: In one or two sentences what the tool can do.
-        functions: In the documentation's order.
+        description: One or two sentences on what the tool can do.
+        functions: Guidelines of its functions, in the documentation's order.
         id: The ``ID`` of the published files, or None.
-        extra: What else a published file says, as JSON values.
+        extra: Other keys of a published file, as JSON values.
     """
 
     name: str

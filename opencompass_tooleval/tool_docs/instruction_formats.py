@@ -5,15 +5,15 @@ shape              one entry
 =================  ===================================================================================================
 ``restbench``      ``ID, tool_name, tool_description, tool_usage, Example {Scenario, Parameters}``; a list of them
 ``funcqa``         ``ID, standardized_name, API_description, Usage {required_parameters, Example}``; an object by ID
-``funcqa_names``   ``ID, description``; JSON lines (FuncQA's ``tool_dic.jsonl``, what tools are chosen from)
+``funcqa_names``   ``ID, description``; JSON lines (FuncQA's ``tool_dic.jsonl``, the list to choose tools from)
 ``toolbench``      ``tool_name, tool_description, tool_guidelines {API: {name, description, required_parameters,
                    optional_parameters, Example}}`` (Table 8); an object by ID, or by name, a list, or one entry
 =================  ===================================================================================================
 
 ``toolbench`` holds every instruction; the others hold tools of one function. Keys that a shape does not know
-(``standardized_name`` of ToolBench's) go to ``extra`` and come back behind those that it knows. A guideline is called
-as its key says: one without ``name`` or ``description`` comes back with them. Where several tools of ToolBench, told
-apart by ``ID``, have one name, the last counts, as in EasyTool's own script, and a warning says so.
+(``standardized_name`` of ToolBench's) are kept in ``extra`` and written after the keys that it knows. The key of a
+guideline is its name: one without ``name`` or ``description`` is written with both. If several tools of ToolBench with
+different ``ID`` have one name, the last counts, as in EasyTool's script, and a warning names it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 _QUOTED = re.compile(r"'([^']+)'")
 
 _MOST_SHOWN = 200
-"""Characters of a name in a message."""
+"""Maximum characters of a name in a message."""
 
 
 def _need(entry: Mapping[str, Any], key: str, kind: type = str) -> Any:
@@ -188,7 +188,7 @@ def _write_funcqa(instruction: ToolInstruction) -> Entry:
 
 def _read_names(entry: Entry) -> ToolInstruction:
     description, number = _need(entry, 'description'), _id(entry)
-    quoted = _QUOTED.match(description)  # the only place where this file says the name
+    quoted = _QUOTED.match(description)  # the only place in this file with the name
     name = quoted[1] if quoted else str(number)
     return ToolInstruction(name, description, (), number, _rest(entry, 'ID', 'description'))
 
@@ -251,8 +251,8 @@ class Shape:
     Attributes:
         marks: Keys that only its entries have together.
         layout: ``list``, ``by_id`` or ``lines``: how entries make a file.
-        read: Entry to instruction.
-        write: The way back; ValueError if the shape has no room for it.
+        read: Converts an entry to an instruction.
+        write: Converts an instruction to an entry; raises ValueError if the shape cannot hold it.
     """
 
     marks: frozenset[str]
@@ -298,7 +298,7 @@ def _entries(path: Path) -> list[Any]:
 
 
 def _keyed(path: Path, key: str, entry: Any) -> Entry:
-    """An entry of an object, which lies under its ID or its name; without an ``ID`` the key is it, or the name."""
+    """Returns an entry of an object by ID or name; an entry without ``ID`` gets the key, unless that is its name."""
     if not isinstance(entry, dict):
         raise DataError(path, 'the entry is no object', key[:_MOST_SHOWN])
     if 'ID' not in entry:
@@ -322,7 +322,7 @@ def load_instructions(path: Path) -> dict[str, ToolInstruction]:
         Tool name -> instruction, in the file's order.
 
     Raises:
-        DataError: The file is missing or no JSON, an entry is not as its shape says, or two tools have one name.
+        DataError: The file is missing or no JSON, an entry does not have its shape, or two tools have one name.
     """
     entries = _entries(path)
     shape = _shape_of(entries[0])
@@ -351,10 +351,10 @@ def load_instructions(path: Path) -> dict[str, ToolInstruction]:
 
 
 def to_entry(instruction: ToolInstruction, shape: str = 'toolbench') -> Entry:
-    """One instruction as its entry in a file of that shape.
+    """Converts an instruction to an entry of a shape.
 
     Raises:
-        ValueError: No such shape, or it has no room for the instruction.
+        ValueError: The shape does not exist, or cannot hold the instruction.
     """
     if shape not in SHAPES:
         raise ValueError(f'there is no shape {shape!r}; there are {", ".join(SHAPES)}')
@@ -364,14 +364,14 @@ def to_entry(instruction: ToolInstruction, shape: str = 'toolbench') -> Entry:
 def dump_instructions(
     instructions: Mapping[str, ToolInstruction] | Iterable[ToolInstruction], shape: str = 'toolbench'
 ) -> str:
-    """Writes instructions as the text of a file; :func:`load_instructions` gives them back.
+    """Formats instructions as the text of a file, which :func:`load_instructions` reads back unchanged.
 
     Args:
-        instructions: As loaded, or any number of them.
+        instructions: Tool name -> instruction as loaded, or an iterable of instructions.
         shape: One of ``SHAPES``.
 
     Raises:
-        ValueError: No such shape, it has no room for an instruction, or two tools have one name or ID.
+        ValueError: The shape does not exist or cannot hold an instruction, or two tools have one name or ID.
     """
     tools = list(instructions.values() if isinstance(instructions, Mapping) else instructions)
     entries = [to_entry(tool, shape) for tool in tools]

@@ -1,4 +1,4 @@
-"""How one instruction, and one tool's documentation, is written into a prompt."""
+"""Formats an instruction, or a tool's documentation, for a prompt."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _VERBATIM = ('Example', 'default', 'enum')
 
 
 def to_json(value: object) -> str:
-    """JSON on one line, as Python separates it: what is counted and what is asked, before and after alike."""
+    """Formats JSON on one line with Python's separators, both for prompts and for token counts."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def native_shape(instruction: ToolInstruction) -> str:
-    """The published shape of such tools.
+    """Returns the published shape of an instruction's tool.
 
     ``restbench`` for one function ``GET /path``, ``funcqa`` for one function that is called as its tool, else
     ``toolbench``.
@@ -34,7 +34,7 @@ def native_shape(instruction: ToolInstruction) -> str:
 
 
 def compact(value: Any) -> Any:
-    """Without what says nothing: empty texts and lists, but for those in examples and defaults."""
+    """Removes empty texts and lists, except in examples and defaults."""
     if isinstance(value, list):
         return [compact(item) for item in value]
     if not isinstance(value, dict):
@@ -44,11 +44,11 @@ def compact(value: Any) -> Any:
 
 
 def render_instruction(instruction: ToolInstruction) -> str:
-    """Description and guidelines as JSON in the tool's published shape, without its ``ID`` and what is empty."""
+    """Formats description and guidelines as JSON in the tool's published shape, without ``ID`` and empty values."""
     entry = to_entry(instruction, native_shape(instruction))
     return to_json(compact({key: value for key, value in entry.items() if key != 'ID'}))
 
 
 def render_doc(doc: ToolDoc | FunctionDoc) -> str:
-    """The documentation as its source has it: text, or JSON."""
+    """Formats documentation as in its source: as text, or as JSON."""
     return doc.raw if isinstance(doc.raw, str) else to_json(doc.raw)

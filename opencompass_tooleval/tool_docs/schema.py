@@ -1,4 +1,4 @@
-"""JSON Schema -> parameters: what OpenAPI, OpenAI's functions and UltraTool share."""
+"""Converts JSON Schema to parameters, for OpenAPI, OpenAI's functions and UltraTool."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 
 def _sample(schema: Mapping[str, Any]) -> Any:
-    """The default, or else the example, that a schema gives."""
+    """Returns the default of a schema, or else its example."""
     for key in ('default', 'example'):
         if key in schema:
             return schema[key]
@@ -23,7 +23,7 @@ def _sample(schema: Mapping[str, Any]) -> Any:
 
 
 def schema_parameter(name: str, schema: Any, description: str = '', **extra: Any) -> Parameter:
-    """One property as a parameter; what else its schema says (enum, format, items, ...) goes to ``extra``."""
+    """Converts a property to a parameter; other keys of its schema (enum, format, items, ...) go to ``extra``."""
     schema = schema if isinstance(schema, Mapping) else {}
     read_keys = ('type', 'description', 'default', 'example', 'examples')
     text = description or schema.get('description') or ''
@@ -32,9 +32,9 @@ def schema_parameter(name: str, schema: Any, description: str = '', **extra: Any
 
 
 def schema_parameters(schema: Any, **extra: Any) -> tuple[tuple[Parameter, ...], tuple[Parameter, ...]]:
-    """Properties of an object's schema as required and optional parameters.
+    """Converts the properties of an object's schema to required and optional parameters.
 
-    A schema without ``required`` requires nothing: that is what JSON Schema says, and UltraTool's tools have none.
+    A schema without ``required`` has no required parameters, as in JSON Schema; UltraTool's tools have no ``required``.
     """
     if not isinstance(schema, Mapping):
         return (), ()

@@ -1,8 +1,8 @@
-"""Instructions by rule, without any model (``--model template``): the embedded default, and the ablation.
+"""Makes instructions by rule, without a model (``--model template``): the embedded default, and the ablation.
 
-It only shortens and rearranges what the documentation says: nothing is understood. A description is its first sentence;
-an example is made of defaults, enums and types, so its values are valid but may mean nothing, and its scenario is a
-pattern. What the documentation says further down, and does not say at all, the paper's model adds and this does not.
+It only shortens and rearranges the documentation. A description is the first sentence. An example is made of defaults,
+enums and types, so its values are valid but may be meaningless; its scenario is a pattern. The paper's model also adds
+facts from later sentences and from outside the documentation.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.tool_docs.value_types import BOOLEANS, INTEGERS, LISTS, NUMBERS, OBJECTS
 
 OPTIONAL = 3
-"""Optional parameters in the example of a function that requires none."""
+"""Number of optional parameters in the example of a function without required ones."""
 
 MAX_DEPTH = 5
-"""Of a made-up list or object."""
+"""Maximum nesting of a made-up list or object."""
 
 MAX_TOLD = 40
-"""Characters of a value that a scenario tells."""
+"""Maximum characters of a value in a scenario."""
 
 _CHINESE = re.compile(r'[\u4e00-\u9fff]')
 _VERB = re.compile(
@@ -49,16 +49,16 @@ _NUMBER, _TEXT = 456, 'example'
 
 
 def _kind(parameter: Parameter) -> str:
-    """The type's name in lower case: ``DATE (YYYY-MM-DD)`` is ``date``."""
+    """Returns the type's name in lower case: ``date`` for ``DATE (YYYY-MM-DD)``."""
     return re.split(r'[^a-z]', parameter.type.lower(), maxsplit=1)[0]
 
 
 def _converted(value: Any, kind: str) -> Any:
-    """A documented value as the type has it (ToolBench writes numbers as texts); ABSENT if it is none of the type."""
+    """Converts a documented value to the type (ToolBench writes numbers as texts); ABSENT if that is impossible."""
     if kind in (*INTEGERS, *NUMBERS):
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return value
-        # The pattern takes 5,000 digits, and int() raises for them.
+        # The pattern accepts 5,000 digits, for which int() raises.
         if not isinstance(value, str) or len(value) > 30 or not re.fullmatch(r'\s*-?\d+(\.\d+)?\s*', value):
             return ABSENT
         number = float(value) if '.' in value else int(value)
@@ -105,7 +105,7 @@ def _of_schema(schema: Any, depth: int) -> Any:
 
 
 def documented_value(parameter: Parameter) -> Any:
-    """The first of default, example and enum values that fits the type; ABSENT if there is none."""
+    """Returns the first of default, example and enum values that fits the type; ABSENT if there is none."""
     enum = parameter.extra.get('enum')
     for given in (parameter.default, *(enum if isinstance(enum, list) else ())):
         if given is not ABSENT and str(given).strip():
@@ -116,25 +116,25 @@ def documented_value(parameter: Parameter) -> Any:
 
 
 def sample_value(parameter: Parameter, depth: int = 0) -> Any:
-    """A value that a parameter can have: a documented one, or one made up for its type."""
+    """Returns a valid value of a parameter: a documented one, or one made up for its type."""
     value = documented_value(parameter)
     return _made_up(parameter.extra, _kind(parameter), depth) if value is ABSENT else value
 
 
 def _text(value: Any) -> str:
-    """A value in a path, a query or a scenario."""
+    """Formats a value for a path, a query or a scenario."""
     if isinstance(value, list):
         return ','.join(map(_text, value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _place(parameter: Parameter, usage: str) -> str:
-    """``path``, ``query``, ``body``, ``header``; what the usage names stands in the path, whatever is said."""
+    """Returns ``path``, ``query``, ``body`` or ``header``; a parameter in the usage's path is always ``path``."""
     return 'path' if f'{{{parameter.name}}}' in usage else str(parameter.extra.get('in', 'query'))
 
 
 def _call(function: FunctionDoc) -> dict[str, Any]:
-    """``{'input': 'GET /search/movie?query=example'}``, as published; what a body takes stands beside."""
+    """Builds ``{'input': 'GET /search/movie?query=example'}``, as published; body parameters are further keys."""
     usage, query, body = function.name, {}, {}
     for parameter in function.required:
         value = sample_value(parameter)
@@ -151,7 +151,7 @@ def _call(function: FunctionDoc) -> dict[str, Any]:
 
 
 def _told(parameters: Iterable[Parameter], usage: str) -> dict[str, str]:
-    """What a scenario tells: ids of a path and short documented values, since made-up ones say nothing."""
+    """Selects the values for a scenario: ids of a path and short documented values, not made-up ones."""
     filled = (p for p in parameters if _place(p, usage) == 'path' or documented_value(p) is not ABSENT)
     told = {parameter.name: _text(sample_value(parameter)) for parameter in filled}
     return {name: value for name, value in told.items() if len(value) <= MAX_TOLD}
@@ -168,7 +168,7 @@ def _scenario(name: str, sentence: str, told: Mapping[str, str]) -> str:
 
 
 def _short(parameters: Iterable[Parameter], usage: str) -> tuple[Parameter, ...]:
-    """Parameters with the first sentence of their description; those of a path stand in the function's name."""
+    """Shortens descriptions to their first sentence; omits path parameters, which the function's name shows."""
     return tuple(
         Parameter(
             parameter.name,
@@ -197,7 +197,7 @@ def _function(function: FunctionDoc, *, described: bool) -> FunctionInstruction:
 
 
 def _overview(doc: ToolDoc) -> str:
-    """Name, purpose and list of functions, as ToolBench's instructions have them (Table 8)."""
+    """Formats name, purpose and list of functions, as in ToolBench's instructions (Table 8)."""
     count, sentence = len(doc.functions), first_sentence(doc.description)
     numbered = []
     for number, function in enumerate(doc.functions, 1):
@@ -211,8 +211,8 @@ def template_instruction(doc: ToolDoc) -> ToolInstruction:
     """Makes the instruction of one tool by rule.
 
     Returns:
-        Its description and one guideline per function. A function that is all there is of its tool, and is described as
-        the tool is, has no description of its own.
+        Its description and one guideline per function. The only function of a tool has an empty description if it is
+        the same as the tool's.
     """
     alone = len(doc.functions) == 1 and doc.functions[0].description == doc.description
     description = first_sentence(doc.description) if alone else _overview(doc)

@@ -1,4 +1,4 @@
-"""A tool's documentation, whatever the source (see :mod:`opencompass_tooleval.tool_docs.sources`)."""
+"""A tool's documentation, from any of :mod:`opencompass_tooleval.tool_docs.sources`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ class FunctionDoc:
     """One function of a tool.
 
     Attributes:
-        name: As the caller must write it; for a REST service ``GET /movie/{movie_id}``.
-        description: As documented, however long.
+        name: Its name in calls; for a REST service ``GET /movie/{movie_id}``.
+        description: Its description as documented, of any length.
         required: Required parameters.
-        optional: Optional ones.
-        raw: The function's documentation as the source has it, JSON values: what a model reads, and what is counted
-            when tokens are.
+        optional: Optional parameters.
+        raw: The function's documentation as in the source, as JSON values; prompts and token counts use it.
     """
 
     name: str
@@ -34,10 +33,10 @@ class ToolDoc:
     """One tool.
 
     Attributes:
-        name: Unique within a source.
-        description: As documented; '' if the source has none for the tool as a whole.
-        functions: In the source's order; at least one.
-        raw: The whole documentation as the source has it, functions included.
+        name: Its name, unique within a source.
+        description: Its description as documented; '' if the source has none for the tool as a whole.
+        functions: Its functions in the source's order; at least one.
+        raw: The whole documentation as in the source, functions included.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Whether a value fits a type as documentation names it: ToolBench, JSON schema, T-Eval, UltraTool, FuncQA."""
+"""Checks values against documented types: of ToolBench, JSON Schema, T-Eval, UltraTool, FuncQA."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NUMBERS = ('number', 'float', 'double', 'numeric', 'decimal')
 
 
 class _Family(NamedTuple):
-    """A kind of values: in words, its names in documentation, its name in JSON Schema, and what it holds."""
+    """A kind of values: in words, its names in documentation, its name in JSON Schema, and a test for its values."""
 
     words: str
     names: tuple[str, ...]
@@ -49,17 +49,17 @@ _CHOICE = re.compile(r'\||/|,|\bor\b')
 _NESTED = re.compile(r'[\[(<].*')
 
 _MAX_TYPE_CHARS = 200
-"""A longer type is prose."""
+"""Maximum characters of a type; a longer one is prose."""
 
 
 def _family(name: str) -> _Family | None:
-    """What a single type name stands for; None for one that is not known, which anything fits."""
+    """Returns the kind of a single type name; None for an unknown one, which every value fits."""
     word = _WORD.match(name.strip().lower())
     return next((family for family in _FAMILIES if word and word[0] in family.names), None)
 
 
 def _choices(type_name: str) -> tuple[list[_Family | None], bool]:
-    """What each of the names of a type stands for, and whether it may be null."""
+    """Returns the kind of each alternative of a type, and True if null is allowed."""
     # 'List[int,str]' would be split into 'List[int' and 'str]', and any text would fit.
     names = [name for name in _CHOICE.split(_NESTED.sub('', type_name)) if name.strip()]
     families = [_family(name) for name in names if name.strip().lower() not in ('null', 'none')]
@@ -67,7 +67,7 @@ def _choices(type_name: str) -> tuple[list[_Family | None], bool]:
 
 
 def json_types(type_name: str) -> tuple[str, ...]:
-    """The types of JSON Schema that a documented type stands for; none for one that anything fits."""
+    """Returns the JSON Schema types of a documented type; none for a type that every value fits."""
     if len(type_name) > _MAX_TYPE_CHARS:
         return ()
     families, nullable = _choices(type_name)
@@ -78,11 +78,11 @@ def json_types(type_name: str) -> tuple[str, ...]:
 
 
 def expected(type_name: str, value: Any) -> str:
-    """What ``value`` should have been, in words; ``''`` if it fits.
+    """Describes the expected value in words; ``''`` if ``value`` fits.
 
     Args:
-        type_name: Such as ``STRING``, ``integer``, ``List[int]``, ``DATE (YYYY-MM-DD)`` or ``string|null``. Of several
-            one must fit; a type that is not known (``ENUM``, ``any``, ``''``) fits everything.
+        type_name: Type such as ``STRING``, ``integer``, ``List[int]``, ``DATE (YYYY-MM-DD)`` or ``string|null``. One
+            of several alternatives must fit; every value fits an unknown type (``ENUM``, ``any``, ``''``).
         value: A JSON value.
     """
     if len(type_name) > _MAX_TYPE_CHARS:
@@ -99,7 +99,7 @@ def expected(type_name: str, value: Any) -> str:
 
 
 def from_text(type_name: str, text: str) -> Any:
-    """A value that stands in a path or query as text -> the JSON value that it stands for, where there is one."""
+    """Converts a text in a path or query to a JSON value of the type, if there is one."""
     if not expected(type_name, text):
         return text
     if text in ('true', 'false'):
@@ -113,7 +113,7 @@ def from_text(type_name: str, text: str) -> Any:
 
 
 def unlike_schema(schema: Mapping[str, Any], value: Any) -> str:
-    """What ``value`` should have been by ``enum`` and ``items`` of a schema, in words; ``''`` if it fits."""
+    """Describes the value that ``enum`` and ``items`` of a schema expect, in words; ``''`` if ``value`` fits."""
     choices = schema.get('enum')
     if isinstance(choices, list) and choices and value not in choices:
         return f'one of {", ".join(map(str, choices))}'[:_MAX_TYPE_CHARS]

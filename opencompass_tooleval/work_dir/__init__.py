@@ -1,1 +1,1 @@
-"""A work directory and what is done with it: no OpenCompass."""
+"""Reads, checks and converts work directories without OpenCompass."""

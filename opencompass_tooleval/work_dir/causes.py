@@ -1,4 +1,4 @@
-"""Why results of a run are missing: what has one cause is said once, with what fixes it."""
+"""Causes of missing results: each cause is reported once, with its fix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 SET_KEY = 'export OPENAI_API_KEY=...'
 MOST_NAMED = 3
-"""So many results of one cause are named on a screen; the others are counted."""
+"""Number of results of one cause that a screen names; the others are counted."""
 
 _NAMED_FIX = re.compile(r'[.;] ?(?:Fix|fetch|install) it with: (?P<fix>.*)')
 _STATUS = re.compile(r'\bAskingEndedError: .{0,500}?\bstatus (?P<status>40[1-4])\b')
@@ -28,12 +28,12 @@ T = TypeVar('T')
 
 @dataclass
 class Cause(Generic[T]):
-    """Results that one thing keeps from being there.
+    """Missing results with one cause.
 
     Attributes:
-        fix: What fixes it, as lines: commands, or what to change and then the command.
-        results: What is missing.
-        whys: What went wrong, in the words of the logs, of each result.
+        fix: Lines that fix it: commands, or a change to make and then the command.
+        results: The missing results.
+        whys: The error of each result, as its log reports it.
     """
 
     fix: Sequence[str]
@@ -42,10 +42,10 @@ class Cause(Generic[T]):
 
 
 def fix_of(error: str, run: Path) -> list[str]:
-    """What fixes an error, as lines: what it names itself, what its kind needs, or running again what is left.
+    """Returns lines that fix an error: the fix that it names, that for its kind, or the command that resumes the run.
 
     Args:
-        error: The last words of a log; '' if nothing on disk says what went wrong.
+        error: The last error line of a log; '' if no file reports one.
         run: The run, such as ``outputs/default/20260101_120000``.
     """
     again = f'opencompass CONFIG -w {run.parent} -r {run.name}'
@@ -70,11 +70,11 @@ def _first_step(error: str, run: Path) -> str:
 
 
 def causes_of(missing: Iterable[tuple[T, str, str]], run: Path) -> list[Cause[T]]:
-    """Puts together what has one cause, in the order of the first of each.
+    """Groups missing results by cause, in the order of the first result of each cause.
 
     Args:
-        missing: What is missing, its data set, and the error that ended it.
-        run: As :func:`fix_of`.
+        missing: Missing result, its data set, and the error that ended it.
+        run: The run, such as ``outputs/default/20260101_120000``.
     """
     causes: dict[tuple[str, ...], Cause[T]] = {}
     for result, dataset, error in missing:

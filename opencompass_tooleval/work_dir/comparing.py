@@ -1,4 +1,4 @@
-"""Two models of a sweep side by side: scores, tables, and the samples that differ. Imports no OpenCompass."""
+"""Compares two models of a sweep: scores, tables, and the samples that differ. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from opencompass_tooleval.work_dir.published_columns import published_columns
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 _NOT_SETTINGS = {'judge_calls', 'judgements'}
-"""Parts of the provenance that say how a result came about, not what it means."""
+"""Parts of the provenance that do not affect the meaning of a result."""
 _some = partial(first_of, most=8)
 
 
@@ -41,7 +41,7 @@ class Side:
     Attributes:
         work: The run that it is in.
         model: Its abbr.
-        datasets: What it has results of.
+        datasets: The data sets that it has results for.
     """
 
     work: WorkDir
@@ -50,10 +50,10 @@ class Side:
 
     @classmethod
     def find(cls, work: WorkDir, model: str, pattern: str = '*') -> Side:
-        """Looks for a model's results on data sets whose abbrs match a pattern.
+        """Finds a model's results on data sets whose abbrs match a pattern.
 
         Raises:
-            DataError: There are none; the message says what there is.
+            DataError: There are none; the message lists the existing ones.
         """
         pairs = list(work.pairs())
         model_datasets = [dataset for name, dataset in pairs if name == model]
@@ -67,26 +67,27 @@ class Side:
         return cls(work, model, chosen)
 
     def result(self, dataset: str) -> Result | None:
-        """The result; None if it is an error."""
+        """Returns the result; None if it is an error."""
         result = self.work.result(self.model, dataset)
         return None if result is None or 'error' in result else result
 
 
 @dataclass(frozen=True)
 class Row:
-    """One score, or one column of a table, of both models.
+    """One score, or one column of a table, for both models.
 
     Attributes:
         name: The data set or the table.
         metric: Its metric or column.
         a: The first model's score, 0-100, over the records of both.
-        error_a: Its standard error; None if it is not known.
-        b: The second's score.
+        error_a: Its standard error; None if it is unknown.
+        b: The second model's score.
         error_b: Its standard error.
-        delta: What ``b`` has more, in points.
-        low: Lower end of its interval; None where a score is no mean over records, and then each side has its own.
+        delta: ``b`` - ``a``, in points.
+        low: Lower end of its interval; None if the score is no mean over records: then each score is over the records
+            of one model.
         high: Upper end.
-        records: How many both have.
+        records: Number of records that both have.
     """
 
     name: str
@@ -103,14 +104,14 @@ class Row:
 
 @dataclass
 class Comparison:
-    """What came out.
+    """Result of a comparison.
 
     Attributes:
-        tables: The columns of tables that both models have whole.
+        tables: The columns of the tables that both models have complete.
         datasets: The scores.
-        records: Data set -> records of both models.
-        differing: Data set -> samples that differ, those furthest apart first.
-        notes: What a reader has to know.
+        records: Data set -> number of records that both models have.
+        differing: Data set -> samples that differ, largest difference first.
+        notes: Notes for the reader.
     """
 
     tables: list[Row] = field(default_factory=list)
@@ -121,13 +122,13 @@ class Comparison:
 
 
 def sample_row(dataset: str, difference: Difference, *keys: str) -> dict[str, Any]:
-    """A sample as a row: data set, record, run, and of each side what ``keys`` of its detail say."""
+    """Formats a sample as a row: data set, record, run, and for each side the ``keys`` of its detail."""
     sides = {name: {key: side.get(key) for key in keys} for name, side in (('a', difference.a), ('b', difference.b))}
     return {'dataset': dataset, 'id': difference.id, 'run': difference.run, **sides}
 
 
 class _Comparer:
-    """Takes data sets one after the other, and keeps of each what the tables need."""
+    """Compares data sets one after the other, and keeps the values of each that the tables need."""
 
     def __init__(self, samples: int, seed: int) -> None:
         self.comparison = Comparison()
@@ -173,7 +174,7 @@ class _Comparer:
         return different
 
     def _correlate(self, dataset: str, paired: Mapping[Score, Pairs]) -> None:
-        """Keeps how far the errors of a data set's scores move together, of those that stand in one column."""
+        """Keeps the correlation of the errors of a data set's scores that share a column."""
         dataset_pairs = {
             metric: paired[dataset, metric] for metric in self._together.get(dataset, ()) if (dataset, metric) in paired
         }
@@ -181,7 +182,7 @@ class _Comparer:
             known[dataset] = correlations_of({metric: pairs.values_of(side) for metric, pairs in dataset_pairs.items()})
 
     def _one(self, score: Score, values: tuple[float, float], errors: tuple[float | None, float | None]) -> Row:
-        """The row of one score."""
+        """Returns the row of one score."""
         for known, error in zip(self._errors, errors, strict=True):
             if error is not None:
                 known[score] = error
@@ -215,7 +216,7 @@ class _Comparer:
         return self._row(name, column, (a, b))
 
     def add_tables(self) -> None:
-        """Compares the tables, once all data sets are in."""
+        """Compares the tables, after all data sets have been added."""
         lacking: dict[str, set[str]] = {}
         for name, column in self._columns.items():
             missing = {dataset for dataset, metric in column if (dataset, metric) not in self._rows}
@@ -235,7 +236,7 @@ def _notes_on_trials(dataset: str, *results: Result) -> Iterator[str]:
 
 
 def _part(result: Result, name: str) -> Mapping[str, Any]:
-    """What a result says under a name; nothing where that is no object, as in results of others."""
+    """Returns the object under a key of a result; {} if the value is no object, as in results of other packages."""
     part = result.get(name)
     return part if isinstance(part, Mapping) else {}
 
@@ -279,9 +280,9 @@ def compare(
     Args:
         sides: The models.
         samples: Number of resamples.
-        seed: Of the resamples, not negative.
-        sink: Takes the samples of each data set that differ, in the data's order: they are not kept whole.
-        progress: Wraps the data sets to show how far it is.
+        seed: Seed of the resamples, not negative.
+        sink: Receives the samples of each data set that differ, in the data's order; they are not kept in full.
+        progress: Wraps the data sets to show progress.
 
     Raises:
         DataError: They share no data set, or a result is damaged.

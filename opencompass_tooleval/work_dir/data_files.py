@@ -23,17 +23,17 @@ logger = logging.getLogger(__name__)
 
 
 MAX_BYTES = 1 << 28
-"""No documentation is larger; a file that is was given by mistake."""
+"""Maximum size of a file; no documentation is larger."""
 
 _GZIP = b'\x1f\x8b'
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[gzip.GzipFile | io.BufferedReader]:
-    """A file to read, unzipped if it is gzipped.
+    """Opens a file, decompressed if it is gzipped.
 
     Raises:
-        DataError: It is no file, or what is read of it is damaged or no UTF-8 text.
+        DataError: It is no file, or the part read is damaged or no UTF-8 text.
     """
     if not path.is_file():
         raise DataError(path, 'the file is missing')
@@ -50,20 +50,20 @@ def _opened(path: Path) -> Iterator[gzip.GzipFile | io.BufferedReader]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file, which may be gzipped.
+    """Reads the text of a file, which may be gzipped.
 
     Raises:
         DataError: It is no file, not UTF-8, damaged, or larger than ``MAX_BYTES``.
     """
     with _opened(path) as file:
-        content = file.read(MAX_BYTES + 1)  # no more, so that a bomb does not go off
+        content = file.read(MAX_BYTES + 1)  # bounded, against compression bombs
         if len(content) > MAX_BYTES:
             raise DataError(path, f'the file has more than {MAX_BYTES} bytes')
         return content.decode('utf-8')
 
 
 def read_json(path: Path, parse: Callable[[str], Any] = load_json) -> Any:
-    """The value of a JSON file, or the list of those of a file of JSON lines.
+    """Reads the value of a JSON file, or the list of values of a JSON lines file.
 
     Args:
         path: The file, which may be gzipped.
@@ -86,11 +86,11 @@ def read_json(path: Path, parse: Callable[[str], Any] = load_json) -> Any:
 
 
 def read_members(path: Path, what: str = 'JSON object') -> Iterator[tuple[str, Any]]:
-    """Name and value of every member of a JSON file that is an object, which may be gzipped; one is held at a time.
+    """Yields name and value of each member of a JSON object in a file, which may be gzipped; holds one at a time.
 
     Args:
         path: The file.
-        what: What the file should be, for the message.
+        what: Description of the expected file, for the message.
 
     Raises:
         DataError: The file is missing, damaged, no JSON object or larger than ``MAX_BYTES``; or a member is too long or
@@ -118,17 +118,17 @@ def read_members(path: Path, what: str = 'JSON object') -> Iterator[tuple[str, A
 
 
 def sha256_of(file: Path) -> str:
-    """SHA-256 of a file's bytes: 64 hex digits."""
+    """Computes the SHA-256 of a file's bytes: 64 hex digits."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def shown_files(name: str, file: Path, instructions: Path | None) -> dict[str, str]:
-    """What a model is shown of tools, for provenance: ``tools``, and names and SHA-256 of the files.
+    """Describes the tools that a model is shown, for provenance: ``tools``, and names and SHA-256 of the files.
 
     Args:
-        name: What the file is called there: ``data`` or ``document``.
+        name: The key of the documentation file: ``data`` or ``document``.
         file: The documentation.
-        instructions: What stands in its place.
+        instructions: The file of instructions that replaces it; None for none.
     """
     shown = {'tools': 'documentation', name: file.name, f'{name}_sha256': sha256_of(file)}
     if instructions is None:
@@ -138,13 +138,13 @@ def shown_files(name: str, file: Path, instructions: Path | None) -> dict[str, s
 
 
 def command_to_generate(source: str, documentation: Path, out: Path) -> str:
-    """The command that makes the instructions of documented tools, by rule: it runs as it stands, without a model.
+    """Returns the command that makes instructions from documentation by rule; it runs unchanged, without a model.
 
     Args:
         source: Kind of the documentation.
-        documentation: Where it is.
-        out: Where the instructions are looked for. A file that is there lacks tools: it moves aside, since no finished
-            file is written over.
+        documentation: Its path.
+        out: The path of the instructions. An existing file lacks tools: the command moves it aside, since finished
+            files are not overwritten.
     """
     aside = f'mv {quote(str(out))}{{,.old}} && ' if out.exists() else ''
     files = f'--input {quote(str(documentation))} --model template --out {quote(str(out))}'
@@ -152,13 +152,13 @@ def command_to_generate(source: str, documentation: Path, out: Path) -> str:
 
 
 def check_counts(file: Path, published: str, counts: Mapping[str, int], row: object) -> None:
-    """Warns where a file has other counts than the published one.
+    """Warns if the counts of a file differ from those of the published one.
 
     Args:
-        file: What was read.
-        published: Its name.
-        counts: What is counted -> how many there are.
-        row: The row of the table, with the published counts under these names.
+        file: The file that was read.
+        published: Name of the published file.
+        counts: Name of a count -> its value in the file.
+        row: A row of the table of published counts, with attributes of these names.
     """
     other = [
         f'{count} {what}, not {published_count}'
@@ -170,10 +170,10 @@ def check_counts(file: Path, published: str, counts: Mapping[str, int], row: obj
 
 
 def read_list(file: Path, fix: str) -> list[Any]:
-    """The entries of a JSON file that is a list.
+    """Reads the entries of a JSON file that holds a list.
 
     Args:
-        file: UTF-8.
+        file: A UTF-8 file.
         fix: The command that fetches the data, for the message.
 
     Raises:

@@ -1,7 +1,7 @@
-"""Configs as OpenCompass keeps them in a run, read without executing them: a run may come from anybody.
+"""Reads the configs that OpenCompass keeps in a run without executing them: a run may come from anybody.
 
-What mmengine writes is made one literal, `NAME = VALUE` and ``dict(NAME=VALUE)`` as ``{'NAME': VALUE}`` (a name may be
-a keyword of Python), and :func:`ast.literal_eval` reads that.
+The text that mmengine writes is converted to one literal: `NAME = VALUE` and ``dict(NAME=VALUE)`` become
+``{'NAME': VALUE}`` (a name may be a Python keyword). :func:`ast.literal_eval` reads the literal.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.reading import READ_ERRORS
 
 MAX_BYTES = 1 << 24
-"""Far beyond any config: a hundred data sets take some 300 kB."""
+"""Maximum size of a config; a hundred data sets take some 300 kB."""
 _MAX_TOKENS = 400_000
-"""Some 200,000 values, which Python's parser takes 200 MB for; a hundred data sets have 20,000."""
+"""Maximum number of tokens, some 200,000 values: Python's parser then takes 200 MB. A hundred data sets have 20,000."""
 _MAX_DEPTH = 100
 _SHOWN = 40
 
@@ -37,17 +37,17 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _CLOSING = {'(': (')', ')'), '[': (']', ']'), '{': ('}', '}')}
-"""Bracket -> what closes it, and what stands for that in the literal."""
+"""Opening bracket -> its closing bracket, and the text that replaces that in the literal."""
 _OF_DICT = (')', '}')
 _ENDS = ('string', 'value', 'close')
-"""Kinds of tokens that end a value: behind them begins no other, which Python could take for a call."""
+"""Kinds of tokens that end a value; no other value may follow directly, since Python could parse it as a call."""
 
 
 def _literal(text: str) -> str:
-    """A config as one literal.
+    """Converts a config to one literal.
 
     Raises:
-        ValueError: It holds what no config does; the message names the line.
+        ValueError: It holds syntax that no config has; the message names the line.
     """
     pieces, before = ['{'], 'close'
     expected: list[tuple[str, str]] = []
@@ -81,7 +81,7 @@ def _literal(text: str) -> str:
 
 
 class _Plain(ast.NodeTransformer):
-    """Makes of ``nan``, ``inf`` and ``dict({...})`` what :func:`ast.literal_eval` takes."""
+    """Replaces ``nan``, ``inf`` and ``dict({...})`` with nodes that :func:`ast.literal_eval` accepts."""
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return ast.Constant(float(node.id)) if node.id in ('nan', 'inf') else node
@@ -93,7 +93,7 @@ class _Plain(ast.NodeTransformer):
 
 
 def read_dumped(file: Path) -> dict[str, Any]:
-    """The values of a config as OpenCompass writes it: literals, and ``dict(...)`` with keywords. Executes nothing.
+    """Reads the values of a config that OpenCompass wrote: literals, and ``dict(...)`` with keywords. Executes nothing.
 
     Raises:
         DataError: It is missing, or holds anything else; the message names the line.

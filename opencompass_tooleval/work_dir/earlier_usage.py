@@ -1,4 +1,4 @@
-"""What answers cost that a run has already: the best guess at what the same data sets cost another model."""
+"""Usage of the answers that a run already has, as an estimate for another model on the same data sets."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 @dataclass(frozen=True)
 class EarlierUsage:
-    """Of the answers to one data set.
+    """Mean usage of the answers to one data set.
 
     Attributes:
-        prompt: Tokens of what is asked per answer, the mean of the models' means; of a dialogue those of all rounds.
-        completion: Tokens of an answer, likewise.
-        models: Whose answers they are.
-        by: Who counted these tokens.
+        prompt: Prompt tokens per answer, over all rounds of a dialogue: the mean of the models' means.
+        completion: Completion tokens per answer, the mean of the models' means.
+        models: The models that gave the answers.
+        by: The server or tokenizer that counted these tokens.
     """
 
     prompt: float
@@ -29,11 +29,11 @@ class EarlierUsage:
 
 
 def earlier_usage(run: Path, datasets: Collection[str]) -> dict[str, EarlierUsage]:
-    """Data set -> what its answers cost so far, as the results of a run say it.
+    """Returns data set -> mean usage of its answers so far, from the results of a run.
 
     Args:
-        run: A run, or a folder of runs, of which the latest counts; perhaps none at all.
-        datasets: Their abbrs; others are not looked at.
+        run: A run, or a folder of runs, of which the latest is read; it need not exist.
+        datasets: Abbrs of the data sets to read.
     """
     try:
         work = WorkDir.find(run)
@@ -47,7 +47,7 @@ def earlier_usage(run: Path, datasets: Collection[str]) -> dict[str, EarlierUsag
         try:
             usage = (work.result(model, dataset) or {}).get('usage')
         except DataError:
-            continue  # a damaged result says nothing
+            continue  # a damaged result has no usage
         spending = spending_of(usage)
         count = spending.with_tokens if spending else 0
         if spending and count > 0:

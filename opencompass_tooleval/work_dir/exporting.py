@@ -1,4 +1,4 @@
-"""A run as a few files to publish: results, predictions and details. Imports no OpenCompass."""
+"""Exports a run to a few files to publish: results, predictions and details. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TEXT_COLUMNS = (
     'reason',
     RECORDED_SHAPE,
 )
-"""Columns that are text or null; the others hold any JSON, which parquet has as text."""
+"""Columns that are text or null; the others hold any JSON, which parquet stores as text."""
 COLUMNS = {
     'results': (
         'model', 'dataset', 'metrics', 'standard_errors', 'reasons', 'samples', 'provenance', 'breakdown', 'runs',
@@ -44,9 +44,9 @@ COLUMNS = {
     ),
     'details': ('model', 'dataset', 'record_id', 'run', 'reason', 'details'),
 }  # fmt: skip
-"""Name of a file, without its ending -> its columns."""
+"""Name of a file without its extension -> its columns."""
 PROMPT = 'prompt'
-"""The column of predictions that is there on demand."""
+"""The optional column of predictions."""
 
 _GROUP_ROWS = 1000
 _GROUP_CHARS = 1 << 24
@@ -56,10 +56,10 @@ class RowWriter(Protocol):
     """Writes rows to a file, one after the other."""
 
     def write(self, row: Row) -> None:
-        """Takes a row with all columns."""
+        """Writes a row with all columns."""
 
     def close(self) -> None:
-        """Finishes the file."""
+        """Completes the file."""
 
 
 class _JsonLines:
@@ -76,7 +76,7 @@ class _JsonLines:
 
 
 class _Parquet:
-    """Parquet; what is no plain text is ASCII JSON, since a parquet string holds no lone surrogate and no value."""
+    """Parquet; values other than plain text are ASCII JSON, since a parquet string holds no lone surrogate."""
 
     def __init__(self, path: Path, columns: Sequence[str]) -> None:
         import pyarrow
@@ -110,7 +110,7 @@ FORMATS: dict[str, Callable[[Path, Sequence[str]], RowWriter]] = {'jsonl': _Json
 
 
 def _answered(work: WorkDir) -> Iterator[tuple[str, str]]:
-    """Model and data set of all predictions, sorted; shards count as their data set."""
+    """Yields model and data set of all predictions, sorted; shards count as their data set."""
     for folder in sorted((work.path / 'predictions').glob('*/')):
         stems = {file.stem for file in folder.glob('[!.]*.json')}
         wholes = set()
@@ -137,7 +137,7 @@ def _text_of(row: Any, key: str) -> str | None:
 
 
 def _numbered(rows: Iterable[Any], key: str) -> Iterator[tuple[Row, Any]]:
-    """Columns that say record and run, from 0, before each row; null where the row names no record."""
+    """Yields each row with its columns for record and run (from 0); both are null if the row names no record."""
     for (record, run), row in with_runs(rows, lambda row: _text_of(row, key) or ''):
         yield {'record_id': _text_of(row, key), 'run': run if record else None}, row
 
@@ -156,7 +156,7 @@ def _prediction_rows(work: WorkDir, model: str, dataset: str, prompts: bool) -> 
 
 
 class Exporter:
-    """Writes a run, or parts of it, to a folder: the same run gives the same bytes.
+    """Writes a run, or parts of it, to a folder. The same run gives the same bytes.
 
     Args:
         work: The run.
@@ -164,7 +164,7 @@ class Exporter:
         datasets: Patterns of the data sets' abbrs.
 
     Raises:
-        DataError: The run has nothing like that, or a pattern matches nothing.
+        DataError: The run has no such predictions, or a pattern matches nothing.
     """
 
     def __init__(self, work: WorkDir, models: Sequence[str] = ('*',), datasets: Sequence[str] = ('*',)) -> None:
@@ -195,13 +195,13 @@ class Exporter:
         prompts: bool = False,
         progress: Callable[[Sequence[tuple[str, str]]], Iterable[tuple[str, str]]] = iter,
     ) -> dict[Path, int]:
-        """Writes the files, each whole or not at all.
+        """Writes the files, each atomically.
 
         Args:
-            folder: Made if it is not there.
+            folder: The folder for the files; created if it does not exist.
             format_: One of :data:`FORMATS`.
-            prompts: Whether predictions have a column with what was asked.
-            progress: Wraps the pairs of model and data set to show how far it is.
+            prompts: Adds a column with the prompts to the predictions.
+            progress: Wraps the pairs of model and data set to show progress.
 
         Returns:
             File -> its number of rows.

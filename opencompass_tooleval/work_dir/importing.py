@@ -1,4 +1,4 @@
-"""Published predictions as a run of OpenCompass, to be scored here. Imports no OpenCompass."""
+"""Imports published predictions as a run of OpenCompass, to be scored here. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from opencompass_tooleval.work_dir.whole_file import host_mark, is_stale
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 MAX_LINE = 1 << 26
-"""Bytes of one line: far beyond any answer."""
+"""Maximum bytes of one line; no answer is as long."""
 _MAX_NAME = 200
 _BATCH = 256
 _EXTRAS = (RECORDED_SHAPE, CALLS, USAGE, OTHERS)
-"""Columns that inference leaves out where there is nothing to say."""
+"""Columns that inference omits when they are empty."""
 _OPTIONAL = ('run', 'finish_reason', 'source', 'prompt_digest', *_EXTRAS)
 """Columns that may be missing; the run follows from the order of the rows."""
 _UNSAFE = re.compile(r'[/\\\x00-\x1f\ud800-\udfff]')
@@ -40,7 +40,7 @@ _UNSAFE = re.compile(r'[/\\\x00-\x1f\ud800-\udfff]')
 
 @dataclass(frozen=True)
 class Imported:
-    """What came in.
+    """Result of an import.
 
     Attributes:
         run: The new run.
@@ -57,7 +57,7 @@ class Imported:
 
 @dataclass(frozen=True)
 class _Prediction:
-    """A row and where it stands, such as ``line 3``."""
+    """A row and its place, such as ``line 3``."""
 
     where: str
     row: dict[str, Any]
@@ -85,7 +85,7 @@ def _lines(file: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _stored_rows(file: Path) -> Iterator[dict[str, Any]]:
-    """Rows of a parquet file as it has them."""
+    """Yields the rows of a parquet file unchanged."""
     import pyarrow
     from pyarrow import parquet
 
@@ -111,7 +111,7 @@ def _parquet_rows(file: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _fault(row: Any) -> str:
-    """What is wrong with a row; '' if nothing is."""
+    """Returns the fault of a row; '' for none."""
     if not isinstance(row, dict):
         return 'it is no object'
     missing = [column for column in COLUMNS['predictions'] if column not in row and column not in _OPTIONAL]
@@ -167,31 +167,31 @@ def _find(folder: Path) -> Path:
 
 
 def _answer(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of a predictions file, as ``ToolEvalGenInferencer`` writes it."""
+    """Converts a row to one of a predictions file, as ``ToolEvalGenInferencer`` writes it."""
     same = ('prediction', 'record_id', 'source', 'prompt_digest', 'infra', 'finish_reason', *_EXTRAS)
     columns = {PROMPT: 'origin_prompt', **{name: name for name in same}}
     answer = {name: row[column] for column, name in columns.items() if column in row}
     for name in _EXTRAS:
         if answer.get(name) is None:
-            answer.pop(name, None)  # as inference leaves it out
+            answer.pop(name, None)  # as inference omits it
     return answer
 
 
 def _new_run(work_dir: Path) -> Path:
-    """A run that is not there yet, named by the time as OpenCompass's are."""
+    """Returns the path of a new run, named by the time as OpenCompass names runs."""
     stamp = time.strftime('%Y%m%d_%H%M%S')
     names = (stamp, *(f'{stamp}_{number}' for number in range(1, 1000)))
     return next(work_dir / name for name in names if not (work_dir / name).exists())
 
 
 def import_predictions(folder: Path, work_dir: Path) -> Imported:
-    """Makes a run of published predictions: ``predictions/MODEL/DATASET.json``, as inference writes them.
+    """Makes a run from published predictions: ``predictions/MODEL/DATASET.json``, as inference writes them.
 
-    Memory holds one data set at a time. The run is there whole or not at all.
+    Memory holds one data set at a time. The run is created atomically.
 
     Args:
-        folder: Where ``predictions.jsonl`` or ``.parquet`` is. The rows of a data set stand together, in its order.
-        work_dir: Where runs are: ``-w`` of ``opencompass``.
+        folder: Folder of ``predictions.jsonl`` or ``.parquet``. The rows of a data set are adjacent, in its order.
+        work_dir: Folder of runs: ``-w`` of ``opencompass``.
 
     Raises:
         DataError: A row cannot be used; the message names file and line.
@@ -220,7 +220,7 @@ def _lock(temporary: Path) -> Path:
 
 
 def _remove_leftovers(work_dir: Path) -> None:
-    """Removes what imports that were killed have left."""
+    """Removes the temporary folders of killed imports."""
     for lock in work_dir.glob('.import-*-*.lock'):
         if is_stale(lock, lock.name.split('-')[1], lock):
             shutil.rmtree(lock.with_suffix(''), ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Signals that are noticed between two steps, not within one."""
+"""Delays signals until the end of a step."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ _SLICE = 0.1
 
 
 class Interrupts:
-    """While its block runs, Ctrl-C, SIGTERM and SIGHUP wait for :meth:`check`.
+    """Holds back Ctrl-C, SIGTERM and SIGHUP within its block until :meth:`check` is called.
 
-    A job that was submitted is known by then: ``sbatch`` cut short would leave one that nobody cancels. Signals that
-    the process ignores stay ignored (``nohup``). Only the main thread hears signals; in another one nothing is noticed.
+    A submitted job is known by then: an interrupted ``sbatch`` would leave a job that nobody cancels. Signals that the
+    process ignores stay ignored (``nohup``). Only the main thread receives signals; in another thread this has no
+    effect.
     """
 
     def __init__(self) -> None:
@@ -41,11 +42,11 @@ class Interrupts:
         self._received = number
 
     def check(self) -> None:
-        """Obeys a signal that has come, once.
+        """Raises the exception of a signal that has arrived, once.
 
         Raises:
             KeyboardInterrupt: It was Ctrl-C.
-            SystemExit: It was another one; the status is 128 and its number, as shells have it.
+            SystemExit: It was another one; the status is 128 + its number, as in shells.
         """
         number, self._received = self._received, None
         if number == signal.SIGINT:
@@ -54,10 +55,10 @@ class Interrupts:
             raise SystemExit(128 + number)
 
     def sleep(self, seconds: float) -> None:
-        """Sleeps, and obeys a signal within a tenth of a second."""
+        """Sleeps; calls :meth:`check` every tenth of a second."""
         end = time.monotonic() + seconds
         self.check()
         while (left := end - time.monotonic()) > 0:
-            # In slices: one long sleep goes on after a signal whose handler only takes a note.
+            # In slices: one long sleep continues after a signal whose handler only records it.
             time.sleep(min(_SLICE, left))
             self.check()

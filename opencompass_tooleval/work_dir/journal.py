@@ -1,4 +1,4 @@
-"""Answers on disk as they come, so that a killed run asks nothing twice."""
+"""Writes each answer to disk when it arrives, so that a resumed run repeats no request."""
 
 from __future__ import annotations
 
@@ -31,24 +31,25 @@ goes on without; and why a request failed, of which the row says what it cost.""
 class Journal:
     """One ASCII JSON line per answer: ``{"idx": 3, "time": 1763726400.5, "record_id": ..., "prediction": ...}``.
 
-    OpenCompass's own cannot be read back once a line is cut, or holds U+2028, and cannot hold a lone surrogate.
+    OpenCompass's own files cannot be read back after a line was cut or if it holds U+2028, and cannot hold a lone
+    surrogate.
 
     Args:
-        path: The file; made on the first :meth:`append`.
+        path: The file; created by the first :meth:`append`.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def restore(self) -> dict[int, Row]:
-        """Returns the rows by index, and cuts a half-written last line off the file."""
+        """Returns the rows by index, and removes an incomplete last line from the file."""
         self.repair()
         return {row['idx']: _without_stamp(row) for _, row in self.lines()}
 
     def repair(self) -> None:
-        """Cuts a half-written last line off the file.
+        """Removes an incomplete last line from the file.
 
-        Otherwise the next row would be written behind the half one, on its line, and both would be lost.
+        Otherwise the next row would be appended to that line, and both would be lost.
         """
         if not self.path.exists():
             return
@@ -66,11 +67,11 @@ class Journal:
                 stream.truncate(end)
 
     def rows(self) -> Iterator[Row]:
-        """Yields the whole rows, ``idx`` included, and leaves the file alone: another process may be writing it."""
+        """Yields the complete rows, ``idx`` included. The file is not changed: another process may be writing it."""
         return (row for _, row in self.lines())
 
     def lines(self) -> Iterator[tuple[int, Row]]:
-        """As :meth:`rows`, each row behind where its line begins in the file."""
+        """Yields the byte offset and the row of each complete line."""
         position = 0
         with suppress(FileNotFoundError), self.path.open('rb') as stream:
             for number, line in enumerate(stream, start=1):
@@ -87,16 +88,16 @@ class Journal:
                 position += len(line)
 
     def row_at(self, position: int) -> Row:
-        """The row whose line begins there, without index and time."""
+        """Reads the row whose line begins at a byte offset, without index and time."""
         with self.path.open('rb') as stream:
             stream.seek(position)
             return _without_stamp(_checked(load_json(stream.readline(), bounded=True)))
 
     def append(self, rows: Mapping[int, Row]) -> dict[int, int]:
-        """Writes ``rows`` and returns once they are on disk.
+        """Writes ``rows`` and returns when they are on disk.
 
         Returns:
-            Index -> where its line begins in the file.
+            Index -> byte offset of its line in the file.
         """
         now = round(time.time(), 3)
         lines = {
@@ -116,7 +117,7 @@ class Journal:
 
 
 def _checked(row: Any) -> Row:
-    """The row, if it says which sample it is of: hosts that died leave anything behind."""
+    """Returns the row if it names its sample; a crashed host may leave any bytes in the file."""
     index = row.get('idx') if isinstance(row, dict) else None
     # true is an int, and in a dict the same key as 1.
     if not isinstance(index, int) or isinstance(index, bool) or index < 0:
@@ -125,10 +126,10 @@ def _checked(row: Any) -> Row:
 
 
 class JournalRows(Mapping[int, Row]):
-    """Rows by index that stay on disk: adding one writes it into the journal, getting one reads it from there.
+    """Rows by index, stored in the journal: adding a row writes it to disk, getting a row reads it from disk.
 
     Args:
-        journal: Rows that it has already are not among these until :meth:`restore` finds them.
+        journal: The journal. Its existing rows are included after :meth:`restore`.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -136,7 +137,7 @@ class JournalRows(Mapping[int, Row]):
         self._positions: dict[int, int] = {}
 
     def restore(self, is_wanted: Callable[[int, Row], bool]) -> None:
-        """Takes in the rows of an earlier run, of each index the last one, if that is wanted."""
+        """Includes the rows of an earlier run: for each index the last one, if ``is_wanted`` accepts it."""
         self._journal.repair()
         for position, row in self._journal.lines():
             index = row['idx']
@@ -145,7 +146,7 @@ class JournalRows(Mapping[int, Row]):
                 self._positions[index] = position
 
     def update(self, rows: Mapping[int, Row]) -> None:
-        """Adds rows, and returns once they are on disk."""
+        """Adds rows and returns when they are on disk."""
         self._positions.update(self._journal.append(rows))
 
     def __getitem__(self, index: int) -> Row:
@@ -162,12 +163,12 @@ class JournalRows(Mapping[int, Row]):
 
 
 def _without_stamp(row: Row) -> Row:
-    """The row as it was added."""
+    """Returns the row as it was added, without index and time."""
     return {name: value for name, value in row.items() if name not in ('idx', 'time')}
 
 
 def write_json(path: Path, rows: Iterable[tuple[str, Any]]) -> None:
-    """Writes a JSON object in ASCII, row by row; a reader finds the whole file or none."""
+    """Writes a JSON object in ASCII, row by row and atomically."""
     with whole_file(path) as temporary, temporary.open('w', encoding='ascii') as stream:
         separator = '{'
         for name, row in rows:

@@ -1,4 +1,4 @@
-"""One process at a time, on one machine or on a shared file system."""
+"""Locks that one process holds at a time, on one machine or on a shared file system."""
 
 from __future__ import annotations
 
@@ -33,34 +33,34 @@ _one_thread = threading.RLock()
 
 
 def sweep_lock(work_dir: Path) -> Path:
-    """The lock of a working directory: whoever starts tasks there holds it."""
+    """Returns the lock file of a working directory; the process that starts tasks there holds it."""
     return work_dir / '.sweep.lock'
 
 
 def lock_path(predictions: Path) -> Path:
-    """The lock beside a predictions file."""
+    """Returns the lock file beside a predictions file."""
     return predictions.with_name(f'.{predictions.stem}.lock')
 
 
 class InUseError(OSError):
-    """Another process works on the same files."""
+    """Raised when another process works on the same files."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """What a lock file says.
+    """Content of a lock file: its holder and the holder's progress.
 
     Attributes:
         process: Its id on ``host``.
         host: The machine.
         since: When it took the lock.
-        samples: How many samples it has to do; 0 if it does not say.
-        waiting: What it waits for, such as a server; '' if for nothing.
-        answered: Samples that have an answer.
-        earlier: Those of them that an earlier run had answered.
-        prompt: Tokens of prompts in this run, as far as servers say them.
+        samples: Number of its samples; 0 if it is not given.
+        waiting: The resource that it waits for, such as a server; '' for none.
+        answered: Number of samples with an answer.
+        earlier: Number of those that an earlier run answered.
+        prompt: Tokens of prompts in this run, as far as servers report them.
         completion: Tokens of answers in this run.
-        cached: Tokens of prompts that a server had already.
+        cached: Tokens of prompts that servers read from their cache.
     """
 
     process: int
@@ -76,21 +76,21 @@ class Holder:
 
 
 class Report(Protocol):
-    """Takes how many samples have an answer, how many of these an earlier run had, and what the latest answers cost."""
+    """Receives the number of samples with an answer, those of them of an earlier run, and the usage of new answers."""
 
     def __call__(self, answered: int, earlier: int, usages: Iterable[Usage | None]) -> None: ...
 
 
 def report_nothing(answered: int, earlier: int, usages: Iterable[Usage | None]) -> None:
-    """A :class:`Report` where nobody looks."""
+    """Ignores the progress; the :class:`Report` for callers without a lock."""
 
 
 class Reporter:
-    """Writes into a lock file how far its holder is, for those who look. Any thread may.
+    """Writes the progress of a lock's holder into the lock file. Thread-safe.
 
     Args:
         stream: The lock file, open.
-        holder: What it says first.
+        holder: Its first content.
     """
 
     def __init__(self, stream: IO[str], holder: Holder) -> None:
@@ -101,13 +101,13 @@ class Reporter:
         self._write()
 
     def waits_for(self, text: str) -> None:
-        """Says what the holder waits for; '' if for nothing."""
+        """Records the resource that the holder waits for; '' for none."""
         with self._lock:
             self._holder = replace(self._holder, waiting=text)
             self._write()
 
     def has_answered(self, answered: int, earlier: int, usages: Iterable[Usage | None]) -> None:
-        """Says how many samples have an answer, and adds what the latest cost. It is on disk a second later at most."""
+        """Records the number of samples with an answer and adds the usage of new ones. Written within a second."""
         with self._lock:
             counts = {'prompt': 0, 'completion': 0, 'cached': 0}
             for usage in filter(None, usages):
@@ -127,7 +127,7 @@ class Reporter:
 
 
 def _acquire(path: Path) -> IO[str]:
-    """Opens and locks the file that stands under ``path`` once the lock is held."""
+    """Opens and locks ``path``, and checks that it is still the same file once the lock is held."""
     while True:
         # Not 'w', which would empty the file of the process that holds the lock.
         stream = path.open('a+', encoding='utf-8')
@@ -137,7 +137,7 @@ def _acquire(path: Path) -> IO[str]:
                 return stream
         except BlockingIOError:
             stream.close()
-            if probe(path) is False:  # a process that looked at the lock just then, such as tooleval status, held it
+            if probe(path) is False:  # a process that was reading the lock, such as tooleval status, held it
                 continue
             holder = holder_of(path)
             who = f'process {holder.process} on {holder.host} since {holder.since}' if holder else 'another process'
@@ -148,11 +148,11 @@ def _acquire(path: Path) -> IO[str]:
                 raise
             logger.warning('%s: no locks on this file system (%s); run one sweep at a time', path, error)
             return stream
-        stream.close()  # the holder before removed the file between our two looks
+        stream.close()  # the previous holder removed the file between the two calls
 
 
 def holder_of(path: Path) -> Holder | None:
-    """Who says that it holds the lock; None if nobody does. A killed process still says so: see :func:`is_held`."""
+    """Reads the holder from a lock file; None without one. It may be a killed process: :func:`is_held` tests that."""
     try:
         holder = Holder(**load_json(path.read_text(encoding='utf-8')))
     except (OSError, ValueError, TypeError):
@@ -165,10 +165,10 @@ def holder_of(path: Path) -> Holder | None:
 
 
 def probe(path: Path) -> bool | None:
-    """Whether a process holds the lock now; None if the file system does not tell."""
+    """Tests if a process holds the lock now; None if the file system cannot tell."""
     try:
         with path.open('r', encoding='utf-8') as stream:
-            # Shared: of two that look at the same moment with LOCK_EX, one would take the other for a holder.
+            # Shared: of two processes that test at the same moment with LOCK_EX, one would take the other for a holder.
             fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False
@@ -178,20 +178,20 @@ def probe(path: Path) -> bool | None:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process is known to hold the lock now."""
+    """Returns True if a process is known to hold the lock now."""
     return probe(path) is True
 
 
 @contextmanager
 def exclusive(path: Path, samples: int = 0) -> Iterator[Reporter]:
-    """Holds a lock while the block runs. It ends with the process, also with one that is killed.
+    """Holds a lock while the block runs. The lock also ends with the process, even a killed one.
 
     Args:
-        path: A file for the lock alone, removed in the end; its folder is made.
-        samples: What the holder has to do, for those who look.
+        path: A file for the lock alone, removed at the end; its folder is created.
+        samples: Number of the holder's samples, for progress displays; 0 by default.
 
     Yields:
-        What tells those who look how far the holder is.
+        The reporter of the holder's progress.
 
     Raises:
         InUseError: Another process holds it; the message names host, process and since when.
@@ -206,25 +206,25 @@ def exclusive(path: Path, samples: int = 0) -> Iterator[Reporter]:
 
 
 def remove_stale_locks(work_dir: Path) -> None:
-    """Removes the lock files that killed processes of this machine have left in a working directory, and logs which.
+    """Removes and logs the lock files that killed processes of this machine left in a working directory.
 
-    Those of other machines stay: not all file systems say here whether they are held there.
+    Lock files of other machines stay: not every file system reports the locks of other machines.
     """
     removed = []
     for path in (sweep_lock(work_dir), *sorted(work_dir.glob('predictions/*/.*.lock'))):
         holder = holder_of(path)
         if path.is_file() and (holder is None or holder.host == socket.gethostname()):
-            with suppress(OSError), exclusive(path):  # taken first: nobody can take it between a look and the removal
+            with suppress(OSError), exclusive(path):  # taken first: no process can take it before the removal
                 removed.append(str(path))
     if removed:
         logger.warning('removed the lock files of a run that was killed: %s', ', '.join(removed))
 
 
 def hold_sweep(work_dir: Path) -> None:
-    """Takes the lock of a sweep for the rest of this process's life; those of a sweep that was killed are removed.
+    """Takes the lock of a sweep until this process ends, and removes the locks of a killed sweep.
 
     Raises:
-        SystemExit: Another sweep is at work there. An error would be a traceback of OpenCompass around one line.
+        SystemExit: Another sweep runs in the directory. Other errors would print a traceback of OpenCompass.
     """
     lock = sweep_lock(work_dir)
     with _one_thread:  # OpenCompass's runners start their tasks from several threads
@@ -237,10 +237,10 @@ def hold_sweep(work_dir: Path) -> None:
 
 
 def hold(path: Path) -> None:
-    """Takes a lock for the rest of this process's life; once is enough.
+    """Takes a lock until this process ends; further calls do nothing.
 
     Raises:
-        InUseError: As :func:`exclusive`.
+        InUseError: Another process holds it; the message names host, process and since when.
     """
     with _one_thread:
         if path not in _held:

@@ -1,4 +1,4 @@
-"""How far a sweep is."""
+"""Progress of a sweep, read from its files."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from opencompass_tooleval.work_dir.shards import numbered_shards, read_predictio
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
 _RATE_OVER = 500
-"""Answers over which the speed is taken: the latest ones, since a resumed run has a pause before them."""
+"""Number of latest answers over which the speed is computed; earlier ones may lie before the pause of a resumed run."""
 
 
 class State(str, Enum):
-    """Where a model x data set stands."""
+    """State of a model x data set."""
 
     DONE = 'done'
     ANSWERED = 'answered'
@@ -51,16 +51,16 @@ class Cell:
         model: Its abbr.
         dataset: Its abbr.
         state: ``done`` has a result, ``answered`` has all predictions and no result yet.
-        answered: Samples with an answer so far; of dialogues of several rounds, those that have begun.
-        samples: Samples in all; None where nothing on disk says.
-        rate: Samples per second of all jobs that are at it now; None where there are none, or where dialogues of
-            several rounds are held, of which it is not known how many rounds are left.
-        error: The last line of the log that speaks of an error, for ``failed``.
+        answered: Samples with an answer so far; for dialogues of several rounds, those that have begun.
+        samples: Samples in all; None if no file has the number.
+        rate: Samples per second of all jobs that work on it now; None if there are none, or for dialogues of several
+            rounds, whose number of remaining rounds is unknown.
+        error: The last line of the log that reports an error, for ``failed``.
         log: That log.
-        waiting: What a job waits for that is at it now, such as a server; '' if for nothing.
-        spent: What its answers cost so far, every round of a dialogue for itself while it is asked; None where nothing
-            says it.
-        others: ``judge gpt-4`` or ``simulator gpt-4`` -> what that model cost so far.
+        waiting: The resource that a running job waits for, such as a server; '' for none.
+        spent: Usage and cost of its answers so far; each round of an unfinished dialogue counts as one answer. None if
+            unknown.
+        others: ``judge gpt-4`` or ``simulator gpt-4`` -> usage and cost of that model so far.
     """
 
     model: str
@@ -77,7 +77,7 @@ class Cell:
 
     @property
     def seconds_left(self) -> float | None:
-        """At the present rate; None if it cannot be told."""
+        """Seconds left at the present rate; None if unknown."""
         if not self.rate or self.samples is None:
             return None
         return max(0, self.samples - self.answered) / self.rate
@@ -85,16 +85,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class _Work:
-    """A predictions file that is being made.
+    """A predictions file in the making.
 
     Attributes:
-        answered: Samples in its journal, but for those that will be asked again.
-        samples: What its holder has to do; None if nobody says.
-        running: Whether its lock is held.
+        answered: Samples in its journal, except those that will be requested again.
+        samples: Number of its holder's samples; None if unknown.
+        running: True if its lock is held.
         rate: Samples per second.
-        waiting: What its holder waits for.
-        spent: What the model's answers cost.
-        others: What those of others cost that its dialogues ask.
+        waiting: The resource that its holder waits for.
+        spent: Usage and cost of the model's answers.
+        others: Usage and cost of the other models in its dialogues.
     """
 
     answered: int
@@ -109,7 +109,7 @@ class _Work:
 def _work(predictions: Path, prices: Prices | None) -> _Work:
     journal = Journal(predictions.with_name(f'tmp_{predictions.stem}.jsonl'))
     rows = list(journal.rows()) if journal.path.exists() else []
-    last = list({row['idx']: row for row in rows}.values())  # what is asked again has a later row
+    last = list({row['idx']: row for row in rows}.values())  # a repeated request has a later row
     good = [row for row in last if not row.get('infra')]
     dialogues = {str(row['key']) for row in good if 'key' in row}  # a row per round
     whole = [row for row in good if 'key' not in row]
@@ -127,12 +127,12 @@ def _work(predictions: Path, prices: Prices | None) -> _Work:
 
 
 def _others(rows: Iterable[Mapping[str, Any]]) -> dict[str, Spending]:
-    """What other models cost, from rows of predictions or of their journal."""
+    """Sums usage and cost of the other models, from rows of predictions or of their journal."""
     return others_by_name({OTHERS: other_rows(rows)})
 
 
 def _failure(work: WorkDir, model: str, dataset: str, stage: str) -> tuple[str, Path]:
-    """The error of a data set, '' if there is none, and the log. In a sweep that goes on, older errors are past."""
+    """Returns the error of a data set ('' for none) and its log. A running sweep ignores errors of earlier runs."""
     log = work.log(model, dataset, stage)
     old = log.is_file() and log.stat().st_mtime < work.config().stat().st_mtime
     if old and is_held(sweep_lock(work.path)):
@@ -142,7 +142,7 @@ def _failure(work: WorkDir, model: str, dataset: str, stage: str) -> tuple[str, 
 
 
 def _unfinished(whole: Path) -> Iterator[Path]:
-    """The predictions files, whole or shards, that have a journal or a lock."""
+    """Yields the predictions files, whole or shards, that have a journal or a lock."""
     for pattern, prefix in ((f'tmp_{whole.stem}*.jsonl', 'tmp_'), (f'.{whole.stem}*.lock', '.')):
         for file in whole.parent.glob(pattern):
             stem = file.stem.removeprefix(prefix)
@@ -151,13 +151,13 @@ def _unfinished(whole: Path) -> Iterator[Path]:
 
 
 def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) -> Cell:
-    """Looks at one model x data set.
+    """Reads the state of one model x data set.
 
     Args:
         work: The run.
         model: Its abbr.
         dataset: Its abbr.
-        prices: What the model's tokens cost, as far as no result says it.
+        prices: Prices of the model's tokens, for answers without a result; None if unknown.
 
     Raises:
         DataError: A file is damaged.
@@ -201,7 +201,7 @@ def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) 
 
 
 def model_abbr(model: Mapping[str, Any] | list[Any] | tuple[Any, ...]) -> str:
-    """The name of a model in a config, as OpenCompass's ``model_abbr_from_cfg`` makes it."""
+    """Returns the name of a model in a config, as OpenCompass's ``model_abbr_from_cfg`` does."""
     if isinstance(model, (list, tuple)):
         return '_'.join(map(model_abbr, model))
     if 'abbr' in model:
@@ -210,7 +210,7 @@ def model_abbr(model: Mapping[str, Any] | list[Any] | tuple[Any, ...]) -> str:
 
 
 def dataset_abbr(dataset: Mapping[str, Any]) -> str:
-    """The name of a data set in a config, as OpenCompass's ``dataset_abbr_from_cfg`` makes it."""
+    """Returns the name of a data set in a config, as OpenCompass's ``dataset_abbr_from_cfg`` does."""
     if 'abbr' in dataset:
         return cast(str, dataset['abbr'])
     name = f'_{dataset["name"]}' if 'name' in dataset else ''
@@ -218,7 +218,7 @@ def dataset_abbr(dataset: Mapping[str, Any]) -> str:
 
 
 def prices_of(content: Mapping[str, Any]) -> dict[str, Prices]:
-    """Abbr of a model -> what its tokens cost, for those models of a config's values that say it."""
+    """Returns abbr -> token prices, for the models of a config that have ``prices``."""
     prices = {}
     for model in content.get('models') or ():
         try:
@@ -226,12 +226,12 @@ def prices_of(content: Mapping[str, Any]) -> dict[str, Prices]:
             if model_prices:
                 prices[model_abbr(model)] = model_prices
         except (LookupError, TypeError, ValueError, AttributeError):
-            continue  # a run may be anybody's; what it costs is then not known
+            continue  # the run may come from anybody; its cost is then unknown
     return prices
 
 
 def run_counter(work: WorkDir, model: str) -> Counter:
-    """What counts a model's prompts by the config of a run; the estimate where that cannot be read."""
+    """Returns the counter for a model's prompts, from the config of a run; the estimate if that cannot be read."""
     try:
         content = read_dumped(work.config())
         summarizer = content.get('summarizer')
@@ -243,7 +243,7 @@ def run_counter(work: WorkDir, model: str) -> Counter:
 
 
 def cut_datasets(content: Mapping[str, Any]) -> list[str]:
-    """Abbrs of the data sets of a config's values of which ``test_range`` leaves a part."""
+    """Returns the abbrs of the data sets of a config that ``test_range`` reduces to a part."""
     datasets = content.get('datasets')
     rows = [row for row in datasets if isinstance(row, Mapping)] if isinstance(datasets, (list, tuple)) else []
     readers = ((row, row.get('reader_cfg')) for row in rows)
@@ -251,7 +251,7 @@ def cut_datasets(content: Mapping[str, Any]) -> list[str]:
 
 
 def abbrs_of(content: Mapping[str, Any], config: Path) -> tuple[list[str], list[str]]:
-    """Abbrs of the models and of the data sets of a config's values.
+    """Returns the abbrs of the models and of the data sets of a config.
 
     Raises:
         DataError: It has none.

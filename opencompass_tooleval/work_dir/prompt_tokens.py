@@ -1,4 +1,4 @@
-"""How long prompts are: counted by a tokenizer or estimated, and per task of a result."""
+"""Token counts of prompts, by a tokenizer or estimated, and per task of a result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Counter:
 
     Attributes:
         name: The tokenizer, or :data:`ESTIMATE`.
-        count: Texts -> their numbers of tokens, special tokens aside.
+        count: Texts -> their numbers of tokens, without special tokens.
     """
 
     name: str
@@ -32,16 +32,16 @@ class Counter:
 
 
 def estimate_tokens(texts: Sequence[str]) -> list[int]:
-    """Words, signs and Chinese characters: near enough for a reduction in %, and needs no tokenizer.
+    """Counts words, signs and Chinese characters: accurate enough for a reduction in %, without a tokenizer.
 
-    It is the package's only estimate. English prose has 1.0 to 1.3 tokens of a usual tokenizer for each.
+    It is the package's only estimate. English prose has 1.0 to 1.3 tokens of a usual tokenizer per counted item.
     """
     return [len(_PIECE.findall(text)) for text in texts]
 
 
 @cache
 def find_tokenizer(path: str) -> Any:
-    """The Hugging Face tokenizer of a folder, or of a model that is on this machine; None if there is none."""
+    """Loads the Hugging Face tokenizer of a folder, or of a model on this machine; None if there is none."""
     if not Path(path).is_dir() and not _is_downloaded(path):
         return None  # before transformers is imported, which takes seconds
     from transformers import AutoTokenizer
@@ -59,13 +59,13 @@ def _is_downloaded(repository: str) -> bool:
 
 
 def tokenizer_name(tokenizer: Any) -> str:
-    """What a tokenizer is called beside the numbers that it counted."""
+    """Returns the name of a tokenizer to show beside its counts."""
     path = getattr(tokenizer, 'name_or_path', None) or getattr(tokenizer, 'name', None) or type(tokenizer).__name__
     return f'tokenizer {Path(str(path)).name}'
 
 
 def choose_counter(paths: Iterable[str | None]) -> Counter:
-    """A counter with the first tokenizer of ``paths`` that is on this machine, else the estimate."""
+    """Returns a counter with the first tokenizer of ``paths`` that is on this machine, else the estimate."""
     for path in filter(None, paths):
         tokenizer = find_tokenizer(path)
         if tokenizer is not None:
@@ -79,32 +79,32 @@ def choose_counter(paths: Iterable[str | None]) -> Counter:
 
 
 def counter_of(model: Mapping[str, Any], tokenizer: str | None = None) -> Counter:
-    """What counts the prompts of a model's config.
+    """Returns the counter for the prompts of a model.
 
     Args:
-        model: The config.
-        tokenizer: A tokenizer that comes before the model's own.
+        model: The model's config.
+        tokenizer: A tokenizer that takes precedence over the model's; None for none.
     """
     paths = (tokenizer, model.get('tokenizer_path'), model.get('path'))
     return choose_counter(path for path in paths if isinstance(path, str))
 
 
 def _as_json(value: Any) -> str:
-    """As chat templates write it: letters of any script stay letters, which are fewer tokens than their escapes."""
+    """Writes JSON as chat templates do: non-ASCII letters are not escaped, since escapes take more tokens."""
     return json.dumps(value, ensure_ascii=False).encode('utf-8', 'replace').decode('utf-8')
 
 
 def prompt_texts(prompt: Any, tools: Iterable[Any] | None = None) -> list[str]:
-    """The texts of a prompt by which its tokens are counted.
+    """Returns the texts of a prompt whose tokens are counted.
 
-    The marks that a chat template puts around them are left out.
+    The special tokens that a chat template puts around them are not included.
 
     Args:
-        prompt: As OpenCompass keeps it or a server gets it: a text, or a list of turns with their calls.
-        tools: The tools that are offered natively; each is a text, as JSON.
+        prompt: As OpenCompass stores it or a server receives it: a text, or a list of turns with their calls.
+        tools: The tools that are offered natively; the JSON of each is one text.
 
     Returns:
-        None of the tools either where there is no prompt.
+        The texts; empty without a prompt, even if there are tools.
     """
     if isinstance(prompt, str):
         texts = [prompt]
@@ -117,7 +117,7 @@ def prompt_texts(prompt: Any, tools: Iterable[Any] | None = None) -> list[str]:
 
 
 def count_prompts(rows: Iterable[Mapping[str, Any]], counter: Counter) -> float | None:
-    """Mean number of tokens of the prompts of predictions, each with the tools that it offers; None without prompts.
+    """Computes the mean tokens of the prompts of predictions, with the tools that each offers; None without prompts.
 
     A text that many prompts share, such as a system prompt, is counted once.
     """
@@ -135,16 +135,16 @@ def count_prompts(rows: Iterable[Mapping[str, Any]], counter: Counter) -> float 
 def prompt_tokens(
     result: Mapping[str, Any], rows: Callable[[], Iterable[Mapping[str, Any]]], counter: Callable[[], Counter]
 ) -> PromptTokens:
-    """The one definition of how long the prompts of a task are, for the summary's tables and the report's.
+    """Returns the prompt tokens of a task; the summary's tables and the report's use this one definition.
 
-    The tokens are those of the result's ``usage``: as the server reported them, or as they were counted when the model
-    was asked. Where it has none, such as of recorded answers, the prompts in the predictions are counted. These hold
-    what was asked first, but of an agent or another dialogue in rounds the task alone: nothing is known then.
+    The tokens come from the result's ``usage``: the server reported them, or inference counted them. Without ``usage``,
+    as with recorded answers, the prompts in the predictions are counted. These are the first prompts; for an agent or
+    another dialogue of several rounds they hold the task alone, and the tokens are then unknown.
 
     Args:
-        result: With ``usage`` and ``provenance``.
-        rows: Returns the predictions.
-        counter: Returns what counts their prompts.
+        result: The result, with ``usage`` and ``provenance``.
+        rows: Returns the rows of the predictions.
+        counter: Returns the counter for their prompts.
     """
     is_dialogue = holds_dialogues(result.get('provenance'))
     reported = prompt_tokens_of(result.get('usage'), is_dialogue)

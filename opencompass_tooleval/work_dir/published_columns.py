@@ -1,4 +1,4 @@
-"""The tables of this package, as its summarizers define them."""
+"""Columns of the package's tables, as its summarizers define them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opencompass_tooleval.core.tables import columns_of
 
 
 def published_columns() -> dict[Score, dict[Score, float]]:
-    """Table and column -> data set and metric -> share: of every benchmark that has tables, and of its variants."""
+    """Returns table and column -> data set and metric -> share, for every benchmark with tables and its variants."""
     names = [name for benchmark in all_benchmarks() for name in benchmark.groups]
     names += [name for variant in VARIANTS for name in find_variant(variant).groups]
     return columns_of(group for name in names for group in resolve_name(name))

@@ -1,4 +1,4 @@
-"""Answers that already exist on disk, in the shapes that people have them. Imports no OpenCompass."""
+"""Reads recorded answers in their usual file formats. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opencompass_tooleval.core.recorded_row import read_recorded_row
 from opencompass_tooleval.work_dir.recorded_question import RecordedQuestion, question_of
 
 RECORDED_SHAPE = 'recorded_shape'
-"""The column of a predictions file that says in which published shape a replayed answer was recorded."""
+"""The column of a predictions file with the published shape in which a replayed answer was recorded."""
 
 _TEXT_KEYS = ('prediction', 'answer', 'output', 'response')
 _ID_KEYS = ('record_id', 'id')
@@ -23,13 +23,13 @@ _ID_KEYS = ('record_id', 'id')
 
 @dataclass
 class RecordedAnswers:
-    """Recorded answers, by record id where the file has ids and by position where it has not.
+    """Recorded answers, by record id if the file has ids, else by position.
 
     Attributes:
-        path: Where they come from, for messages.
+        path: Their file or folder, for messages.
         by_id: Record id -> answer.
         by_position: Position in the data set -> answer (OpenCompass's own prediction files).
-        questions: Record id or position -> what the answer says of its question.
+        questions: Record id or position -> the question as recorded with the answer.
     """
 
     path: Path
@@ -38,14 +38,14 @@ class RecordedAnswers:
     questions: dict[str | int, RecordedQuestion] = field(default_factory=dict)
 
     def question(self, record_id: str, position: int) -> RecordedQuestion:
-        """What the answer to one record says of its question."""
+        """Returns the question that is recorded with the answer to one record."""
         return self.questions.get(record_id if self.by_id else position, RecordedQuestion())
 
     def answer(self, record_id: str, position: int) -> Answer:
         """Returns the answer to one record.
 
         Raises:
-            DataError: There is none; it is never taken for an empty answer.
+            DataError: There is none; a missing answer never counts as an empty one.
         """
         if record_id in self.by_id:
             return self.by_id[record_id]
@@ -54,10 +54,10 @@ class RecordedAnswers:
         raise DataError(self.path, 'no answer is recorded for it', record=record_id)
 
     def check_complete(self, record_ids: Sequence[str]) -> None:
-        """Checks that exactly these records are answered.
+        """Checks that exactly these records have answers.
 
         Raises:
-            DataError: Some are not, or the file answers others.
+            DataError: Some have none, or the file answers other records.
         """
         if not self.by_id and not self.by_position:
             raise DataError(self.path, 'it holds no answers')
@@ -75,7 +75,7 @@ class RecordedAnswers:
 
 
 def _answer(path: Path, name: str, item: Any) -> Answer:
-    """A recorded answer; one that is parsed already becomes Python text, as the authors' script has it."""
+    """Reads a recorded answer; a parsed one is converted to Python text, as in the authors' script."""
     infra = finish_reason = shape = None
     row = item if isinstance(item, dict) else {}
     if isinstance(item, dict):
@@ -131,8 +131,8 @@ def _parse(path: Path, text: str, where: str = '') -> Any:
 
 
 def _is_json_lines(text: str) -> bool:
-    """Whether each line is an object of its own, whatever the file is called, as UltraTool's are."""
-    # One object over several lines has a '{' alone on its first.
+    """Tests if each line is a separate object, whatever the file's extension, as in UltraTool's files."""
+    # An object over several lines has only '{' on its first.
     first, newline, rest = text.partition('\n')
     return bool(newline and rest.strip()) and first.startswith('{') and first.rstrip().endswith('}')
 
@@ -160,7 +160,7 @@ def _of_list(recorded: RecordedAnswers, items: Sequence[Any]) -> RecordedAnswers
 
 
 def _is_numbered(content: dict[str, Any]) -> bool:
-    """Whether the keys are positions, as OpenCompass writes them: 0, 1, 2, ... in this order.
+    """Tests if the keys are positions, as OpenCompass writes them: 0, 1, 2, ... in this order.
 
     T-Eval's ids may be numbers too (``126``); its result files hold the record beside the answer.
     """

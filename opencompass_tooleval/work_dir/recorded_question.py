@@ -1,4 +1,4 @@
-"""What a recorded answer says of its question, in the shapes that people have it. Imports no OpenCompass."""
+"""Reads the question that is recorded with an answer, in its usual file formats. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from opencompass_tooleval.core.messages import Message, messages_text, prompt_di
 
 @dataclass(frozen=True)
 class RecordedQuestion:
-    """What is known of a question.
+    """The known facts about the question of a recorded answer.
 
     Attributes:
         source: Name of the data set in our predictions files, such as ``plan_json_v2``, or ''.
         dataset: The abbr of the data set in exported predictions, or ''.
         prompt: All texts of the prompt, or ''.
-        asked: What stands for the prompt in our predictions files, or ''.
+        asked: Digest of the prompt in our predictions files, or ''.
     """
 
     source: str = ''
@@ -28,14 +28,14 @@ class RecordedQuestion:
     asked: str = ''
 
     def fits(self, messages: Sequence[Message]) -> bool:
-        """Whether these messages may have been what was asked, whatever became of their roles."""
+        """Returns True if these messages may be the recorded prompt; roles may differ."""
         if self.prompt:
             return all(message.content in self.prompt for message in messages)
         return not self.asked or self.asked in _digests(messages)
 
 
 def _digests(messages: Sequence[Message]) -> Iterator[str]:
-    """What may stand for messages: one for each choice of roles."""
+    """Yields the digests that a prompt of these messages can have, one for each choice of roles."""
     text = messages_text(messages)
     for function_role, system_role in product(('user', 'system', 'assistant'), ('system', 'user', 'assistant')):
         yield prompt_digest(text, function_role, system_role)
@@ -59,7 +59,7 @@ def _texts(prompt: Any) -> Iterator[str]:
 
 
 def question_of(row: Any) -> RecordedQuestion:
-    """What a row of a predictions file, or of the authors' results, says of its question."""
+    """Reads the question from a row of a predictions file or of the authors' results."""
     if not isinstance(row, Mapping):
         return RecordedQuestion()
     names = ('source', 'dataset', 'prompt_digest')

@@ -1,4 +1,4 @@
-"""Where OpenCompass puts a result, and what lies beside it. Imports no OpenCompass."""
+"""The path of a result of OpenCompass, and the files beside it. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 @dataclass(frozen=True)
 class ResultPlace:
-    """The place of one result: ``WORK_DIR/results/MODEL/DATASET.json``.
+    """Place of one result: ``WORK_DIR/results/MODEL/DATASET.json``.
 
     Attributes:
         work: The run.
@@ -27,22 +27,22 @@ class ResultPlace:
 
     @classmethod
     def at(cls, path: Path) -> ResultPlace | None:
-        """The place of a result, by its path without the ending; None if that is no path of a run."""
+        """Returns the place of a result from its path without extension; None if that is no path of a run."""
         return cls(WorkDir(path.parents[2]), path.parent.name, path.name) if len(path.parents) > 2 else None
 
     @classmethod
     def of(cls, evaluator: object) -> ResultPlace | None:
-        """The place of what an evaluator scores; None outside OpenCompass's task, which tells it where that is."""
+        """Returns the place of an evaluator's result; None outside OpenCompass's task, which sets that place."""
         path = getattr(evaluator, '_out_dir', None)
         return cls.at(Path(path)) if path else None
 
     def recorded_shapes(self) -> list[str | None]:
-        """The published shape of each recorded answer, in the data's order; None for answers that a model gave."""
+        """Returns the published shape of each recorded answer, in the data's order; None for answers of a model."""
         rows = self.work.prediction_rows(self.model, self.dataset)
         return [row.get(RECORDED_SHAPE) if isinstance(row, dict) else None for row in rows]
 
     def other_models(self) -> list[str]:
-        """Models of the run, beside this one, that answer the same data set, wholly or in part."""
+        """Returns the other models of the run that answer the same data set, completely or in part."""
         name = re.compile(rf'(?:tmp_)?{shard_pattern(self.dataset)}\.jsonl?')
         files = (self.work.path / 'predictions').glob('*/*')
         return sorted({file.parent.name for file in files if name.fullmatch(file.name)} - {self.model})

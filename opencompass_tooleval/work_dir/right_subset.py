@@ -1,4 +1,4 @@
-"""Whether recorded answers are answers to the subset that they are scored as."""
+"""Checks that recorded answers belong to the subset that they are scored as."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _SUFFIX = r'(?:_(?:v\d\w*|zh|en))*(?:-\w+)*'
 
 
 def named_subsets(name: str, subsets: Collection[str]) -> set[str]:
-    """The subsets that a name holds; of names within names only the longest.
+    """Finds the subsets that a name contains; of names within names only the longest.
 
     Args:
-        name: Name of a file without its ending, or of a data set, such as ``tooleval-teval-plan_str_v2``.
-        subsets: All there are. One that is a single word, such as ``instruct``, counts only if nothing stands beside it
-            but version, language and the like: ``qwen2.5-7b-instruct`` is a model.
+        name: Name of a file without extension, or of a data set, such as ``tooleval-teval-plan_str_v2``.
+        subsets: All subsets. A single word, such as ``instruct``, counts only if the rest of the name is a version, a
+            language or the like: ``qwen2.5-7b-instruct`` is a model.
     """
     lowered = name.lower()
     prefix = rf'(?:.*\btooleval-[a-z]+-|(?:{"|".join(map(re.escape, BENCHMARKS))})_)?'
@@ -49,13 +49,13 @@ def _stem(path: Path) -> str:
 def check_name(
     path: Path, subset: str, subsets: Collection[str], also: str = '', recorded: RecordedAnswers | None = None
 ) -> bool:
-    """Whether answers are named after a subset: their file, or the data set that they name themselves.
+    """Returns True if the file of the answers, or the data set that they name, is named after the subset.
 
     Args:
-        path: Their file.
-        subset: What they are to be scored as.
+        path: File of the answers.
+        subset: The subset that they are to be scored as.
         subsets: All subsets of the benchmark.
-        also: Another name that fits, such as the task that a subset is a variant of.
+        also: Another accepted name, such as the task that a subset is a variant of.
         recorded: The answers.
 
     Raises:
@@ -76,13 +76,13 @@ def load_answers(predictions: Path, subset: str, subsets: Collection[str], ids: 
     """Reads recorded answers to a subset, one per record.
 
     Args:
-        predictions: Their file.
-        subset: What they are to be scored as.
+        predictions: File of the answers.
+        subset: The subset that they are to be scored as.
         subsets: All subsets of the benchmark.
         ids: The records, in the data's order.
 
     Raises:
-        DataError: A record has no answer, an answer belongs to none, or they are named after another subset.
+        DataError: A record has no answer, an answer has no record, or they are named after another subset.
     """
     recorded = load_recorded(predictions)
     recorded.check_complete(ids)
@@ -93,13 +93,13 @@ def load_answers(predictions: Path, subset: str, subsets: Collection[str], ids: 
 def check_prompts(
     recorded: RecordedAnswers, subset: str, messages: Mapping[str, Sequence[Message]], is_named: bool
 ) -> None:
-    """Checks that answers which say what was asked were asked for these messages.
+    """Checks that answers with a recorded prompt answer these messages.
 
     Args:
         recorded: The answers.
-        subset: What they are to be scored as.
-        messages: Record id -> what is asked, in the data's order.
-        is_named: Whether something else says that they belong to the subset; then a difference is only told.
+        subset: The subset that they are to be scored as.
+        messages: Record id -> messages of its prompt, in the data's order.
+        is_named: True if a name says that they belong to the subset; a difference is then only a warning.
 
     Raises:
         DataError: They answer other prompts.
@@ -119,6 +119,6 @@ def check_prompts(
 
 
 def warn_if_unread(scores: Sequence[SampleScore], path: Path, subset: str) -> None:
-    """Warns where not one answer could be read: then it may be another subset's file."""
+    """Warns if no answer could be read: the file may belong to another subset."""
     if scores and all(score.parse_method == _NO_PARSE_METHOD for score in scores):
         logger.warning('%s: not one answer could be read: is this the right subset? It was scored as %s', path, subset)

@@ -1,4 +1,4 @@
-"""Predictions of a data set that was split over several jobs: ``NAME_0.json``, ``NAME_1.json``, ..."""
+"""Reads and checks the predictions of a data set that was split over jobs: ``NAME_0.json``, ``NAME_1.json``, ..."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ FIX = 'delete the file and run the sweep again with -r'
 
 
 def whole_of(name: str) -> str:
-    """What a name would be a shard of: ``d`` for ``d_12``; ``''`` where it ends in no number."""
+    """Returns the name without its shard number: ``d`` for ``d_12``; ``''`` if it ends in no number."""
     whole, _, number = name.rpartition('_')
     # Not isdigit: '²' is a digit to it, and int('²') raises.
     return whole if number.isdecimal() else ''
 
 
 def shard_pattern(dataset: str) -> str:
-    """Pattern of a data set's name, or of a shard's."""
+    """Returns a pattern that matches a data set's name and those of its shards."""
     return re.escape(dataset) + r'(?:_\d+)?'
 
 
 def numbered_shards(whole: Path) -> dict[int, Path]:
-    """Number -> shard, for those that are there beside a predictions file, in order."""
+    """Returns number -> file of the shards beside a predictions file, in order."""
     shards = [file for file in whole.parent.glob(f'*{whole.suffix}') if whole_of(file.stem) == whole.stem]
     # By number: by name NAME_10 stands in front of NAME_2.
     return dict(sorted((int(file.stem.rpartition('_')[2]), file) for file in shards))
 
 
 def shard_files(whole: Path) -> list[Path]:
-    """The shards beside a predictions file, in order; empty if there are none.
+    """Returns the shards beside a predictions file, in order; empty if there are none.
 
     Raises:
         DataError: One between the first and the last is missing.
@@ -50,7 +50,7 @@ def shard_files(whole: Path) -> list[Path]:
 
 
 def read_predictions(file: Path) -> list[dict[str, Any]]:
-    """The rows of a predictions file, in the data's order.
+    """Reads the rows of a predictions file, in the data's order.
 
     Raises:
         DataError: It is damaged.
@@ -66,10 +66,10 @@ def read_predictions(file: Path) -> list[dict[str, Any]]:
 
 
 def check_shards(files: Sequence[Path], record_ids: Sequence[str]) -> None:
-    """Checks that shards, one after the other, hold the records of the data set.
+    """Checks that the shards, in order, hold the records of the data set.
 
     Raises:
-        DataError: One does not; the message names it and the first records that are missing or foreign.
+        DataError: A shard does not; the message names it and the first records that are missing or foreign.
     """
     start = 0
     for file in files:
@@ -92,14 +92,14 @@ def check_shards(files: Sequence[Path], record_ids: Sequence[str]) -> None:
 
 
 def check_runs(dataset_cfg: Mapping[str, Any], record_ids: Sequence[str]) -> None:
-    """Checks that a data set that is asked ``n`` times holds whole runs; what a partitioner cut off is no data set.
+    """Checks that a data set with ``n`` trials holds complete runs, not a part that a partitioner cut off.
 
     Args:
         dataset_cfg: Its config.
-        record_ids: Of all its rows.
+        record_ids: Record ids of all its rows.
 
     Raises:
-        ValueError: A record is not there once per run.
+        ValueError: A record does not occur once per run.
     """
     cut = str(dataset_cfg.get('reader_cfg', {}).get('test_range') or '')
     is_shard = whole_of(str(dataset_cfg.get('abbr'))) and _SHARD_RANGE.search(cut)
@@ -108,6 +108,6 @@ def check_runs(dataset_cfg: Mapping[str, Any], record_ids: Sequence[str]) -> Non
 
 
 def whole_name(name: str, datasets: Collection[str]) -> str:
-    """The abbr of the data set that ``name`` is, or is a shard of; ``name`` itself if none of ``datasets`` fits."""
+    """Returns the abbr of the data set that ``name`` is, or is a shard of; ``name`` if none of ``datasets`` fits."""
     whole = whole_of(name)
     return whole if name not in datasets and whole in datasets else name

@@ -1,4 +1,4 @@
-"""Asking again what got no answer through no fault of the model."""
+"""Reopens runs, to request again the answers that infrastructure failures left out."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ class Unanswered:
     """A predictions file with samples that have no answer.
 
     Attributes:
-        model: Its abbr.
-        dataset: Its abbr; of a shard, see :func:`in_config`.
+        model: Abbr of the model.
+        dataset: Abbr of the data set; :func:`in_config` maps a shard to its data set.
         file: The predictions, whole or a shard.
-        samples: How many have no answer; None if the file is not finished, such as where too many had none.
+        samples: Number of samples without an answer; None if the file is unfinished, for example because too many had
+            none.
     """
 
     model: str
@@ -33,7 +34,7 @@ class Unanswered:
 
 
 def find_unanswered(work: WorkDir) -> Iterator[Unanswered]:
-    """Looks through all predictions of a run, finished or not.
+    """Yields the predictions files of a run with unanswered samples, finished or not.
 
     Raises:
         DataError: A file is damaged.
@@ -51,34 +52,34 @@ def find_unanswered(work: WorkDir) -> Iterator[Unanswered]:
 
 @dataclass(frozen=True)
 class RetryConfig:
-    """A config under which any number of samples may stay without an answer.
+    """Config of a run that accepts any number of samples without an answer.
 
     Attributes:
         content: Its values.
-        pairs: The models and data sets that it has, by abbr.
+        pairs: Abbrs of model and data set that it has.
     """
 
     content: dict[str, Any]
     pairs: set[tuple[str, str]]
 
     def write(self, file: Path) -> None:
-        """Writes it, for its owner only: it may hold keys."""
+        """Writes the config, readable by its owner only: it may hold keys."""
         file.touch(mode=0o600)
-        # Not as mmengine lays it out, which leaves quotes in a key as they are: a config of somebody else's run could
+        # Not with mmengine's formatting, which leaves quotes in a key unescaped: a config of somebody else's run could
         # then hold more than literals.
         lines = (f'{name} = {value!r}\n' for name, value in self.content.items())
         file.write_text(''.join(lines), encoding='utf-8')
 
 
 def retry_config(config: Path) -> RetryConfig:
-    """A config like one that OpenCompass keeps in a run, which is read and not executed.
+    """Makes the retry config from one that OpenCompass keeps in a run, which is read and not executed.
 
     Raises:
         DataError: It cannot be read.
     """
     content = read_dumped(config)
     models, datasets = abbrs_of(content, config)
-    content.pop('_base_', None)  # no dump has it; mmengine would execute what it names
+    content.pop('_base_', None)  # no dump has it; mmengine would execute the file that it names
     for dataset in content['datasets']:
         infer_cfg = dataset.get('infer_cfg')
         inferencer = infer_cfg.get('inferencer') if isinstance(infer_cfg, dict) else None
@@ -88,18 +89,18 @@ def retry_config(config: Path) -> RetryConfig:
 
 
 def in_config(unanswered: Sequence[Unanswered], pairs: set[tuple[str, str]]) -> list[Unanswered]:
-    """The same, each under the data set of the config that it is, or is a shard of."""
+    """Replaces the data set of each by that of the config that it is, or is a shard of."""
     datasets = {dataset for _, dataset in pairs}
     return [replace(entry, dataset=whole_name(entry.file.stem, datasets)) for entry in unanswered]
 
 
 def reopen(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
-    """Turns predictions files back into journals, so that a resumed run asks only what has no answer.
+    """Converts predictions files to journals, so that a resumed run requests only the missing answers.
 
-    A journal is written before the predictions go, and they go before the result: killed anywhere, nothing is lost.
+    It writes the journal, then removes the result, then the predictions, so that a kill at any point loses no answer.
 
     Raises:
-        InUseError: A sweep is at work there.
+        InUseError: A sweep runs in the directory.
     """
     with exclusive(sweep_lock(work.path)):
         for lock in work.path.glob('predictions/*/.*.lock'):
@@ -113,6 +114,6 @@ def reopen(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
                 journal = Journal(file.with_name(f'tmp_{file.stem}.jsonl'))
                 rows = dict(enumerate(read_predictions(file)))
                 journal.remove()
-                journal.append(rows)  # failures too: what they cost is part of the run
+                journal.append(rows)  # failures too: their cost is part of the run
                 (work.path / 'results' / entry.model / f'{entry.dataset}.json').unlink(missing_ok=True)
                 file.unlink()

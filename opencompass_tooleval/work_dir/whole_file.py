@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, also after a kill or on a full disk. Imports no OpenCompass."""
+"""Writes files atomically, even across a kill or on a full disk. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from opencompass_tooleval.work_dir.lock import probe
 
 _LEFTOVER = re.compile(r'\..*\.([0-9a-f]{8})-[0-9a-f]{8}\.tmp', re.DOTALL)
 _NAME = 40
-"""Characters of a file's name that the temporary one has: together they stay below 255 bytes."""
+"""Characters of a file's name that its temporary name takes over, so that this stays below 255 bytes."""
 _DAY = 24 * 3600
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Yields a file beside ``path`` to write, which takes its place once the block has ended well.
+    """Yields a temporary file beside ``path``, which replaces ``path`` when the block ends without an error.
 
-    It is locked meanwhile, so that what a killed process has left there is told from what another one writes: the
-    former is removed by the next write into the folder. A pipe or a device is written in place.
+    The temporary file is locked while it is written. An unlocked one was left by a killed process; the next write into
+    the folder removes it. A pipe or a device is written in place.
 
     Raises:
-        OSError: It cannot be written; the error names ``path``.
+        OSError: The file cannot be written; the error names ``path``.
     """
     with naming(path):
-        # os.replace onto a link would replace the link, and leave the file that it points to as it was.
+        # os.replace onto a link would replace the link, and not change the file that it points to.
         target = Path(os.path.realpath(path))
         if _is_written_in_place(path, target):
             yield path
@@ -43,7 +43,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         try:
             with naming(path, instead_of=temporary):
                 yield temporary
-                # Otherwise a file that its owner has made private (0600) would be readable for all after this write.
+                # Otherwise a private file (0600) would be readable for all after this write.
                 if target.exists():
                     shutil.copymode(target, temporary)
                 os.replace(temporary, target)
@@ -55,10 +55,10 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, text: str, encoding: str = 'utf-8', errors: str = 'strict') -> None:
-    """Writes a text; a reader finds the whole file or none.
+    """Writes a text to a file atomically.
 
     Raises:
-        OSError: As :func:`whole_file`.
+        OSError: The file cannot be written; the error names ``path``.
     """
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding=encoding, errors=errors)
@@ -66,7 +66,7 @@ def write_whole(path: Path, text: str, encoding: str = 'utf-8', errors: str = 's
 
 @contextmanager
 def naming(path: Path, instead_of: Path | None = None) -> Iterator[None]:
-    """Puts a path into errors that name none, such as that of a full disk, or that name ``instead_of``."""
+    """Adds a path to errors that name no file, such as that of a full disk, or that name ``instead_of``."""
     try:
         yield
     except OSError as error:
@@ -76,13 +76,13 @@ def naming(path: Path, instead_of: Path | None = None) -> Iterator[None]:
 
 
 def is_stale(path: Path, host: str, locked: Path) -> bool:
-    """Whether whoever made a temporary file or folder is gone.
+    """Tests if the process that made a temporary file or folder has ended.
 
     Args:
         path: The file or folder.
-        host: :func:`host_mark` of its maker. Not all file systems tell of the locks of other machines: what comes from
-            one counts as stale after a day without a change.
-        locked: What the maker locks.
+        host: :func:`host_mark` of that process. Not every file system reports the locks of other machines: a file of
+            another machine counts as stale after a day without a change.
+        locked: The file that the process locks.
     """
     with suppress(OSError):
         is_old = time.time() - path.stat().st_mtime > _DAY
@@ -91,7 +91,7 @@ def is_stale(path: Path, host: str, locked: Path) -> bool:
 
 
 def host_mark() -> str:
-    """Stands for this machine in the names of temporary files."""
+    """Returns the mark of this machine in the names of temporary files."""
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
 
 
@@ -110,13 +110,13 @@ def _remove_leftovers(folder: Path) -> None:
 
 
 def _create(target: Path) -> tuple[int, Path]:
-    """A new file beside ``target``, and its handle, which holds a lock on it."""
+    """Creates and locks a file beside ``target``; returns its handle and its path."""
     while True:
         temporary = target.with_name(f'.{target.name[:_NAME]}.{host_mark()}-{secrets.token_hex(4)}.tmp')
         with naming(target, instead_of=temporary):
             handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        with suppress(OSError):  # no locks on this file system: then no leftovers are removed either
+        with suppress(OSError):  # no locks on this file system; leftovers are then not removed either
             fcntl.flock(handle, fcntl.LOCK_EX)
         if temporary.exists():
             return handle, temporary
-        os.close(handle)  # it was taken for a leftover before it was locked
+        os.close(handle)  # another process removed it as a leftover before it was locked

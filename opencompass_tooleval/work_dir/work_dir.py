@@ -1,4 +1,4 @@
-"""What lies in a working directory of OpenCompass, read without importing OpenCompass."""
+"""Finds and reads the files of a working directory of OpenCompass. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from opencompass_tooleval.work_dir.shards import read_predictions, shard_files, 
 
 _ERROR = re.compile(r'(?:Error|Exception|FAILED|Killed|CANCELLED|DUE TO TIME LIMIT)\b')
 _LOGGED = ' - OpenCompass - '
-"""In every line of the logger, such as one about a request that is tried again."""
+"""Part of every line of the logger, such as one about a request that is tried again."""
 _TASK = ' - Task ['
-"""A task's first line, with all of its data sets."""
+"""Part of a task's first line, which names all of its data sets."""
 _ENDED = 'time elapsed: '
-"""The logger's last words in a task, whether it failed or not."""
+"""Part of the logger's last line of a task, failed or not."""
 _RAISED = re.compile(r'(?:\[rank\d+\]:\s*)?[\w.]*(?:Error|Exception|Interrupt)\b')
 _STOPPED = re.compile(r'\bKilled\b|\boom_kill\b|\bCANCELLED\b(?!.*PREEMPT)')
-"""Slurm's words and the shell's. What is preempted is queued again."""
+"""Reports of Slurm and of the shell that a task was stopped. A preempted task is queued again."""
 _OF_NAMES = re.compile(r'[\w.-]')
 _TAIL = 1 << 20
 _MOST_OF_LINE = 4_096
-"""Characters of a line that are looked at: what failed stands at its beginning."""
+"""Number of characters of a line that are searched: an error stands at its beginning."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class WorkDir:
 
     @classmethod
     def find(cls, path: Path) -> WorkDir:
-        """Takes a run, or a folder of runs, of which it takes the latest.
+        """Finds a run: ``path`` itself, or the latest one in it.
 
         Raises:
             DataError: There is no run.
@@ -52,11 +52,11 @@ class WorkDir:
         return cls(runs[0])
 
     def absolute(self) -> WorkDir:
-        """The same, wherever a process is started."""
+        """Returns the same run with an absolute path."""
         return WorkDir(self.path.resolve())
 
     def config(self) -> Path:
-        """The config that the run was last started with.
+        """Returns the path of the config that the run was last started with.
 
         Raises:
             DataError: There is none.
@@ -67,26 +67,26 @@ class WorkDir:
         return files[-1]
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Model and data set of every result, sorted."""
+        """Yields model and data set of every result, sorted."""
         for file in sorted(self.path.glob('results/*/*.json')):
             if not file.name.startswith('.'):
                 yield file.parent.name, file.stem
 
     def predictions(self, model: str, dataset: str) -> Path:
-        """Where the predictions are, or will be."""
+        """Returns the path of the predictions, which need not exist."""
         return self.path / 'predictions' / model / f'{dataset}.json'
 
     def prediction_files(self, model: str, dataset: str) -> list[Path]:
-        """The predictions that are there: one file, or its shards in order."""
+        """Returns the existing predictions files: one file, or its shards in order."""
         whole = self.predictions(model, dataset)
         return [whole] if whole.is_file() else shard_files(whole)
 
     def prediction_rows(self, model: str, dataset: str) -> list[dict[str, Any]]:
-        """All rows in the data's order; empty if there are none yet."""
+        """Reads all rows of the predictions in the data's order; empty if there are none yet."""
         return [row for file in self.prediction_files(model, dataset) for row in read_predictions(file)]
 
     def result(self, model: str, dataset: str) -> dict[str, Any] | None:
-        """The result with its details; None if there is none.
+        """Reads the result with its details; None if there is none.
 
         Raises:
             DataError: It is damaged.
@@ -102,10 +102,10 @@ class WorkDir:
         return result if isinstance(result, dict) else None
 
     def log(self, model: str, dataset: str, stage: str) -> Path:
-        """The log that tells most of a data set.
+        """Returns the most informative log of a data set.
 
-        A task is logged under the first of its data sets. The latest log of a data set counts, of each of its shards;
-        among those, one with an error.
+        A task is logged under the first of its data sets. Of the logs of a data set, or of each of its shards, the
+        latest counts; among the shards, one with an error.
 
         Args:
             model: Its abbr.
@@ -113,14 +113,14 @@ class WorkDir:
             stage: ``infer`` or ``eval``.
 
         Returns:
-            A file; the folder of the logs where no file speaks of the data set.
+            A file; the folder of the logs if no file mentions the data set.
         """
         folder = self.path / 'logs' / stage / model
         name = re.compile(shard_pattern(dataset) + r'(?![\w-])')
         latest: dict[str, Path] = {}
         for log in sorted(folder.glob('*.out'), key=lambda file: file.stat().st_mtime):
             for part in name.finditer(text := f' {log.stem} {tail(log)}'):
-                # 'tooleval-teval-plan' does not speak of 'teval-plan'; the blank in front of text is for this look.
+                # 'tooleval-teval-plan' does not mention 'teval-plan'. The blank before the text is for this check.
                 if not _OF_NAMES.match(text[part.start() - 1]):
                     latest[part.group()] = log
         logs = list(dict.fromkeys(reversed(latest.values())))
@@ -131,7 +131,7 @@ class WorkDir:
 
 
 def tail(log: Path) -> str:
-    """The last megabyte of a log; kept until it changes, since many data sets are looked for in the same logs."""
+    """Reads the last megabyte of a log; cached until it changes, since many data sets search the same logs."""
     stat = log.stat()
     return _read_tail(log, stat.st_mtime_ns, stat.st_size)
 
@@ -145,7 +145,7 @@ def _read_tail(log: Path, _changed: int, size: int) -> str:
 
 @lru_cache(maxsize=8)  # a model's data sets are looked for in the same logs, one after the other
 def _latest_run(text: str) -> Sequence[str]:
-    """What the last of several runs of a task wrote: Slurm appends to a log when it runs one again."""
+    """Returns the lines of a task's last run: Slurm appends to the log when it runs a task again."""
     lines = [line[:_MOST_OF_LINE] for line in text.splitlines()]
     start, ended = 0, False
     for number, line in enumerate(lines):
@@ -156,7 +156,7 @@ def _latest_run(text: str) -> Sequence[str]:
 
 
 def _last_words(lines: Sequence[str]) -> str:
-    """The line with which a task ended: Slurm's, or that of an exception which nothing caught; '' if there is none."""
+    """Returns the line that ended a task: one of Slurm, or of an uncaught exception; '' if there is none."""
     logged = max((number for number, line in enumerate(lines) if _LOGGED in line), default=-1)
     after = lines[logged + 1 :]
     caught = logged >= 0 and 'FAILED ' in lines[logged]
@@ -166,13 +166,13 @@ def _last_words(lines: Sequence[str]) -> str:
 
 
 def last_error(log: Path, dataset: str = '', ended: bool = True) -> str:
-    """The last line of a log that speaks of an error; '' if none does.
+    """Returns the last line of a log that reports an error; '' if none does.
 
     Args:
         log: The log of a task.
-        dataset: The data set whose error is meant: one that failed by name, or what ended the task. Without it, any
-            line with an error counts.
-        ended: Whether the task has ended, as far as can be told; if not, only an error by name counts.
+        dataset: The data set to report on: an error that names it counts, or the one that ended the task. By default
+            any error counts.
+        ended: False if the task may still run; then only an error that names the data set counts.
     """
     if not log.is_file():
         return ''

@@ -39,7 +39,7 @@ PLACES = {
     'ultratool': ('tooleval:demo/ultratool', None),
 }
 SOURCES = {
-    'teval': {'exact': 3, 'function': 6, 'other_task': 1, 'nearest': 1, 'error': 1},
+    'teval': {'exact': 3, 'function': 6, 'other_task': 1, 'error': 2},
     'toolbench_g1': {'exact': 1, 'other_task': 4, 'nearest': 4, 'error': 3},
     'toolbench_g2': {'exact': 5, 'nearest': 1},
     'toolbench_g3': {'exact': 1, 'other_task': 1, 'nearest': 4},

@@ -49,6 +49,7 @@ def test_counts() -> None:
         'nearest': 0,
         'function': 0,
         'simulated': 1,
+        'live': 0,
         'error': 1,
     }
     assert counted['shares']['exact'] == 0.5 and sum(counted['shares'].values()) == pytest.approx(1)

@@ -150,7 +150,7 @@ def test_predictions(tmp_path: Path) -> None:
     ('group', 'expected'), [('G2_category', (64.68, 77.70, 67.32)), ('G3_instruction', (57.98, 76.23, 63.89))]
 )
 def test_two_models_have_the_same_published_calls(group: str, expected: tuple[float, ...]) -> None:
-    """As README.md says: only the final answers differ."""
+    """As docs/explanation/agents.md says: only the final answers differ."""
     (first, rows), (second, other_rows) = (scored(f'{name}_easytool__{group}.json.gz') for name in ('chatgpt', 'gpt-4'))
     for result in (first, second):
         metrics = [result.total.metrics[name] for name in ('call_recall', 'call_precision', 'call_f1')]

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from opencompass_tooleval.agents.task import GoldCall, Task, parse_task
+from opencompass_tooleval.agents.goal import GoldCall
+from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory, parse_trajectory
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.environments.observation import ERROR, EXACT, UNKNOWN_TOOL
@@ -25,7 +26,15 @@ def test_trajectory_comes_back_from_its_text():
 def test_calls_are_those_of_tools():
     assert DONE.calls == (LOST, FOUND)
     assert DONE.path_calls == (FOUND,)
-    assert DONE.sources == {'exact': 1, 'other_task': 0, 'nearest': 0, 'function': 0, 'simulated': 0, 'error': 1}
+    assert DONE.sources == {
+        'exact': 1,
+        'other_task': 0,
+        'nearest': 0,
+        'function': 0,
+        'simulated': 0,
+        'live': 0,
+        'error': 1,
+    }
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,7 @@ def test_what_of_published_gold_calls_is_answered(tooleval: Command, tmp_path: P
         'nearest': 97,
         'function': 651,
         'simulated': 0,
+        'live': 0,
         'error': 1040,
     }
     stateful = ('Email', 'FileOperation', 'PPT', 'ReserveMeeting')

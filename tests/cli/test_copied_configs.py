@@ -79,10 +79,10 @@ def test_the_first_example_of_the_readme_is_a_config_of_an_api_model(tmp_path: P
     assert {'summarizer', 'infer', 'eval'} <= set(loaded)
 
 
-def test_the_second_example_of_the_readme_is_a_config_that_stands_ready() -> None:
-    readme = (Path(__file__).parents[2] / 'README.md').read_text(encoding='utf-8')
-    second = readme.split('```python\n')[2].partition('```')[0]
-    assert second == (CONFIGS / 'eval_teval.py').read_text(encoding='utf-8')
+def test_the_first_example_of_the_guide_is_a_config_that_stands_ready() -> None:
+    guide = (Path(__file__).parents[2] / 'docs' / 'how-to' / 'write-a-config.md').read_text(encoding='utf-8')
+    first = guide.split('```python\n')[1].partition('```')[0]
+    assert first == (CONFIGS / 'eval_teval.py').read_text(encoding='utf-8')
 
 
 @pytest.mark.parametrize('summarizer', sorted(file.stem for file in (CONFIGS / 'summarizers').glob('tooleval*.py')))

@@ -27,6 +27,7 @@ from opencompass_tooleval.benchmarks.ultratool.records import (
 )
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError, shorten
 from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.environments.call_log import logged_tools, read_call_log
 from opencompass_tooleval.report.read import read as read_runs
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import KINDS, load_docs
@@ -139,6 +140,7 @@ FILES: Mapping[str, Callable[[Path], object]] = {
     'predictions': read_predictions,
     'journal': lambda file: Journal(file).restore(),
     'lock': holder_of,
+    'log of calls': lambda file: [*read_call_log(file, 'a'), *logged_tools(file)],
     'result': _looks('results/m/d.json'),
     'predictions of a run': _looks('predictions/m/d.json'),
     'journal of a run': _looks('predictions/m/tmp_d.jsonl'),

@@ -566,6 +566,9 @@ def test_board_files_carry_errors_and_notes() -> None:
     assert printed.columns == ('model', 'd x')
     assert printed.rows == (('n', '2.00 ± 0.25 ★'), ('m', '1.00 ± 0.50 †')), 'the best comes first'
     assert r'n & 2.00 $\pm$ 0.25 $\star$ \\' in to_latex(printed)
+    equal = scored('o', 'd', x=2.0, standard_errors={'x': 0.25})
+    tied = board_of(boards(material(entry, better, equal), {}), 'others')
+    assert not any(cell.best for row in tied.rows for cell in row.cells), 'of a tie none is the best'
 
 
 @pytest.mark.parametrize(

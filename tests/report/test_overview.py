@@ -68,8 +68,9 @@ def test_what_cannot_be_told_apart_is_said(tmp_path: Path) -> None:
     details = [detail(f'r{i}', values={'review_quality': float(i % 2 or i == 0)}) for i in range(10)]
     add(run, 'b', PLAN, result_of(details))
     page = first_page(run, tmp_path / 'samples')
-    assert page.headline.startswith('b leads by 10.0 points [') and page.headline.endswith('not told apart from a')
-    assert page.places[1].verdict == 'not told apart' and page.rows[0].verdict == 'not told apart'
+    assert page.headline.startswith('b leads by 10.0 points [')
+    assert page.headline.endswith(': not significant (95%) against a')
+    assert page.places[1].verdict == 'not significant' and page.rows[0].verdict == 'not significant'
 
 
 def test_equal_models_are_equal_and_one_model_stands_alone(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_a_table_without_its_overall_score_has_a_dash_and_then_what_there_is() -
         ['ultratool_zh', 'overall', '-', '-'],
         ['ultratool_zh', 'creation_awareness_global', '40.00', '-'],
     ]
-    assert lines[-1] == 'Below a - stands what there is of its table.' and all(len(line) <= 80 for line in lines)
+    assert lines[-1] == 'Below a -: the other scores of its table.' and all(len(line) <= 80 for line in lines)
     whole = headlines([*table, row(name, 'overall', '-', '50.00')], {name})
     assert whole == [Headline(name, 'overall', ['-', '50.00'])]
 

@@ -311,8 +311,8 @@ def counted(unanswered: int, calls: int = 100) -> dict[str, dict[str, int]]:
 def test_calls_that_nothing_answers_are_told(run: Run, breakdown: Any, is_told: bool) -> None:
     run.fill().write('m1', 'd1', result(provenance={'benchmark': 'agents'}, breakdown=breakdown))
     run.summarizer().summarize(time_str=TIME)
-    told = 'NOTE m1 / d1: 11 of 100 calls were told an error since nothing answers them'
-    line = f'{told}: a larger bank or a simulator would'
+    told = 'NOTE m1 / d1: 11 of 100 calls had no recorded response'
+    line = f'{told}. Use a larger bank or configure a simulator.'
     assert (line in run.notes().splitlines()) is is_told
     assert ('NOTE' in run.notes()) is is_told
 

@@ -31,7 +31,7 @@ class ToolEvalFuncQADataset(ToolEvalDataset):
         Args:
             path: Folder with ``funcqa_oh.json`` and ``funcqa_mh.json``, such as ``data/funcqa``.
             name: ``one_hop`` or ``multi_hop``.
-            gold: ``official``, or ``repaired``: wrong answers fixed, see README.md.
+            gold: ``official``, or ``repaired``: wrong answers fixed, see docs/explanation/funcqa.md.
 
         Raises:
             DataError: The data is missing or damaged.

@@ -110,7 +110,7 @@ class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
     Args:
         name: As in :meth:`ToolEvalTEvalDataset.load`.
         protocol: ``v1`` or ``v2``; by default that of the data version.
-        scoring: ``official`` or ``strict`` (see ``teval/README.md``).
+        scoring: ``official`` or ``strict`` (see docs/explanation/teval.md).
         encoder: ``offline``, a folder or a hub id; by default ``$TOOLEVAL_ENCODER`` or the official one.
         instructions: The file of instructions that the data set was run with, for the result to name.
         pred_postprocessor: As :class:`BaseEvaluator`.

@@ -22,7 +22,8 @@ class Protocol:
 
     Attributes:
         name: ``v1`` compares arguments by embedding, ``v2`` by equality and with a higher threshold for plans.
-        scoring: ``official`` keeps the published behaviour with its quirks, ``strict`` fixes them (see README.md).
+        scoring: ``official`` keeps the published behaviour with its quirks, ``strict`` fixes them (see
+            docs/explanation/teval.md).
 
     Raises:
         ValueError: An unknown name.

@@ -21,7 +21,8 @@ class Protocol:
     """The rules for a run.
 
     Attributes:
-        scoring: ``official`` keeps the published behaviour with its quirks, ``strict`` fixes them (see README.md).
+        scoring: ``official`` keeps the published behaviour with its quirks, ``strict`` fixes them (see
+            docs/explanation/ultratool.md).
         list_choice: Which list counts in an answer with several. ``last``: the last one (what the authors do for open
             models); ``span``: everything from the first bracket to the last (what they do for GPT).
         gold: Which gold answers the records hold; only said in results, the records decide.

@@ -1,1 +1,1 @@
-"""A stage as job arrays of stock Slurm."""
+"""Runs a stage as job arrays of unmodified Slurm."""

@@ -1,4 +1,4 @@
-"""Slurm's commands, with patience for a controller that restarts."""
+"""Calls Slurm's commands, and retries while its controller restarts."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ _DROPPED = ('SLURM_', 'SQUEUE_', 'SCANCEL_', 'SCONTROL_', 'SBATCH_CLUSTERS', 'SB
 
 
 class SlurmError(RuntimeError):
-    """Slurm refuses, or has not answered for too long."""
+    """Raised when Slurm refuses a command, or has not answered for too long."""
 
 
 class _PassingError(SlurmError):
-    """Slurm does not answer now."""
+    """Raised when Slurm does not answer at the moment."""
 
 
 def slurm_environment() -> dict[str, str]:
-    """This process's environment, without what Slurm told it about a job that it may itself be running in.
+    """Returns this process's environment without Slurm's variables of a job that it may itself run in.
 
-    And without the user's own options of Slurm's commands: ``SQUEUE_PARTITION`` would hide jobs, ``SCANCEL_STATE``
-    spare them, ``SBATCH_WAIT`` keep ``sbatch`` from answering.
+    It also lacks the variables with which users set options of Slurm's commands: ``SQUEUE_PARTITION`` would hide jobs,
+    ``SCANCEL_STATE`` would spare them, ``SBATCH_WAIT`` would keep ``sbatch`` from answering.
     """
     return {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED) or name in _KEPT}
 
 
 class Slurm:
-    """Calls Slurm's commands.
+    """Client of Slurm's commands.
 
     Args:
-        patience: Seconds for which an unreachable controller is asked again.
-        sleep: Waits so many seconds, and raises if the run is to end.
+        patience: Seconds for which a command is repeated while the controller is unreachable.
+        sleep: Waits the given seconds; raises if the run is to end.
     """
 
     def __init__(self, patience: float = 1800, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -60,7 +60,7 @@ class Slurm:
         self._sleep = sleep
 
     def array_limit(self) -> int:
-        """Elements that an array may have.
+        """Returns the maximum number of elements of an array.
 
         Raises:
             SlurmError: There is no Slurm, or it does not answer.
@@ -69,18 +69,18 @@ class Slurm:
         return read_array_limit(self._patiently(lambda: self._call('scontrol', 'show', 'config')))
 
     def submit(self, name: str, options: Sequence[str], script: Sequence[str]) -> str:
-        """Submits a job, once, also where the answer to the first attempt got lost.
+        """Submits a job exactly once, even if the answer to the first attempt was lost.
 
         Args:
-            name: Job name that no other job has.
-            options: Of ``sbatch``.
+            name: A unique job name.
+            options: Options of ``sbatch``.
             script: The script and its arguments.
 
         Returns:
             The job's id.
 
         Raises:
-            SlurmError: Slurm refuses.
+            SlurmError: Slurm refuses the job.
         """
 
         def submit() -> str:
@@ -89,15 +89,15 @@ class Slurm:
         try:
             return self._patiently(submit, lambda: self._job_named(name) or submit())
         except BaseException:
-            with suppress(SlurmError):  # an attempt whose answer got lost may have arrived
+            with suppress(SlurmError):  # an attempt whose answer was lost may have arrived
                 self._call('scancel', f'--name={name}')
             raise
 
     def states(self, job_ids: Sequence[str]) -> dict[tuple[str, int], State]:
-        """States of all elements of these arrays that Slurm still knows, in one call.
+        """Returns the states of all elements of these arrays that Slurm still knows, in one call.
 
         Raises:
-            SlurmError: No answer for too long.
+            SlurmError: Slurm has not answered for too long.
         """
 
         def ask() -> str:
@@ -106,24 +106,24 @@ class Slurm:
             except SlurmError as error:
                 if is_forgotten(str(error)):
                     return ''
-                raise _PassingError(str(error)) from error  # whatever squeue has, the tasks go on
+                raise _PassingError(str(error)) from error  # whatever the error of squeue, the tasks go on
 
         return read_states(self._patiently(ask))
 
     def jobs(self) -> set[tuple[str, str]]:
-        """Id and name of all jobs of the user that are not over.
+        """Returns id and name of all unfinished jobs of the user.
 
         Raises:
-            SlurmError: No answer for too long.
+            SlurmError: Slurm has not answered for too long.
         """
         return read_jobs(self._patiently(lambda: self._squeue(f'--format={JOB_FORMAT}')))
 
     def set_throttle(self, job_id: str, number: int) -> None:
-        """Lets so many elements of an array run at once."""
+        """Sets the number of elements of an array that may run at once."""
         self._patiently(lambda: self._call('scontrol', 'update', f'JobId={job_id}', f'ArrayTaskThrottle={number}'))
 
     def cancel(self, job_ids: Sequence[str]) -> None:
-        """Cancels arrays; those that have ended do not mind.
+        """Cancels arrays; has no effect on those that have ended.
 
         Raises:
             SlurmError: Slurm refuses, or does not answer for a minute.
@@ -137,7 +137,7 @@ class Slurm:
         return self._call('squeue', f'--user={os.getuid()}', '--states=all', '--noheader', *arguments)
 
     def _call(self, *command: str) -> str:
-        """Output of a command, which Ctrl-C in the terminal does not reach."""
+        """Runs a command, which Ctrl-C in the terminal does not reach, and returns its output."""
         try:
             done = subprocess.run(
                 command,
@@ -164,7 +164,7 @@ class Slurm:
     def _patiently(
         self, attempt: Callable[[], str], again: Callable[[], str] | None = None, patience: float | None = None
     ) -> str:
-        """Result of ``attempt``, and of ``again`` (or the same) for as long as Slurm is out of reach."""
+        """Calls ``attempt``, then ``again`` (by default the same) while Slurm is out of reach; returns the result."""
         deadline = time.monotonic() + (self._patience if patience is None else patience)
         while True:
             try:

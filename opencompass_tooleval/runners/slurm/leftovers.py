@@ -1,4 +1,4 @@
-"""What a runner that was killed has left in the queue: found by name, cancelled, waited for."""
+"""Finds the queued jobs of a killed runner by name, cancels them, and waits for their end."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _PAUSE = 1.0
 
 
 def job_name(folder: Path, number: int) -> str:
-    """A name that no other job has, and that tells the work directory and the runner's folder.
+    """Returns a unique job name that identifies the work directory and the runner's folder.
 
-    It is known before ``sbatch`` answers, so a runner that is killed at any point leaves no job that is not found.
+    The name is known before ``sbatch`` answers, so that all jobs of a killed runner can be found.
     """
     return f'{_prefix(folder.parent)}{folder.name}-{number}'
 
@@ -33,7 +33,7 @@ def _prefix(parent: Path) -> str:
 
 
 def alive(folder: Path) -> AbstractContextManager[object]:
-    """Shows, while its block runs, that the runner of this folder lives."""
+    """Holds the lock that shows, while the block runs, that the runner of this folder is alive."""
     return exclusive(_lock(folder))
 
 
@@ -43,23 +43,23 @@ def _lock(folder: Path) -> Path:
 
 def remove(folder: Path) -> None:
     """Removes the folder of a runner that has ended."""
-    # Cancelled elements write exit codes to the last; under another name they find no folder.
+    # Cancelled elements may still write exit codes; under another name they find no folder.
     shutil.rmtree(folder.rename(folder.with_suffix('.gone')), ignore_errors=True)
 
 
 def cancel_leftovers(parent: Path, slurm: Slurm, patience: float, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Cancels the jobs of runners that are gone, waits until they are over, and removes the folders of those killed.
+    """Cancels the jobs of ended runners, waits until they are over, and removes the folders of killed runners.
 
-    Such jobs hold locks on the data sets, and would work beside those that are now submitted.
+    Such jobs hold locks on the data sets, and would run beside the newly submitted ones.
 
     Args:
         parent: The work directory's folder of runners' folders.
-        slurm: The commands.
+        slurm: The client of Slurm's commands.
         patience: Seconds that cancelled jobs may take to be over.
-        sleep: Waits so many seconds, and raises if the run is to end.
+        sleep: Waits the given seconds; raises if the run is to end.
 
     Raises:
-        SlurmError: They are not over in time, or it cannot be known whether their runner lives.
+        SlurmError: They are not over in time, or the state of their runner cannot be determined.
     """
     deadline = time.monotonic() + patience
     cancelled: set[str] = set()
@@ -73,11 +73,11 @@ def cancel_leftovers(parent: Path, slurm: Slurm, patience: float, sleep: Callabl
         sleep(_PAUSE)
     for lock in parent.glob(_lock(Path('*')).as_posix()):
         if holder_of(lock) and _lives(lock) is False:
-            remove(lock.parent)  # an element that starts later still, by a late sbatch, finds no command
+            remove(lock.parent)  # an element of a late sbatch that starts even later finds no command
 
 
 def _jobs(parent: Path, slurm: Slurm) -> Iterator[tuple[str, Path]]:
-    """Jobs of this work directory that are not over, with their runners' folders."""
+    """Yields the unfinished jobs of this work directory, with their runners' folders."""
     prefix = _prefix(parent)
     for job_id, name in slurm.jobs():
         if name.startswith(prefix):
@@ -95,7 +95,7 @@ def _is_gone(folder: Path, job_id: str) -> bool:
 
 
 def _lives(lock: Path) -> bool | None:
-    """Whether a runner holds its lock; None if unknown: not all file systems lock, or tell other hosts of it."""
+    """Tests if a runner holds its lock; None if unknown: some file systems have no locks, or hide those of others."""
     held = probe(lock)
     if held is not False:
         return held

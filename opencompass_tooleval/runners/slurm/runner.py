@@ -1,4 +1,4 @@
-"""A stage's tasks as job arrays of stock Slurm."""
+"""Runs a stage's tasks as job arrays of unmodified Slurm."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ class SlurmArrayRunner(BaseRunner):
 
     Args:
         task: Type of the tasks.
-        max_num_workers: Tasks that may run at once.
-        retry: How often a failed task is run again.
-        partition: Slurm's partition; None is the cluster's default, here and below.
+        max_num_workers: Maximum number of tasks that run at once.
+        retry: Number of times that a failed task is run again.
+        partition: Slurm's partition; None means the cluster's default, here and below.
         qos: Quality of service.
-        account: Who pays.
-        time: Limit of one task, as Slurm writes it: ``04:00:00``, or minutes.
-        gpu_request: Option for tasks that need GPUs, as the cluster wants it; ``{n}`` is their number.
+        account: Slurm's account.
+        time: Time limit of one task in Slurm's notation: ``04:00:00``, or minutes.
+        gpu_request: Option of this cluster that requests GPUs; ``{n}`` is their number.
         extra_command: More options of ``sbatch``, such as ``['--mem=64G', '-c 8']``.
         poll: Shortest and longest wait between two calls of ``squeue``, in seconds.
-        patience: Seconds for which a controller that does not answer is waited for, and a refused job tried again.
-        grace: Seconds that an exit code may take to appear on the shared file system after its job is gone.
-        debug: See above.
+        patience: Seconds for which the runner waits for an unreachable controller, and tries a refused job again.
+        grace: Seconds that an exit code may take to appear on the shared file system after its job has ended.
+        debug: Runs tasks one after another under ``srun``.
         lark_bot_url: As in OpenCompass.
-        keep_tmp_file: Keep the folder of parameters, scripts and exit codes. It stays anyway if a task failed.
+        keep_tmp_file: Keeps the folder of parameters, scripts and exit codes. It is always kept if a task failed.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class SlurmArrayRunner(BaseRunner):
         """Runs the tasks.
 
         Returns:
-            Name and exit code of each, in the order of ``tasks``; code -1 if it left none.
+            Name and exit code of each, in the order of ``tasks``; -1 if a task left no exit code.
 
         Raises:
-            SlurmError: There is no Slurm here, or it refuses, or has not answered for too long.
+            SlurmError: Slurm is not installed, refuses a command, or has not answered for too long.
         """
         built = [TASKS.build(dict(cfg=task, type=self.task_cfg['type'])) for task in tasks]
         if not built:
@@ -154,7 +154,7 @@ class SlurmArrayRunner(BaseRunner):
 
 
 def _new_folder(work_dir: Path) -> Path:
-    """A folder for this run alone, on the file system of the results, which every node sees."""
+    """Creates a folder for this run alone, on the file system of the results, which every node shares."""
     parent = work_dir.resolve() / 'tmp' / 'slurm'
     parent.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix=time.strftime('%Y%m%d_%H%M%S-'), dir=parent))

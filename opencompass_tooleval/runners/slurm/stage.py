@@ -1,4 +1,4 @@
-"""The tasks of one stage as job arrays: submitted, watched, retried, cancelled."""
+"""Submits, watches, retries and cancels the tasks of one stage as job arrays."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from opencompass_tooleval.runners.slurm.syntax import (
 )
 
 NO_EXIT_CODE = -1
-"""In place of the exit code of an element that is gone and left none."""
+"""Stands for the exit code of an element that ended without one."""
 
 _POLLS = 20
-"""The wait for the next look is the time since the first submission over this, within bounds."""
+"""The wait between two polls is the time since the first submission divided by this, within bounds."""
 
 
 @dataclass
@@ -34,11 +34,11 @@ class Element:
     """One task.
 
     Attributes:
-        number: Its place among the tasks of the stage.
-        gpus: GPUs that it needs.
+        number: Its index among the tasks of the stage.
+        gpus: Number of GPUs that it needs.
         command: Command line for bash.
-        log: Where all that it prints goes.
-        failures: How often it has failed.
+        log: File for its output.
+        failures: Number of its failures so far.
         code: Exit code of its last attempt; None until it has ended.
         state: Slurm's state that explains the code, such as ``TIMEOUT``; often empty.
     """
@@ -55,13 +55,13 @@ class Element:
 
 @dataclass(eq=False)
 class Array:
-    """One job array, or one that waits to be submitted.
+    """One job array, submitted or waiting to be.
 
     Attributes:
         chunk: The tasks' numbers are the array's indices plus ``chunk`` times the cluster's limit.
         gpus: GPUs of each element.
         left: Unfinished elements by index.
-        throttle: How many may run at once; 0 before it is submitted.
+        throttle: Number of elements that may run at once; 0 before it is submitted.
         job_id: Slurm's id; empty before it is submitted.
     """
 
@@ -73,7 +73,7 @@ class Array:
 
     @property
     def held(self) -> int:
-        """Elements that may be running."""
+        """Number of elements that may be running."""
         return min(self.throttle, len(self.left))
 
 
@@ -81,20 +81,20 @@ class Array:
 class Stage:
     """Runs tasks as job arrays, one per number of GPUs and per chunk of the cluster's ``MaxArraySize``.
 
-    Slurm schedules. What failed is submitted again as an array of its own, behind what is submitted already. Once a
-    job was accepted, one that is refused is tried again at every look, until nothing runs and patience is over.
+    Slurm schedules. Failed elements are submitted again as a separate array, behind those already submitted. After
+    Slurm has accepted one job, a refused one is tried again at every poll, until nothing runs and patience is over.
 
     Args:
-        folder: An empty folder that every node sees; it keeps scripts and exit codes.
-        slurm: The commands.
-        resources: What to ask for.
-        sleep: Waits so many seconds, and raises if the run is to end.
-        limit: Elements that may run at once, of all arrays together.
-        retry: How often a failed element is run again.
+        folder: An empty folder that every node shares, for scripts and exit codes.
+        slurm: The client of Slurm's commands.
+        resources: Resources to request for each task.
+        sleep: Waits the given seconds; raises if the run is to end.
+        limit: Maximum number of elements that run at once, over all arrays.
+        retry: Number of times that a failed element is run again.
         poll: Shortest and longest wait between two calls of ``squeue``, in seconds.
-        patience: Seconds for which a job that is refused is tried again, or longer while others run.
-        grace: Seconds for which the exit code of an element that is gone may take to appear on a shared file system.
-        on_end: Told each element that has ended for good.
+        patience: Seconds for which a refused job is tried again, or longer while others run.
+        grace: Seconds that the exit code of an ended element may take to appear on a shared file system.
+        on_end: Called with each element that has ended for good.
     """
 
     folder: Path
@@ -116,10 +116,10 @@ class Stage:
     _refused_since: float = field(default=0.0, init=False)
 
     def run(self, elements: Sequence[Element]) -> None:
-        """Runs all elements to their end and sets their ``code``; whatever ends this early, no job stays behind.
+        """Runs all elements to their end and sets their ``code``; leaves no job behind if it is ended early.
 
         Raises:
-            SlurmError: Slurm refuses the first job, or has not answered for too long.
+            SlurmError: Slurm refused the first job, or has not answered for too long.
         """
         self._size = self.slurm.array_limit()
         (self.folder / 'element.sh').write_text(ELEMENT_SCRIPT, encoding='utf-8')
@@ -144,7 +144,7 @@ class Stage:
         self._path(element, '.sh').write_text(f'{element.command}\n', encoding='utf-8')
         element.log.parent.mkdir(parents=True, exist_ok=True)
         element.log.write_text('', encoding='utf-8')
-        # Slurm writes its own words ("CANCELLED DUE TO TIME LIMIT") where --output says, and --output is one pattern
+        # Slurm writes messages ("CANCELLED DUE TO TIME LIMIT") to the file of --output, and --output is one pattern
         # for the whole array. So the pattern names links to the tasks' own logs.
         self._path(element, '.log').symlink_to(element.log.resolve())
 
@@ -156,13 +156,13 @@ class Stage:
         return list(arrays.values())
 
     def _let_run(self) -> None:
-        """Submits what waits, and lets submitted arrays take over what others have no more use for."""
+        """Submits waiting arrays, and raises the limits of submitted ones by the slots that others no longer use."""
         arrays = self._arrays
         while refused := self._share_out(arrays):
             arrays = [array for array in arrays if array not in refused]
 
     def _share_out(self, arrays: Sequence[Array]) -> list[Array]:
-        """Lets elements of these arrays run, and says which arrays Slurm refused."""
+        """Lets elements of these arrays run; returns the arrays that Slurm refused."""
         sizes = [len(array.left) for array in arrays]
         granted = shares(self.limit, sizes, [array.held for array in arrays])
         refused = []
@@ -181,7 +181,7 @@ class Stage:
             get_logger().info('%s', error)
 
     def _submit(self, array: Array, throttle: int) -> bool:
-        """Whether Slurm takes it."""
+        """Submits an array; returns True if Slurm accepts it."""
         for element in array.left.values():
             self._path(element, '.exit').unlink(missing_ok=True)
         self._submitted += 1
@@ -215,7 +215,7 @@ class Stage:
         self._refusal = error
 
     def _look(self) -> None:
-        """Asks for all states at once and takes out what has ended."""
+        """Reads all states in one call and removes the elements that have ended."""
         submitted = [array for array in self._arrays if array.job_id]
         waiting = [element for array in self._arrays if not array.job_id for element in array.left.values()]
         if not submitted and self._refusal and time.monotonic() - self._refused_since > self.patience:
@@ -244,7 +244,7 @@ class Stage:
         self._arrays = []
 
     def _say_what_is_waited_for(self, states: Iterable[State]) -> None:
-        """Each reason once: some pass (``Resources``), some never do (``PartitionTimeLimit``)."""
+        """Logs each reason for waiting once: some pass (``Resources``), some never do (``PartitionTimeLimit``)."""
         waiting = {state for state in states if state.name == 'PENDING'} - self._told_waiting
         for state in sorted(waiting):
             if state.is_held:
@@ -254,7 +254,7 @@ class Stage:
         self._told_waiting |= waiting
 
     def _cancel_what_is_stuck(self, states: Mapping[tuple[str, int], State]) -> None:
-        """At the next look these have failed, like others that are cancelled."""
+        """Cancels elements that cannot start; at the next poll they count as failed, like other cancelled ones."""
         stuck = [f'{job_id}_{index}' for (job_id, index), state in states.items() if state.is_stuck]
         if not stuck:
             return
@@ -265,9 +265,9 @@ class Stage:
             get_logger().warning('%s; trying again', error)
 
     def _has_ended(self, element: Element, state: State | None) -> bool:
-        """Whether an element does not run any more; if so, its code and state are known.
+        """Tests if an element has ended, and if so sets its code and state.
 
-        A file alone proves nothing: a task that is stopped to be queued again leaves one too.
+        An exit code file alone is no proof: a task that is stopped to be queued again leaves one too.
         """
         if state is not None and not state.is_over:
             element.gone_since = None

@@ -1,4 +1,4 @@
-"""What Slurm is told, and how its answers read; pure, so that it is tested where there is no Slurm."""
+"""Writes options for Slurm and parses its output. Pure, so that tests need no Slurm."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ code=$?
 [ "$stopped" ] || { echo "$code" >"$element.exit.new" && mv -f "$element.exit.new" "$element.exit"; }
 exit "$code"
 """
-"""Its argument is the folder and the number of the chunk: ``/folder/0`` and element 7 are ``/folder/0-7.sh``."""
+"""Script of an element. Its argument is folder and chunk: with ``/folder/0``, element 7 runs ``/folder/0-7.sh``."""
 
 ENDED = {
     'BOOT_FAIL',
@@ -44,22 +44,22 @@ ENDED = {
     'REVOKED',
     'TIMEOUT',
 }
-"""States that a job does not leave. In any other it runs, or will: one that is queued again is PENDING."""
+"""Final states of a job. In any other it runs or will run: a job that is queued again is PENDING."""
 
 PREEMPTED = 'PREEMPTED'
-"""Ended by a job of higher priority, where the partition's PreemptMode is CANCEL and not REQUEUE."""
+"""State of a job that one of higher priority ended, if the partition's PreemptMode is CANCEL and not REQUEUE."""
 
 STUCK = {'launch_failed_requeued_held', 'JobHoldMaxRequeue'}
-"""Reasons for which Slurm itself holds a job that a node could not start; it waits until someone acts."""
+"""Reasons for which Slurm holds a job that a node could not start; it waits until someone releases it."""
 
 HELD = {'JobHeldUser', 'JobHeldAdmin', 'job_requeued_in_held_state'}
-"""Reasons that someone wanted."""
+"""Reasons of a job that a user or an administrator holds."""
 
 JOB_FORMAT = '%F %T %j'
-"""For ``squeue``: job, state, name."""
+"""Format for ``squeue``: job, state, name."""
 
 STATE_FORMAT = '%F %K %T %r'
-"""For ``squeue --array``: job, index in its array, state, reason."""
+"""Format for ``squeue --array``: job, index in its array, state, reason."""
 
 _PASSING = re.compile(
     r'unable to contact|timed out|connection (?:refused|reset)|temporarily|communication|zero bytes|'
@@ -69,11 +69,11 @@ _PASSING = re.compile(
 
 
 class State(NamedTuple):
-    """Of an element.
+    """State of an element.
 
     Attributes:
-        name: Such as ``RUNNING``.
-        reason: Why it waits, such as ``Priority`` or ``PartitionTimeLimit``.
+        name: Name of the state, such as ``RUNNING``.
+        reason: Reason for waiting, such as ``Priority`` or ``PartitionTimeLimit``.
     """
 
     name: str
@@ -81,17 +81,17 @@ class State(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether it will not run again."""
+        """True if it will not run again."""
         return self.name in ENDED
 
     @property
     def is_stuck(self) -> bool:
-        """Whether a node could not start it, and Slurm will not try again."""
+        """True if a node could not start it and Slurm will not try again."""
         return self._waits_for(STUCK)
 
     @property
     def is_held(self) -> bool:
-        """Whether someone holds it."""
+        """True if a user or an administrator holds it."""
         return self._waits_for(HELD)
 
     def _waits_for(self, reasons: Container[str]) -> bool:
@@ -100,14 +100,14 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Resources:
-    """What is asked for each task.
+    """Resources that are requested for each task.
 
     Attributes:
-        partition: Name of the partition; None is the cluster's default, here and below.
+        partition: Name of the partition; None means the cluster's default, here and below.
         qos: Quality of service.
-        account: Who pays.
-        time: Limit of one task, as Slurm writes it: ``04:00:00``, or minutes.
-        gpu_request: Option for tasks that need GPUs; ``{n}`` is their number.
+        account: Slurm's account.
+        time: Time limit of one task in Slurm's notation: ``04:00:00``, or minutes.
+        gpu_request: Option that requests GPUs; ``{n}`` is their number.
         extra_command: More options of ``sbatch``, each one string such as ``--mem=64G`` or ``-c 8``.
     """
 
@@ -119,7 +119,7 @@ class Resources:
     extra_command: Sequence[str] = ()
 
     def options(self, gpus: int) -> list[str]:
-        """Options that ``sbatch`` and ``srun`` share, for a task of so many GPUs. The user's own come last and win."""
+        """Returns the options of ``sbatch`` and ``srun`` for a number of GPUs. The user's options come last and win."""
         named = {'partition': self.partition, 'qos': self.qos, 'account': self.account, 'time': self.time}
         options = ['--nodes=1', '--ntasks=1', *(f'--{name}={value}' for name, value in named.items() if value)]
         if gpus:
@@ -128,18 +128,18 @@ class Resources:
 
 
 def shares(limit: int, sizes: Sequence[int], held: Sequence[int]) -> list[int]:
-    """How many elements of each array may run at once.
+    """Computes the number of elements of each array that may run at once.
 
-    What nobody holds is dealt out one by one: first to arrays that have nothing, then in proportion to size, and to
-    none more than its size.
+    Free slots are distributed one by one: first to arrays without a slot, then in proportion to size. No array gets
+    more slots than its size.
 
     Args:
-        limit: Elements that may run at once, of all arrays together.
-        sizes: Unfinished elements of each array.
-        held: What each has already; it is not taken back.
+        limit: Maximum number of elements that run at once, over all arrays.
+        sizes: Number of unfinished elements of each array.
+        held: Number of slots that each array holds; they are not taken back.
 
     Returns:
-        A number for each array; 0 where it has to wait.
+        A number for each array; 0 if it has to wait.
     """
     result = list(held)
     for _ in range(limit - sum(held)):
@@ -152,17 +152,17 @@ def shares(limit: int, sizes: Sequence[int], held: Sequence[int]) -> list[int]:
 
 
 def array_indices(indices: Iterable[int]) -> str:
-    """Indices as ``--array`` takes them: ``0-3,7``."""
+    """Formats indices for ``--array``: ``0-3,7``."""
     runs = groupby(enumerate(sorted(indices)), key=lambda pair: pair[1] - pair[0])
     ends = ([index for _, index in run] for _, run in runs)
     return ','.join(f'{run[0]}-{run[-1]}' if len(run) > 1 else str(run[0]) for run in ends)
 
 
 def read_job_id(output: str) -> str:
-    """The job of ``sbatch --parsable``: ``7``, or ``7;cluster``.
+    """Parses the job id in the output of ``sbatch --parsable``: ``7``, or ``7;cluster``.
 
     Raises:
-        ValueError: It says something else.
+        ValueError: The output has another form.
     """
     job_id = output.strip().partition('\n')[0].partition(';')[0]
     if not job_id.isdigit():
@@ -171,24 +171,24 @@ def read_job_id(output: str) -> str:
 
 
 def read_states(output: str) -> dict[tuple[str, int], State]:
-    """States of elements by job and index, from ``squeue --noheader --array --format=STATE_FORMAT``."""
+    """Parses states by job and index from ``squeue --noheader --array --format=STATE_FORMAT``."""
     # The reason may hold blanks: 'launch failed requeued held'.
     rows = (line.split(maxsplit=3) for line in output.splitlines())
     return {(row[0], int(row[1])): State(*row[2:]) for row in rows if len(row) > 2 and row[1].isdigit()}
 
 
 def read_jobs(output: str) -> set[tuple[str, str]]:
-    """Id and name of jobs that are not over, from ``squeue --noheader --format=JOB_FORMAT``."""
+    """Parses id and name of unfinished jobs from ``squeue --noheader --format=JOB_FORMAT``."""
     # A name may hold blanks, too: 'sbatch --job-name "my job"'.
     rows = (line.split(maxsplit=2) for line in output.splitlines())
     return {(row[0], row[2]) for row in rows if len(row) > 2 and not State(row[1]).is_over}
 
 
 def read_array_limit(output: str) -> int:
-    """Elements that an array may have, from ``scontrol show config``; indices are below it.
+    """Parses the maximum number of elements of an array from ``scontrol show config``; indices are below it.
 
     Raises:
-        ValueError: It is not in there, or the cluster has job arrays switched off.
+        ValueError: The output lacks it, or the cluster has job arrays switched off.
     """
     largest_array = re.search(r'^[ \t]*MaxArraySize[ \t]*=[ \t]*(\d{1,12})', output, re.MULTILINE)
     if largest_array is None:
@@ -201,15 +201,15 @@ def read_array_limit(output: str) -> int:
 
 
 def is_passing(output: str) -> bool:
-    """Whether an error of a Slurm command is one that passes: its controller is busy, restarting or out of reach."""
+    """Tests if an error of a Slurm command is temporary: its controller is busy, restarting or out of reach."""
     return bool(_PASSING.search(output))
 
 
 def is_forgotten(output: str) -> bool:
-    """Whether ``squeue`` means that the jobs have ended so long ago that Slurm forgot them."""
+    """Tests if ``squeue`` reports that the jobs ended so long ago that Slurm no longer knows them."""
     return 'Invalid job id' in output
 
 
 def file_pattern(path: str) -> str:
-    """A path for ``--output``, in which ``%`` would be a placeholder."""
+    """Escapes a path for ``--output``, in which ``%`` would be a placeholder."""
     return path.replace('%', '%%')

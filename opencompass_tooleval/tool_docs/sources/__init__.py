@@ -1,6 +1,6 @@
-"""Documentation of tools, whatever its source: one :class:`ToolDoc` per tool.
+"""Reads tool documentation from any source: one :class:`ToolDoc` per tool.
 
-A source is a module with ``read(path) -> list[ToolDoc]`` and a row in ``KINDS``.
+A source is a module with ``read(path) -> list[ToolDoc]`` and a row in ``KINDS``. The source ``mcp`` reads a server.
 """
 
 from __future__ import annotations
@@ -10,7 +10,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.tool_docs.sources import function_schema, openapi, plain_text, teval, toolbench, ultratool
+from opencompass_tooleval.mcp_servers.server import parse_server
+from opencompass_tooleval.tool_docs.sources import (
+    function_schema,
+    mcp_server,
+    openapi,
+    plain_text,
+    teval,
+    toolbench,
+    ultratool,
+)
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
 
 KINDS: Mapping[str, Callable[[Path], list[ToolDoc]]] = {
@@ -21,31 +30,42 @@ KINDS: Mapping[str, Callable[[Path], list[ToolDoc]]] = {
     'ultratool': ultratool.read,
     'plain_text': plain_text.read,
 }
-"""Name of a source, as ``--source`` takes it, to its reader."""
+"""Name of a source of files, for ``--source`` -> its reader."""
+
+MCP = 'mcp'
+"""Name of the source that reads a server."""
+
+ALL_KINDS = (*KINDS, MCP)
 
 
-def load_docs(kind: str, path: Path) -> list[ToolDoc]:
-    """Reads the documentation of all tools in a file.
+def source_name(kind: str, source: Path | str) -> str:
+    """Returns the name of a source for messages; a server's arguments are omitted, since they may hold keys."""
+    return str(parse_server(str(source))) if kind == MCP else Path(source).name
+
+
+def load_docs(kind: str, source: Path | str) -> list[ToolDoc]:
+    """Reads the documentation of all tools of a file or a server.
 
     Args:
-        kind: One of ``KINDS``.
-        path: The file, or for ``plain_text`` also a folder.
+        kind: One of ``ALL_KINDS``.
+        source: The file, for ``plain_text`` also a folder; for ``mcp`` ``'COMMAND ARGS'`` or a URL.
 
     Returns:
         At least one tool, names unique, in the source's order.
 
     Raises:
-        ValueError: There is no such kind.
-        DataError: The file is missing or not of that kind, a tool is documented in two ways, or has what no JSON file
-            holds (NaN, half a surrogate pair); names file and tool.
+        ValueError: The kind does not exist, or the server cannot be started or reached.
+        DataError: The file is missing or not of that kind, a tool is documented in two ways, or its documentation has
+            values that JSON files cannot hold (NaN, half a surrogate pair). The message names file and tool.
     """
-    if kind not in KINDS:
-        raise ValueError(f'there is no source {kind!r}; there are {", ".join(KINDS)}')
-    if not path.exists():
+    if kind not in ALL_KINDS:
+        raise ValueError(f'there is no source {kind!r}; there are {", ".join(ALL_KINDS)}')
+    path: object = source_name(kind, source) if kind == MCP else Path(source)
+    if isinstance(path, Path) and not path.exists():
         raise DataError(path, 'the file is missing')
-    docs = KINDS[kind](path)
+    docs = mcp_server.read(str(source)) if kind == MCP else KINDS[kind](Path(source))
     if not docs:
-        others = ', '.join(other for other in KINDS if other != kind)
+        others = ', '.join(other for other in ALL_KINDS if other != kind)
         raise DataError(path, f'source {kind!r} finds no tools in it; the other sources are {others}')
     seen: set[str] = set()
     for doc in docs:

@@ -1,4 +1,4 @@
-"""Functions as OpenAI's APIs take them: ``{"type": "function", "function": {...}}`` or the inner object alone."""
+"""Reads functions in OpenAI's format: ``{"type": "function", "function": {...}}`` or the inner object alone."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ def _doc(path: Path, number: int, raw: Any) -> ToolDoc:
 
 
 def read(path: Path) -> list[ToolDoc]:
-    """Reads one function, a list or lines of them, or an object with ``tools`` or ``functions``; each is a tool.
+    """Reads one function, a list or JSON lines of functions, or an object with ``tools`` or ``functions``.
+
+    Each function is one tool.
 
     Raises:
-        DataError: One is no function, or is given in two ways.
+        DataError: An entry is no function, or a function is documented in two ways.
     """
     value = read_json(path)
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""OpenAPI 3 documents in JSON (RestBench's TMDB and Spotify): one tool per operation.
+"""Reads OpenAPI 3 documents in JSON (RestBench's TMDB and Spotify): one tool per operation.
 
-A tool is called by its path, as in the published instructions (``/movie/{movie_id}/keywords``), or by method and path
-where a path has several methods. Its function is ``GET /movie/{movie_id}/keywords``.
+The name of a tool is its path, as in the published instructions (``/movie/{movie_id}/keywords``), or method and path if
+the path has several methods. Its function is ``GET /movie/{movie_id}/keywords``.
 """
 
 from __future__ import annotations
@@ -14,51 +14,13 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
+from opencompass_tooleval.tool_docs.references import Resolver
 from opencompass_tooleval.tool_docs.rest import METHODS
 from opencompass_tooleval.tool_docs.schema import schema_parameter, schema_parameters
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.work_dir.data_files import read_json
 
-MAX_DEPTH = 50
-"""References within references that are followed; a chain that is longer, or a circle, stays as it is written."""
-
-MAX_NODES = 100_000
-"""Values that the references of one operation may unfold to: a few nested ones can otherwise fill the memory."""
-
 _PLACEHOLDER = re.compile(r'\{([^{}]+)\}')
-
-
-class _Resolver:
-    """Replaces ``{"$ref": "#/..."}`` by what it points to."""
-
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self.document = document
-        self.nodes = 0
-
-    def _target(self, reference: str) -> Any:
-        node: Any = self.document
-        for part in reference.removeprefix('#/').split('/'):
-            part = part.replace('~1', '/').replace('~0', '~')
-            if not isinstance(node, dict) or part not in node:
-                raise ValueError(f'the reference {reference} points to nothing')
-            node = node[part]
-        return node
-
-    def resolve(self, value: Any, path: tuple[str, ...] = ()) -> Any:
-        """Returns ``value`` without references, but for circles and those into other files."""
-        self.nodes += 1
-        if self.nodes > MAX_NODES:
-            raise ValueError(f'its references unfold to more than {MAX_NODES} values')
-        if isinstance(value, list):
-            return [self.resolve(item, path) for item in value]
-        if not isinstance(value, dict):
-            return value
-        reference = value.get('$ref')
-        if not isinstance(reference, str) or not reference.startswith('#/'):
-            return {key: self.resolve(item, path) for key, item in value.items()}
-        if reference in path or len(path) >= MAX_DEPTH:
-            return value
-        return self.resolve(self._target(reference), (*path, reference))
 
 
 def _parameter(raw: Mapping[str, Any]) -> Parameter:
@@ -71,7 +33,7 @@ def _parameter(raw: Mapping[str, Any]) -> Parameter:
 
 
 def _merge(shared: Any, of_operation: Any) -> list[dict[str, Any]]:
-    """The parameters of an operation: those of its path, replaced by its own of the same name and place."""
+    """Merges the parameters of a path with those of an operation, which win if name and place are the same."""
     merged: dict[tuple[str, str], dict[str, Any]] = {}
     for group in (shared or [], of_operation or []):
         if not isinstance(group, list):
@@ -109,12 +71,12 @@ def _parameters(
 
 
 def _doc(document: Mapping[str, Any], path: str, method: str, item: Mapping[str, Any], alone: bool) -> ToolDoc:
-    resolver = _Resolver(document)
+    resolver = Resolver(document)
     operation = item[method]
     if not isinstance(operation, dict):
         raise ValueError('the operation is no object')
     needed = {key: resolver.resolve(operation[key]) for key in ('parameters', 'requestBody') if key in operation}
-    operation = {**operation, **needed}  # responses stay as they are written
+    operation = {**operation, **needed}  # references in responses are not resolved
     shared = resolver.resolve(item.get('parameters', []))
     parameters = _merge(shared, operation.get('parameters'))
     required, optional = _parameters(path, parameters, operation)

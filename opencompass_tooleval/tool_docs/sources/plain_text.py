@@ -1,4 +1,4 @@
-"""Plain text or Markdown: one tool per file, named as it is; the whole text is its description."""
+"""Reads plain text or Markdown: one tool per file, with the file's name; the whole text is its description."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SUFFIXES = ('.md', '.markdown', '.rst', '.text', '.txt')
 
 
 def read(path: Path) -> list[ToolDoc]:
-    """Reads a file, or the files with one of ``SUFFIXES`` right in a folder, by name.
+    """Reads a file, or the files with one of ``SUFFIXES`` directly in a folder, sorted by name.
 
     Raises:
         DataError: A file is empty or no text.
@@ -23,6 +23,6 @@ def read(path: Path) -> list[ToolDoc]:
         text = read_text(file).strip()
         if not text:
             raise DataError(file, 'the file is empty')
-        # What such a text says of parameters is for a model to find: a rule would guess.
+        # Parameters in such a text are left for a model to find: a rule would guess.
         docs.append(ToolDoc(file.stem, text, (FunctionDoc(file.stem, text, raw=text),), text))
     return docs

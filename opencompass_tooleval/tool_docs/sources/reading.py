@@ -1,4 +1,4 @@
-"""What the sources share: tools that occur again and again."""
+"""Merges tools that occur several times, for all sources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 def unite(path: Path, docs: Iterable[ToolDoc]) -> list[ToolDoc]:
-    """Leaves each tool once, where it occurs first.
+    """Keeps each tool once, at its first occurrence.
 
     Raises:
         DataError: A tool is documented in two ways.
@@ -26,9 +26,9 @@ def unite(path: Path, docs: Iterable[ToolDoc]) -> list[ToolDoc]:
 
 
 def unite_files(files: Iterable[Path], read: Callable[[Path], list[ToolDoc]]) -> list[ToolDoc]:
-    """The tools of several files, each once: what the first file says of a tool counts.
+    """Reads the tools of several files, each once; the first file with a tool counts.
 
-    UltraTool's English examples word two tools otherwise than its samples do; a warning names such tools.
+    The wording of two tools differs between UltraTool's English examples and its samples; a warning names such tools.
 
     Raises:
         DataError: A file cannot be read.

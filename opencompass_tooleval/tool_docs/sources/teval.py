@@ -1,4 +1,4 @@
-"""T-Eval: the API descriptions inside the system prompts. Each API is a tool of one function."""
+"""Reads the API descriptions in T-Eval's system prompts. Each API is a tool of one function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opencompass_tooleval.work_dir.data_files import read_json
 
 
 def tool_doc(api: Mapping[str, Any]) -> ToolDoc:
-    """The documentation of one API.
+    """Converts the description of one API.
 
     Raises:
         ValueError: A parameter has no name.
@@ -50,7 +50,7 @@ def read(path: Path) -> list[ToolDoc]:
         path: A data file, or the folder of a language (``teval/EN``).
 
     Raises:
-        DataError: A file is no T-Eval data, or an API is described in two ways in one.
+        DataError: A file is no T-Eval data, or describes an API in two ways.
     """
     if path.is_dir():
         return unite_files(sorted(path.glob('*.json')), read)

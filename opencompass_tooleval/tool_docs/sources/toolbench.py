@@ -1,4 +1,4 @@
-"""ToolBench: the ``api_list`` of its test files, or of one tool's own document (Table 7)."""
+"""Reads the ``api_list`` of ToolBench's test files, or of the document of one tool (Table 7)."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def _function(raw: Mapping[str, Any]) -> FunctionDoc:
 
 
 class _Tool:
-    """A tool that is put together from the rows it occurs in."""
+    """A tool that is assembled from the rows in which it occurs."""
 
     def __init__(self, head: Mapping[str, Any]) -> None:
         self.head = dict(head)
         self.functions: dict[str, FunctionDoc] = {}
 
     def add(self, function: FunctionDoc) -> bool:
-        """Whether it is new, or as it was."""
+        """Adds a new function; returns False if the tool has one of this name with other parameters."""
         earlier = self.functions.setdefault(function.name, function)
         return all(
             sorted(first, key=_name) == sorted(second, key=_name)
@@ -67,11 +67,11 @@ class _Tool:
 def read(path: Path) -> list[ToolDoc]:
     """Reads a test file (a list of samples), or one tool's document.
 
-    Tools go by name, as ``relevant APIs`` names them. Where two providers share one (``Demo Project``, G1), an API
-    counts as it is described first.
+    Tools are identified by name, as in ``relevant APIs``. If two providers share a name (``Demo Project``, G1), the
+    first description of an API counts.
 
     Raises:
-        DataError: A sample has no ``api_list``, or an API no name or no tool.
+        DataError: A sample has no ``api_list``, or an API has no name or no tool.
     """
     value = read_json(path)
     tools: dict[str, _Tool] = {}

@@ -1,4 +1,4 @@
-"""The tools of an UltraTool file: the toolsets of a task, or the ``tools`` of the annotated samples."""
+"""Reads the tools of an UltraTool file: the toolsets of a task, or the ``tools`` of the annotated samples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opencompass_tooleval.work_dir.data_files import read_json
 
 
 def tool_doc(raw: Mapping[str, Any]) -> ToolDoc:
-    """One tool of a toolset.
+    """Converts one tool of a toolset.
 
     Raises:
         ValueError: It has no name.
@@ -45,8 +45,8 @@ def read(path: Path) -> list[ToolDoc]:
     """Reads the tools of all rows, each once.
 
     Args:
-        path: A file, or the folder of a language (``Chinese-dataset``): its samples, tasks and one-shot examples, but
-            for those of tool creation, whose tools no instructed prompt shows.
+        path: A file, or the folder of a language (``Chinese-dataset``): its samples, tasks and one-shot examples,
+            except those of tool creation, whose tools no instructed prompt shows.
 
     Raises:
         DataError: A row has no list of tools, or a tool is described in two ways in one file.

@@ -113,8 +113,8 @@ def test_the_question_decides_where_its_calculation_has_other_numbers(
     assert is_near(number_of(call_tool(tool, {'input': numbers}, rounded=False)), record.answer)
 
 
-def test_the_readme_lists_every_erratum() -> None:
-    text = (ROOT / 'opencompass_tooleval' / 'benchmarks' / 'funcqa' / 'README.md').read_text(encoding='utf-8')
+def test_the_page_lists_every_erratum() -> None:
+    text = (ROOT / 'docs' / 'explanation' / 'funcqa.md').read_text(encoding='utf-8')
     for erratum in ERRATA:
         name = 'one-hop' if erratum.subset == 'one_hop' else 'multi-hop'
         assert f'| {name} {erratum.record} | {erratum.kind} |' in text, erratum
@@ -123,7 +123,7 @@ def test_the_readme_lists_every_erratum() -> None:
 
 
 def test_how_many_answers_normalised_results_allow() -> None:
-    """With results of two decimals, a perfect caller that copies the last one misses these (README)."""
+    """With results of two decimals, a perfect caller that copies the last one misses these, as its page says."""
     within = {}
     for subset in ('one_hop', 'multi_hop'):
         follows = [record for record in published(subset) if is_near(record.steps[-1].result, record.published)]

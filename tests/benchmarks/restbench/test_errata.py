@@ -1,24 +1,23 @@
-"""Faulty gold steps, and that the room's README lists them all."""
+"""Faulty gold steps, and that the benchmark's page lists them all."""
 
 from __future__ import annotations
 
 import json
 import re
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 
-import opencompass_tooleval
 from opencompass_tooleval.benchmarks.restbench.errata import KINDS, UNLISTED, find_errata, repair
 from opencompass_tooleval.benchmarks.restbench.paths import Inventory, matches
 from opencompass_tooleval.benchmarks.restbench.tools import match_instructions
 from opencompass_tooleval.core.errata import count_kinds
 from tests.benchmarks.restbench.support import TOOLS, loaded, toolbox
+from tests.conftest import ROOT
 from tests.instructions.shared_data import real
 
 INVENTORY = Inventory(TOOLS)
-README = Path(opencompass_tooleval.__file__).parent / 'benchmarks' / 'restbench' / 'README.md'
+PAGE = ROOT / 'docs' / 'explanation' / 'restbench.md'
 ROW = re.compile(r'^\| (\w+) \| (\d+) \| (\d+) \| `"?(.+?)"?` \| `(.+?)` \| (\w+) \|$', re.MULTILINE)
 
 
@@ -54,8 +53,8 @@ def test_other_faults_are_not_guessed_at(step: str) -> None:
         find_errata('0', [step], INVENTORY)
 
 
-def test_the_readme_lists_the_published_ones() -> None:
-    listed = ROW.findall(README.read_text(encoding='utf-8'))
+def test_the_page_lists_the_published_ones() -> None:
+    listed = ROW.findall(PAGE.read_text(encoding='utf-8'))
     found = [
         (title, erratum.record, str(erratum.step + 1), erratum.published, erratum.repaired, erratum.kind)
         for title, name in (('TMDB', 'tmdb'), ('Spotify', 'spotify'))

@@ -116,4 +116,4 @@ def test_the_packaged_encoder_finds_tools_of_real_requests() -> None:
         scores = retrieve(data.records, corpus, encoder)
         assert [score.id for score in scores] == [record.id for record in data.records]
         mean = 100 * sum(float(score.values['ndcg@1'] or 0) for score in scores) / len(scores)
-        assert mean == pytest.approx(93.4, abs=2)  # among seven tools; the room's README
+        assert mean == pytest.approx(93.4, abs=2)  # among seven tools; docs/explanation/toolbench.md

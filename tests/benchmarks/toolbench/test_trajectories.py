@@ -233,7 +233,7 @@ def test_a_bomb_is_not_unzipped_whole(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_gpt_4_has_the_calls_and_responses_of_chatgpt() -> None:
-    """What the README says of these files: nothing but the final answers differs."""
+    """As docs/explanation/toolbench.md says of these files: nothing but the final answers differs."""
     for data in ('G2_category', 'G3_instruction'):
         models = [load_runs(real(f'toolbench_trajectories/{m}_easytool__{data}.json.gz')) for m in ('chatgpt', 'gpt-4')]
         same = [one.calls == other.calls for one, other in zip(*models, strict=True)]

@@ -1,0 +1,94 @@
+"""A fixture: the folder or file that a live server starts from, copied for each trial, and what became of a copy."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+ALIAS = '/fixture'
+"""What tasks and models call the folder of the copy, which lies elsewhere in each trial."""
+
+_END = r'(?![\w-]|\.\w)'
+_ALIAS = re.compile(rf'(?<![\w./~-]){ALIAS}{_END}')
+_PLACE = '{fixture}'
+
+
+@dataclass(frozen=True)
+class FixtureCopy:
+    """The copy of one trial.
+
+    Attributes:
+        folder: The copied folder, or the one that the copied file lies in: the server's working directory.
+        place: The copied folder or file: ``{fixture}`` in arguments and variables of the server.
+    """
+
+    folder: Path
+    place: Path
+
+    def fill(self, text: str) -> str:
+        """An argument or a variable of the server."""
+        return text.replace(_PLACE, str(self.place))
+
+    def inward(self, value: Any) -> Any:
+        """What a call passes, with the copy's folder in place of :data:`ALIAS`, wherever it stands in a text."""
+        if isinstance(value, str):
+            return _ALIAS.sub(lambda match: str(self.folder), value)
+        if isinstance(value, dict):
+            return {self.inward(key): self.inward(item) for key, item in value.items()}
+        return [self.inward(item) for item in value] if isinstance(value, list) else value
+
+    def outward(self, text: str) -> str:
+        """What the server says, with :data:`ALIAS` in place of the copy's folder."""
+        return re.sub(re.escape(str(self.folder)) + _END, ALIAS, text)
+
+
+def copy_fixture(fixture: Path | None, folder: Path) -> FixtureCopy:
+    """Copies a fixture into an empty folder; links stay links.
+
+    Args:
+        fixture: A folder or file; None for nothing.
+        folder: Where to.
+
+    Raises:
+        OSError: It is missing or cannot be copied.
+    """
+    folder = folder.resolve()  # servers say where they are without links
+    if fixture is None:
+        return FixtureCopy(folder, folder)
+    place = folder / (fixture.name or 'fixture')
+    if fixture.is_dir():
+        shutil.copytree(fixture, place, symlinks=True)
+        return FixtureCopy(place, place)
+    shutil.copy2(fixture, place)
+    return FixtureCopy(folder, place)
+
+
+def folder_state(folder: Path, leave_out: Sequence[str] = ()) -> dict[str, str]:
+    """Path -> digest of each file below a folder, by path; of links where they lead; of empty folders ``folder``.
+
+    Args:
+        folder: The folder.
+        leave_out: Patterns of paths that do not count, such as ``*.log`` or ``.git/*``; ``*`` stands for ``/`` too.
+    """
+    state: dict[str, str] = {}
+    for path in sorted(folder.rglob('*')):
+        name = path.relative_to(folder).as_posix()
+        if any(fnmatch(name, pattern) for pattern in leave_out):
+            continue
+        if path.is_symlink():
+            state[name] = f'link to {path.readlink()}'
+        elif path.is_file():
+            with path.open('rb') as content:
+                digest = hashlib.blake2b(digest_size=16)
+                while chunk := content.read(1 << 20):
+                    digest.update(chunk)
+            state[name] = digest.hexdigest()
+        elif path.is_dir() and not any(path.iterdir()):
+            state[name] = 'folder'
+    return state

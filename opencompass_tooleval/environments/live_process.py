@@ -1,0 +1,78 @@
+"""One running server: its process, its connection and its copy of the fixture, from start to end."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from opencompass_tooleval.environments.fixture import FixtureCopy, copy_fixture
+from opencompass_tooleval.mcp_servers.connection import Connection, connect, documentation
+from opencompass_tooleval.mcp_servers.server import Server
+
+
+class RunningServer:
+    """A server that runs on its copy of the fixture; belongs to the event loop.
+
+    Attributes:
+        connection: To call it.
+        copy: The copy.
+        tools: As it lists them.
+    """
+
+    connection: Connection
+    copy: FixtureCopy
+    tools: list[dict[str, Any]]
+
+    def __init__(self) -> None:
+        self._stop = asyncio.Event()
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._holder: asyncio.Task[None] | None = None
+
+    async def start(self, server: Server, fixture: Path | None) -> RunningServer:
+        """Copies the fixture, starts the server and lists its tools.
+
+        Raises:
+            ServerError: It cannot be started or reached.
+            OSError: The fixture cannot be copied.
+        """
+        # The SDK wants a connection entered and left by one task.
+        self._holder = asyncio.create_task(self._hold(server, fixture))
+        await self._ready
+        return self
+
+    async def _hold(self, server: Server, fixture: Path | None) -> None:
+        folder = Path(mkdtemp(prefix='tooleval-live-'))
+        try:
+            self.copy = await asyncio.to_thread(copy_fixture, fixture, folder)
+            command = tuple(self.copy.fill(part) for part in server.command)
+            env = {name: self.copy.fill(value) for name, value in server.env.items()}
+            async with connect(replace(server, command=command, env=env, folder=self.copy.folder)) as connection:
+                self.connection = connection
+                self.tools = [documentation(tool) for tool in await connection.tools()]
+                self._ready.set_result(None)
+                await self._stop.wait()
+        except Exception as error:
+            if not self._ready.done():
+                self._ready.set_exception(error)
+            # Later the server's end tells itself: its calls are answered `disconnected`.
+        finally:
+            if not self._ready.done():
+                self._ready.cancel()
+            await _remove(folder)
+
+    async def stop(self) -> None:
+        """Ends the server, and removes the copy."""
+        self._stop.set()
+        if self._holder:
+            await asyncio.gather(self._holder, return_exceptions=True)
+
+
+async def _remove(folder: Path) -> None:
+    try:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    except RuntimeError:  # at the end of the program there are no more threads
+        shutil.rmtree(folder, ignore_errors=True)

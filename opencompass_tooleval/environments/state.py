@@ -1,0 +1,162 @@
+"""The state of a live server, read by probes: whether it is the same after each start, and what is volatile.
+
+A task that is checked by the state that it leaves needs a server whose state resets. :func:`check_reset` starts it
+twice, and reads each twice: what differs within one start is volatile (a clock), what differs between two starts is
+state that does not reset.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.errors import first_of, shorten
+from opencompass_tooleval.environments.arguments import canonical_arguments
+from opencompass_tooleval.environments.bank import Built, RecordedCall, write_bank
+from opencompass_tooleval.environments.fixture import folder_state
+from opencompass_tooleval.environments.live import LiveTools, LiveTrial
+from opencompass_tooleval.mcp_servers.server import SERVER_ERRORS, TOOL_ERROR, ServerError
+
+CHECK_TASK = 'state check'
+PAUSE = 1.1
+"""Seconds between two readings of one start: clocks that show seconds have gone on."""
+
+_MOST_SHOWN = 5
+_MOST_TEXT = 120
+
+
+@dataclass(frozen=True)
+class CallProbe:
+    """Reads state by a call, of a tool that only reads.
+
+    Attributes:
+        name: The tool.
+        arguments: JSON values.
+    """
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f'{self.name}({canonical_arguments(self.arguments) if self.arguments else ""})'
+
+
+@dataclass(frozen=True)
+class FolderProbe:
+    """Reads state from the files of the trial's copy of the fixture.
+
+    Attributes:
+        leave_out: Patterns of paths that do not count, as
+            :func:`~opencompass_tooleval.environments.fixture.folder_state` takes them.
+    """
+
+    leave_out: tuple[str, ...] = ()
+
+
+Probe = CallProbe | FolderProbe
+State = dict[str, str]
+"""What was read, such as ``notes.txt`` or ``git_status({...})`` -> its digest, or the answer and its error."""
+
+
+def read_state(trial: LiveTrial, probes: Sequence[Probe]) -> State:
+    """Reads a trial's state.
+
+    Args:
+        trial: The trial; its calls are made on its server.
+        probes: What to read, in this order.
+
+    Raises:
+        ServerError: The server fails at a probe, or the probe's tool is not allowed.
+    """
+    state: State = {}
+    for probe in probes:
+        if isinstance(probe, FolderProbe):
+            state |= {f'file {path}': digest for path, digest in folder_state(trial.folder, probe.leave_out).items()}
+            continue
+        answer = trial.call(probe.name, probe.arguments)
+        if answer.error in SERVER_ERRORS:
+            raise ServerError(f'the server fails at the probe {shorten(str(probe), _MOST_TEXT)}: {answer.text}')
+        state[str(probe)] = f'{answer.error}: {answer.text}' if answer.error else answer.text
+    return state
+
+
+def state_differences(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """What differs between two states -> what it was and what it is; ``''`` where it is not there."""
+    names = dict.fromkeys([*before, *after])
+    pairs = {name: (before.get(name, ''), after.get(name, '')) for name in names}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1] or (name in before) != (name in after)}
+
+
+@dataclass(frozen=True)
+class ResetCheck:
+    """What two starts from one fixture showed.
+
+    Attributes:
+        state: At the start, without what is volatile.
+        volatile: Calls that were answered in two ways within one start, with the first answer.
+    """
+
+    state: State
+    volatile: tuple[RecordedCall, ...]
+
+    @property
+    def volatile_tools(self) -> tuple[str, ...]:
+        """Their tools: left out, or frozen by :meth:`freeze`."""
+        return tuple(dict.fromkeys(call.name for call in self.volatile))
+
+    def freeze(self, file: Path) -> Built | None:
+        """Writes a bank of the first volatile answers; an environment with it never asks the server for these tools.
+
+        Args:
+            file: Where to; nothing is written where nothing is volatile.
+        """
+        return write_bank(self.volatile, file) if self.volatile else None
+
+
+def check_reset(live: LiveTools, probes: Sequence[Probe], pause: float = PAUSE) -> ResetCheck:
+    """Starts a server twice from its fixture, reads each start twice, and compares.
+
+    Args:
+        live: The server.
+        probes: What its state is; those that only read are tasks' reads too.
+        pause: Seconds between two readings of one start.
+
+    Raises:
+        ServerError: Two starts differ in state that is not volatile, a reading changes files, or the server fails; the
+            message says what differs.
+    """
+    with live.begin(CHECK_TASK) as one, live.begin(CHECK_TASK) as other:
+        first, second = read_state(one, probes), read_state(other, probes)
+        time.sleep(pause)
+        again, second_again = read_state(one, probes), read_state(other, probes)
+    named = {str(probe): probe for probe in probes if isinstance(probe, CallProbe)}
+    changed = state_differences(first, again) | state_differences(second, second_again)
+    files = {name: pair for name, pair in changed.items() if name not in named}
+    if files:
+        raise ServerError(f'{live.name}: reading its state changes it: {_shown(files)}')
+    volatile = tuple(_recorded(named[name], first[name]) for name in changed)
+    stable = {name: value for name, value in first.items() if name not in changed}
+    differing = state_differences(stable, {name: value for name, value in second.items() if name not in changed})
+    if differing:
+        raise ServerError(
+            f'{live.name}: its state does not reset, since two starts from the same fixture differ: {_shown(differing)}'
+        )
+    return ResetCheck(stable, volatile)
+
+
+def _recorded(probe: CallProbe, read: str) -> RecordedCall:
+    error, sign, text = read.partition(': ')
+    is_error = bool(sign) and error == TOOL_ERROR
+    response, word = (text, TOOL_ERROR) if is_error else (read, '')
+    return RecordedCall(CHECK_TASK, '', probe.name, probe.arguments, response, word)
+
+
+def _shown(differences: Mapping[str, tuple[str, str]]) -> str:
+    rows = [
+        f'{shorten(name, _MOST_TEXT)}: {shorten(before, _MOST_TEXT)!r} and {shorten(after, _MOST_TEXT)!r}'
+        for name, (before, after) in differences.items()
+    ]
+    return first_of(rows, _MOST_SHOWN)

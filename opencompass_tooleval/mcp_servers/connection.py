@@ -1,0 +1,216 @@
+"""A connection to a server: its tools, and its answers to calls, as text and what went wrong in one word."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from pydantic import ValidationError
+
+from opencompass_tooleval.core.bounds import MAX_CHARS
+from opencompass_tooleval.core.errors import shorten
+from opencompass_tooleval.core.jsonable import clean_text
+from opencompass_tooleval.mcp_servers.bounded_http import bounded_client
+from opencompass_tooleval.mcp_servers.server import (
+    DISCONNECTED,
+    FATAL,
+    INVALID_OUTPUT,
+    REFUSED,
+    TIMEOUT,
+    TOO_LARGE,
+    TOOL_ERROR,
+    Server,
+    ServerError,
+)
+from opencompass_tooleval.mcp_servers.stdio import ServerState, bounded_stdio
+
+_MOST_SAID = 300
+
+# The SDK logs a traceback of each fault, which comes back as the error of an answer.
+logging.getLogger('mcp.client').setLevel(logging.CRITICAL)
+
+
+@dataclass(frozen=True)
+class ToolAnswer:
+    """What a server says to a call.
+
+    Attributes:
+        text: The texts of its content, joined by line breaks, up to 200,000 characters; other content as its type, such
+            as ``[image/png]``. Without content the structured content as JSON.
+        error: ``''`` for a call that went well; ``tool_error`` where the tool says that it failed; else one of
+            :data:`SERVER_ERRORS`, and the text says what happened.
+    """
+
+    text: str
+    error: str = ''
+
+
+@dataclass
+class Connection:
+    """A server that is connected.
+
+    Attributes:
+        server: Which one.
+        name: What it calls itself, with its version, such as ``mcp-git 1.27.0``.
+        protocol: Version of the protocol that was agreed on.
+        state: What is known of it beside.
+        failed: Why it is called no more, one of :data:`FATAL`; ``''`` as long as it is.
+    """
+
+    server: Server
+    client: Client = field(repr=False)
+    name: str
+    protocol: str
+    state: ServerState
+    failed: str = ''
+
+    async def tools(self) -> list[types.Tool]:
+        """All pages of the list of its tools, in its order.
+
+        Raises:
+            ServerError: A page does not come, repeats an earlier one's cursor, or there are too many; or two tools have
+                one name.
+        """
+        limits = self.server.limits
+        found: dict[str, types.Tool] = {}
+        seen: set[str | None] = set()
+        cursor: str | None = None
+        try:
+            with anyio.fail_after(limits.start_seconds):
+                while True:
+                    page = await self.client.list_tools(cursor=cursor)
+                    for tool in page.tools:
+                        if tool.name in found:
+                            raise ServerError(f'{self.server}: two of its tools are called {tool.name[:100]!r}')
+                        found[tool.name] = tool
+                    seen.add(cursor)
+                    cursor = page.next_cursor
+                    if cursor is None:
+                        return list(found.values())
+                    if cursor in seen or len(found) > limits.tools or len(seen) > limits.tools:
+                        raise ServerError(f'{self.server}: the list of its tools has no end')
+        except (MCPError, ValidationError, TimeoutError) as error:
+            raise unreachable(self.server, 'it does not list its tools', error, self.state) from error
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+        """Calls a tool; whatever the server does, this returns soon."""
+        if self.failed:
+            return ToolAnswer(f'The server is gone ({self.failed}).', DISCONNECTED)
+        seconds = self.server.limits.call_seconds
+        self.state.disconnected = ''  # such as of a stream that the SDK has opened again
+        try:
+            with anyio.fail_after(2 * seconds):  # the SDK's own bound is for each of several requests
+                result = await self.client.call_tool(name, dict(arguments), read_timeout_seconds=seconds)
+        except TimeoutError:
+            answer = _slow(seconds)
+        except MCPError as error:
+            answer = self._failure(error, seconds)
+        except (RuntimeError, ValidationError) as error:  # RuntimeError: the SDK's, of answers outside the schema
+            said = shorten(_first_line(error), _MOST_SAID)
+            answer = ToolAnswer(f'The server broke its own contract: {said}', INVALID_OUTPUT)
+        else:
+            answer = ToolAnswer(_text(result)[:MAX_CHARS], TOOL_ERROR if result.is_error else '')
+        if answer.error in FATAL:
+            self.failed = answer.error
+        return answer
+
+    def _failure(self, error: MCPError, seconds: float) -> ToolAnswer:
+        if self.state.is_too_large:
+            most = self.server.limits.message_bytes
+            return ToolAnswer(f'The server sent more than {most:,} bytes and was stopped.', TOO_LARGE)
+        if error.code == types.REQUEST_TIMEOUT:
+            return _slow(seconds)
+        said = shorten(_first_line(error), _MOST_SAID)
+        if error.code == types.CONNECTION_CLOSED or self.state.disconnected:
+            return ToolAnswer(f'The connection to the server broke off: {self.state.last_words or said}', DISCONNECTED)
+        return ToolAnswer(said, REFUSED)
+
+
+def unreachable(server: Server, what: str, error: BaseException, state: ServerState) -> ServerError:
+    """The error of a server that cannot be worked with, with the last line that it wrote to standard error."""
+    error = _innermost(error)
+    said = ' '.join(filter(None, (f'{type(error).__name__}:', _first_line(error))))
+    ending = f'; {shorten(clean_text(state.last_words), _MOST_SAID)}' if state.last_words else ''
+    return ServerError(f'the MCP server {server}: {what} ({shorten(clean_text(said), _MOST_SAID)}){ending}')
+
+
+def documentation(tool: types.Tool) -> dict[str, Any]:
+    """What ``tools/list`` says of a tool, as JSON values, without icons and metadata."""
+    return tool.model_dump(mode='json', by_alias=True, exclude_none=True, exclude={'icons', 'meta', 'execution'})
+
+
+@asynccontextmanager
+async def connect(server: Server) -> AsyncIterator[Connection]:
+    """Starts or reaches a server; a command is stopped at the end, with all that it has started.
+
+    The task that enters has to leave. Tools may be called by any task of the same event loop.
+
+    Raises:
+        ServerError: It cannot be started or reached within its limits.
+    """
+    limits, state = server.limits, ServerState()
+    is_connected = False
+    try:
+        async with AsyncExitStack() as stack:
+            transport: Any
+            if server.command:
+                transport = bounded_stdio(server, state)
+            else:
+                http = bounded_client(limits.message_bytes, max(limits.start_seconds, limits.call_seconds), state)
+                await stack.enter_async_context(http)
+                transport = streamable_http_client(
+                    server.url, http_client=http, max_sse_event_size=limits.message_bytes
+                )
+            client = await stack.enter_async_context(
+                Client(transport, read_timeout_seconds=limits.start_seconds, cache=None)
+            )
+            info = client.server_info
+            name = clean_text(f'{info.name} {info.version}'.strip()[:200]) if info else str(server)
+            is_connected = True
+            yield Connection(server, client, name, client.protocol_version, state)
+    except Exception as error:
+        if is_connected:
+            raise _innermost(error) from None
+        what = 'it cannot be started' if server.command else 'it does not answer'
+        raise unreachable(server, what, error, state) from error
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Of a group of exceptions, such as the SDK's tasks raise, the first."""
+    while isinstance(inner := getattr(error, 'exceptions', None), tuple) and inner:
+        error = inner[0]
+    return error
+
+
+def _slow(seconds: float) -> ToolAnswer:
+    return ToolAnswer(f'The server did not answer within {seconds:g} seconds.', TIMEOUT)
+
+
+def _first_line(error: BaseException) -> str:
+    return clean_text((str(error).strip().splitlines() or [''])[0])
+
+
+def _text(result: types.CallToolResult) -> str:
+    if not result.content and result.structured_content is not None:
+        return json.dumps(result.structured_content, ensure_ascii=False)
+    return clean_text('\n'.join(_block_text(block) for block in result.content))
+
+
+def _block_text(block: types.ContentBlock) -> str:
+    if isinstance(block, types.TextContent):
+        return block.text
+    if isinstance(block, types.EmbeddedResource):
+        if isinstance(block.resource, types.TextResourceContents):
+            return block.resource.text
+        return f'[{block.resource.mime_type or "data"}]'
+    if isinstance(block, types.ResourceLink):
+        return f'[{block.name}: {block.uri}]'
+    return f'[{block.mime_type}]'

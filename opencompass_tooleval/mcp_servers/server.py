@@ -1,0 +1,110 @@
+"""Which MCP server is meant, how much it may take and say, and what can go wrong with it."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+INSTALL = "pip install 'opencompass-tooleval[mcp]'"
+_URLS = ('http://', 'https://')
+
+TOOL_ERROR = 'tool_error'
+REFUSED = 'refused'
+INVALID_OUTPUT = 'invalid_output'
+TIMEOUT = 'timeout'
+TOO_LARGE = 'too_large'
+DISCONNECTED = 'disconnected'
+
+SERVER_ERRORS = (REFUSED, INVALID_OUTPUT, TIMEOUT, TOO_LARGE, DISCONNECTED)
+"""What the server is to blame for; ``tool_error`` is an answer as any other."""
+
+FATAL = (TIMEOUT, TOO_LARGE, DISCONNECTED)
+"""After these nobody knows the server's state, and it is called no more."""
+
+
+class ServerError(ValueError):
+    """A server cannot be started or reached, or breaks the protocol; the message names it."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of a server is waited for and read.
+
+    Attributes:
+        start_seconds: For its start and the list of its tools.
+        call_seconds: For each call.
+        message_bytes: Of one message. A server that sends more is stopped.
+        tools: In all pages of its list.
+    """
+
+    start_seconds: float = 60.0
+    call_seconds: float = 30.0
+    message_bytes: int = 4 * 1024 * 1024
+    tools: int = 2_000
+
+
+@dataclass(frozen=True)
+class Server:
+    """An MCP server: a command that speaks over standard input and output, or a URL (streamable HTTP).
+
+    Attributes:
+        command: Program and arguments; empty for a URL.
+        url: Its endpoint; ``''`` for a command.
+        env: Variables beside ``PATH``, ``HOME``, ``USER``, ``LOGNAME``, ``SHELL`` and ``TERM``. No other variable of
+            this process reaches the server.
+        folder: Its working directory; None for this process's.
+        limits: What it may take.
+    """
+
+    command: tuple[str, ...] = ()
+    url: str = ''
+    env: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None
+    limits: Limits = Limits()
+
+    def __str__(self) -> str:
+        """What messages call it: without arguments, user and query, which may hold keys."""
+        if self.command:
+            return Path(self.command[0]).name
+        parts = urlsplit(self.url)
+        return f'{parts.scheme}://{parts.netloc.rpartition("@")[2]}{parts.path}'
+
+
+def check_sdk() -> None:
+    """Checks that the MCP SDK is here.
+
+    Raises:
+        ValueError: It is not; the message has the command that installs it.
+    """
+    if importlib.util.find_spec('mcp') is None:
+        raise ValueError(f'MCP servers need the MCP SDK, which is not installed. Fix it with: {INSTALL}')
+
+
+def parse_server(text: str, env: Mapping[str, str] | None = None, limits: Limits | None = None) -> Server:
+    """Reads a server as commands take it: ``'COMMAND ARGS'``, quoted as in a shell, or a URL.
+
+    Args:
+        text: The server.
+        env: As :class:`Server`.
+        limits: As :class:`Server`.
+
+    Raises:
+        ValueError: It is neither, a URL is given variables, or the MCP SDK is not installed.
+    """
+    check_sdk()
+    text = text.strip()
+    if text.startswith(_URLS):
+        if env:
+            raise ValueError('a server at a URL is running already and takes no environment variables')
+        return Server(url=text, limits=limits or Limits())
+    try:
+        command = tuple(shlex.split(text))
+    except ValueError as error:
+        raise ValueError(f'the command of the MCP server cannot be read ({error}): {text[:200]}') from error
+    if not command:
+        raise ValueError("an MCP server is a command ('python my_server.py') or a URL (http://...)")
+    return Server(command, env=dict(env or {}), limits=limits or Limits())

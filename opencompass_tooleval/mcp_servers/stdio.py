@@ -1,0 +1,153 @@
+"""A server's process and its pipes, with bounds: the SDK's own client reads a line however long it is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+import anyio
+import mcp_types as types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+
+from opencompass_tooleval.mcp_servers.server import Server
+
+_PATIENCE = 2.0
+"""Seconds that a server has to end after its input is closed, and again after SIGTERM."""
+
+_MAX_STDERR = 4_000
+
+Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
+
+
+@dataclass
+class ServerState:
+    """What is known of a server beside what it answers.
+
+    Attributes:
+        pid: Of a command, its process id, which is that of its group too.
+        is_too_large: Whether it sent a message beyond the bound.
+        stderr: Of a command, the end of what it wrote there.
+        disconnected: Of a URL, why a connection failed.
+    """
+
+    pid: int = 0
+    is_too_large: bool = False
+    stderr: str = ''
+    disconnected: str = ''
+
+    @property
+    def last_words(self) -> str:
+        """The last line on its standard error, or why a connection failed."""
+        lines = (self.stderr.strip() or self.disconnected).splitlines()
+        return lines[-1].strip() if lines else ''
+
+
+@asynccontextmanager
+async def bounded_stdio(server: Server, state: ServerState) -> AsyncIterator[Streams]:
+    """Starts a command in a process group of its own and connects its pipes; at the end the group is gone.
+
+    A line on standard output that is no message is passed over.
+
+    Args:
+        server: A command.
+        state: Filled as it goes on.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *server.command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=get_default_environment() | dict(server.env),
+        cwd=server.folder,
+        start_new_session=True,
+        limit=server.limits.message_bytes,
+    )
+    state.pid = process.pid
+    incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    sent, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+    tasks = [
+        asyncio.create_task(_read(process, incoming, state)),
+        asyncio.create_task(_write(process, outgoing, incoming)),
+        asyncio.create_task(_read_errors(process, state)),
+    ]
+    try:
+        yield received, sent
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _stop(process, 0.0 if state.is_too_large else _PATIENCE)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for stream in (incoming, received, sent, outgoing):
+                stream.close()
+
+
+async def _read(
+    process: asyncio.subprocess.Process,
+    incoming: MemoryObjectSendStream[SessionMessage | Exception],
+    state: ServerState,
+) -> None:
+    assert process.stdout is not None
+    with incoming, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        while True:
+            try:
+                line = await process.stdout.readline()
+            except ValueError:  # longer than the limit of the reader
+                state.is_too_large = True
+                return
+            if not line:
+                return
+            try:
+                message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError:  # such as a log line that belongs on standard error
+                continue
+            await incoming.send(SessionMessage(message))
+
+
+async def _write(
+    process: asyncio.subprocess.Process,
+    outgoing: MemoryObjectReceiveStream[SessionMessage],
+    incoming: MemoryObjectSendStream[SessionMessage | Exception],
+) -> None:
+    assert process.stdin is not None
+    try:
+        async for message in outgoing:
+            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+            process.stdin.write(f'{text}\n'.encode())
+            await process.stdin.drain()
+    except OSError:
+        incoming.close()  # whoever waits for an answer is told that the connection has ended
+
+
+async def _read_errors(process: asyncio.subprocess.Process, state: ServerState) -> None:
+    assert process.stderr is not None
+    while chunk := await process.stderr.read(_MAX_STDERR):
+        state.stderr = (state.stderr + chunk.decode('utf-8', 'replace'))[-_MAX_STDERR:]
+
+
+async def _stop(process: asyncio.subprocess.Process, patience: float) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    for number in (None, signal.SIGTERM, signal.SIGKILL):
+        if number is not None:
+            _kill(process.pid, number)
+        with suppress(asyncio.TimeoutError):
+            # With SIGKILL too: a child that has left the group may hold the pipes, and the wait with them.
+            await asyncio.wait_for(process.wait(), _PATIENCE if number else patience)
+            break
+    _kill(process.pid, signal.SIGKILL)  # what it has left behind in its group
+    process._transport.close()  # type: ignore[attr-defined]  # nothing public closes the pipes that a child holds
+
+
+def _kill(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)

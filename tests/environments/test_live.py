@@ -1,0 +1,226 @@
+"""Live servers as an environment: trials from a fixture, allow-lists, records, many at a time, failing servers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.call_log import CallLog, logged_tools
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.error_texts import MCP_ERRORS
+from opencompass_tooleval.environments.fixture import FixtureCopy
+from opencompass_tooleval.environments.live import LiveTools, LiveTrial
+from opencompass_tooleval.environments.observation import Observation
+from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from opencompass_tooleval.environments.simulator import SIMULATOR, Simulator
+from opencompass_tooleval.mcp_servers.server import Limits, ServerError, parse_server
+from tests.conftest import ROOT
+from tests.mcp_servers.servers import NOTES, installed
+
+LIMITS = Limits(message_bytes=1_000_000)
+SHORT = Limits(call_seconds=3, message_bytes=1_000_000)
+SERVER = parse_server(NOTES, limits=LIMITS)
+
+
+@pytest.fixture
+def fixture(tmp_path: Path) -> Path:
+    folder = tmp_path / 'notes'
+    folder.mkdir()
+    (folder / 'notes.txt').write_text('first\n')
+    return folder
+
+
+@pytest.fixture
+def live(fixture: Path) -> Iterator[LiveTools]:
+    with LiveTools(SERVER, fixture, allow=['add_*']) as tools:
+        yield tools
+
+
+def said(trial: LiveTrial, name: str, **arguments: str) -> str:
+    answer = trial.call(name, arguments)
+    assert not answer.error, answer
+    return answer.text
+
+
+def test_each_trial_has_its_copy_and_calls_leave_the_fixture_alone(live: LiveTools, fixture: Path) -> None:
+    with live.begin('a') as a, live.begin('b') as b:
+        assert said(a, 'add_note', text='of a') == 'added'
+        assert said(a, 'read_notes') == 'first\nof a' and said(b, 'read_notes') == 'first'
+        assert said(a, 'folder') == '/fixture/notes.txt and /fixture', 'the same in every trial'
+        copies = [a.folder, b.folder]
+        assert copies[0] != copies[1] and all(copy.name == 'notes' for copy in copies)
+        pids = [trial.running.connection.state.pid for trial in (a, b) if trial.running]
+    assert not any(copy.parent.exists() for copy in copies)
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    assert (fixture / 'notes.txt').read_text() == 'first\n'
+
+
+def test_a_program_that_ends_without_closing_leaves_nothing(fixture: Path, tmp_path: Path) -> None:
+    code = f"""
+from pathlib import Path
+from opencompass_tooleval.environments.live import LiveTools
+from opencompass_tooleval.environments.simulator import SIMULATOR, Simulator
+from opencompass_tooleval.mcp_servers.server import parse_server
+
+trial = LiveTools(parse_server({NOTES!r}), Path({str(fixture)!r}), ahead=1).begin('a')
+assert trial.call('read_notes', {{}}).text == 'first'
+print(trial.running.connection.state.pid)
+"""
+    copies = tmp_path / 'copies'
+    copies.mkdir()
+    env = {**os.environ, 'TMPDIR': str(copies), 'PYTHONPATH': str(ROOT)}
+    done = subprocess.run([sys.executable, '-c', code], env=env, capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert not [*copies.iterdir()]
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout), 0)
+
+
+def test_by_default_only_what_says_that_it_reads(fixture: Path) -> None:
+    with LiveTools(SERVER, fixture, leave_out=['hang', 'c*']) as tools:
+        names = [tool.name for tool in tools.tools]
+        assert 'read_notes' in names and not {'add_note', 'unannotated', 'hang', 'clock', 'crash'} & set(names)
+        with tools.begin('a') as trial, pytest.raises(ServerError, match="the tool 'add_note' is not allowed"):
+            trial.call('add_note', {'text': 'x'})
+    with LiveTools(SERVER, allow=['add_nose']) as tools, pytest.raises(ServerError, match='no tool add_nose'):
+        tools.listed  # noqa: B018
+
+
+def test_a_file_as_fixture_and_its_place_in_the_command(tmp_path: Path) -> None:
+    file = tmp_path / 'notes.txt'
+    file.write_text('of a file')
+    server = parse_server(NOTES, {'COUNTER': '{fixture}.count'}, LIMITS)
+    with LiveTools(server, file) as tools, tools.begin('a') as trial:
+        assert said(trial, 'read_notes') == 'of a file' and said(trial, 'starts') == '1'
+        assert (trial.folder / 'notes.txt.count').read_text() == '1'
+    assert [*tmp_path.iterdir()] == [file]
+
+
+def test_fixtures_that_cannot_be(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match='no such fixture'):
+        LiveTools(SERVER, tmp_path / 'none')
+    with pytest.raises(ServerError, match='runs already'):
+        LiveTools(parse_server('http://127.0.0.1/mcp'), tmp_path)
+    with LiveTools(parse_server('no-such-program')) as tools, pytest.raises(ServerError, match='cannot be started'):
+        tools.listed  # noqa: B018
+
+
+def test_a_trial_that_lost_its_process_goes_on_where_it_was(fixture: Path) -> None:
+    tools = LiveTools(SERVER, fixture, allow=['add_note'], most=1, ahead=1)
+    with tools, tools.begin('a') as a, tools.begin('b') as b:
+        for number in range(2):
+            said(a, 'add_note', text=f'a{number}')
+            said(b, 'add_note', text=f'b{number}')
+        assert a.running is None and said(a, 'read_notes').split() == ['first', 'a0', 'a1']
+        assert b.running is None and said(b, 'read_notes').split() == ['first', 'b0', 'b1']
+
+
+def test_threads_share_few_processes(fixture: Path) -> None:
+    def try_one(number: int) -> str:
+        with tools.begin(str(number)) as trial:
+            said(trial, 'add_note', text=str(number))
+            return said(trial, 'read_notes')
+
+    with LiveTools(SERVER, fixture, allow=['*'], most=2, ahead=1) as tools, ThreadPoolExecutor(6) as threads:
+        assert list(threads.map(try_one, range(6))) == [f'first\n{number}' for number in range(6)]
+
+
+@pytest.mark.parametrize(('tool', 'error'), [('hang', 'timeout'), ('huge', 'too_large'), ('crash', 'disconnected')])
+def test_a_server_that_fails_fails_its_trial_alone(fixture: Path, tool: str, error: str) -> None:
+    with LiveTools(parse_server(NOTES, limits=SHORT), fixture) as live:
+        environment = Environment(errors=MCP_ERRORS, live=live)
+        session, other = environment.begin('a'), environment.begin('b')
+        observed = session.call(tool, {})
+        assert (observed.source, observed.fault, observed.error) == ('error', 'unanswered', error)
+        assert session.call('read_notes', {}).error == 'disconnected'
+        assert other.call('read_notes', {}) == Observation('first', 'live', error='')
+        session.close()
+        other.close()
+
+
+def test_a_session_answers_live_and_from_what_is_frozen(live: LiveTools, tmp_path: Path) -> None:
+    write_bank([RecordedCall('x', '', 'clock', {}, 'noon')], tmp_path / 'bank')
+    environment = Environment(Bank(tmp_path / 'bank'), errors=MCP_ERRORS, live=live)
+    session = environment.begin('a', {'clock': {}, 'read_notes': {}, 'fail': {}, 'outside_schema': {}})
+    assert session.call('clock', '{}') == Observation('noon', 'other_task', error='')
+    assert session.call('read_notes', '') == Observation('first', 'live', error='')
+    assert session.call('fail', {}) == Observation('there is no such note', 'live', error='tool_error')
+    outside = session.call('outside_schema', {})
+    assert (outside.source, outside.fault, outside.error) == ('error', 'unanswered', 'invalid_output')
+    assert session.call('clock', {'zone': 'UTC'}).fault == 'unanswered', 'a frozen tool is never live'
+    assert session.call('read_notes', '[1').fault == session.call('read_notes', [1]).fault == 'wrong_arguments'
+    for unknown in ('add_note', 'nothing'):  # allowed, but not offered; and not there at all
+        assert session.call(unknown, {}).fault == 'unknown_tool'
+    session.close()
+
+
+def test_a_failing_server_is_not_simulated(live: LiveTools) -> None:
+    environment = Environment(errors=MCP_ERRORS, simulator=Simulator('any'), live=live)
+    session = environment.begin('a', {'outside_schema': {}, 'other': {}})
+    with pytest.raises(StopIteration) as ended:
+        next(session.ask('outside_schema', {}))
+    assert ended.value.value.error == 'invalid_output'
+    assert next(session.ask('other', {})).model == SIMULATOR, "of a tool that is not the server's it is"
+    session.close()
+
+
+def test_everything_is_recorded(fixture: Path, tmp_path: Path) -> None:
+    log = CallLog(tmp_path / 'calls.jsonl')
+    with LiveTools(SERVER, fixture, allow=['add_note'], log=log) as tools:
+        for task in ('a', 'b'):
+            with tools.begin(task) as trial:
+                said(trial, 'add_note', text=f'/fixture {task}')
+                said(trial, 'read_notes')
+                trial.call('fail', {})
+    log.close()
+    with log.file.open('a') as file:
+        file.write('\n{"file": "torn')  # as a kill leaves it
+    CallLog(log.file).add(RecordedCall('notes 1.0', 'c', 'read_notes', {}, 'later'))
+    sources = find_sources([log.file])
+    write_bank(read_sources(sources), tmp_path / 'bank')
+    session = Environment(Bank(tmp_path / 'bank')).begin('b')
+    assert session.call('read_notes', {}) == Observation('first\n/fixture b', 'exact', error='')
+    assert session.call('fail', {}).error == 'tool_error'
+    assert Environment(Bank(tmp_path / 'bank')).begin('c').call('read_notes', {}).text == 'later'
+    listed = {tool['name'] for tool in logged_tools(log.file)}
+    assert {'add_note', 'read_notes'} <= listed and 'unannotated' not in listed
+
+
+def test_the_alias_stands_for_the_copy_and_for_nothing_else() -> None:
+    copy = FixtureCopy(Path('/tmp/x/repo'), Path('/tmp/x/repo'))
+    others = '/fixtures my/fixture ./fixture /fixture-2 /fixture.b'
+    passed = {'a': ['/fixture', 'cat /fixture/b.txt'], '/fixture': others}
+    assert copy.inward(passed) == {'a': ['/tmp/x/repo', 'cat /tmp/x/repo/b.txt'], '/tmp/x/repo': others}
+    shown = copy.outward('in /tmp/x/repo. And /tmp/x/repo/a, /tmp/x/repo2')
+    assert shown == 'in /fixture. And /fixture/a, /tmp/x/repo2'
+
+
+@pytest.mark.long
+def test_64_trials_of_a_published_server_at_the_same_time(tmp_path: Path) -> None:
+    repository = tmp_path / 'repository'
+    repository.mkdir()
+    subprocess.run(['git', 'init', '-q', str(repository)], check=True)
+    server = parse_server(f'{installed("git", tmp_path)} --repository {{fixture}}')
+
+    def try_one(number: int) -> str:
+        with tools.begin(str(number)) as trial:
+            (trial.folder / f'{number}.txt').write_text('x')
+            first = trial.call('git_add', {'repo_path': '/fixture', 'files': [f'{number}.txt']})
+            assert not first.error, first
+            everyone.wait()
+            return said(trial, 'git_status', repo_path='/fixture')
+
+    everyone = threading.Barrier(64)
+    with LiveTools(server, repository, allow=['git_add'], ahead=4) as tools, ThreadPoolExecutor(64) as threads:
+        statuses = list(threads.map(try_one, range(64)))
+    assert [f'new file:   {number}.txt' in status for number, status in enumerate(statuses)] == [True] * 64

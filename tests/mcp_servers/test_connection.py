@@ -1,0 +1,175 @@
+"""Connections to servers over stdio and HTTP: their tools, their answers, and servers that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from opencompass_tooleval.mcp_servers.connection import Connection, ToolAnswer, connect, documentation
+from opencompass_tooleval.mcp_servers.server import (
+    DISCONNECTED,
+    INVALID_OUTPUT,
+    REFUSED,
+    TIMEOUT,
+    TOO_LARGE,
+    TOOL_ERROR,
+    Limits,
+    Server,
+    ServerError,
+    parse_server,
+)
+from tests.mcp_servers.servers import NOTES, NOTES_SERVER
+
+T = TypeVar('T')
+LIMITS = Limits(call_seconds=3, message_bytes=1_000_000)
+
+
+def with_server(server: Server, work: Callable[[Connection], Awaitable[T]]) -> T:
+    async def run() -> T:
+        async with connect(server) as connection:
+            return await work(connection)
+
+    return asyncio.run(run())
+
+
+def notes(folder: Path, **env: str) -> Server:
+    server = parse_server(NOTES, env, LIMITS)
+    return Server(server.command, env=env, folder=folder, limits=LIMITS)
+
+
+@pytest.fixture(scope='module')
+def http_server() -> Iterator[Server]:
+    with socket.socket() as free:
+        free.bind(('127.0.0.1', 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([sys.executable, NOTES_SERVER, '--http', str(port)])
+    while process.poll() is None:
+        with socket.socket() as waiting:
+            if waiting.connect_ex(('127.0.0.1', port)) == 0:
+                break
+        time.sleep(0.05)
+    yield parse_server(f'http://127.0.0.1:{port}/mcp', limits=LIMITS)
+    process.kill()
+    process.wait()
+
+
+async def ask_all(connection: Connection) -> tuple[list[str], list[ToolAnswer]]:
+    names = [tool.name for tool in await connection.tools()]
+    asked = ('read_notes', 'outside_schema', 'no_structure', 'fail', 'picture', 'nothing')
+    return names, [await connection.call(name, {}) for name in asked]
+
+
+def check_answers(names: list[str], answers: list[ToolAnswer]) -> None:
+    assert names[:3] == ['read_notes', 'add_note', 'clock'] and len(names) == 13, 'both pages'
+    read, outside, bare, failed, picture, unknown = answers
+    assert read == ToolAnswer('')
+    assert outside.error == bare.error == INVALID_OUTPUT
+    assert 'broke its own contract' in outside.text and 'did not return structured content' in bare.text
+    assert failed == ToolAnswer('there is no such note', TOOL_ERROR)
+    assert picture == ToolAnswer('[image/png]')
+    assert unknown.error == REFUSED
+
+
+def test_stdio(tmp_path: Path) -> None:
+    async def work(connection: Connection) -> None:
+        assert (connection.name, connection.protocol) == ('notes 1.0', '2026-07-28')
+        check_answers(*await ask_all(connection))
+        assert await connection.call('add_note', {'text': 'a'}) == ToolAnswer('added')
+        assert await connection.call('read_notes', {}) == ToolAnswer('a')
+
+    with_server(notes(tmp_path), work)
+    assert (tmp_path / 'notes.txt').read_text() == 'a\n'
+
+
+def test_streamable_http(http_server: Server) -> None:
+    async def work(connection: Connection) -> None:
+        assert connection.name == 'notes 1.0'
+        check_answers(*await ask_all(connection))
+        assert (await connection.call('hang', {})).error == TIMEOUT
+
+    with_server(http_server, work)
+
+
+def test_a_huge_answer_over_http_is_not_read(http_server: Server) -> None:
+    async def work(connection: Connection) -> ToolAnswer:
+        return await connection.call('huge', {})
+
+    answer = with_server(http_server, work)
+    assert answer.error == TOO_LARGE and '1,000,000 bytes' in answer.text
+
+
+@pytest.mark.parametrize(
+    ('tool', 'error', 'said'),
+    [
+        ('hang', TIMEOUT, 'within 3 seconds'),
+        ('huge', TOO_LARGE, 'more than 1,000,000 bytes'),
+        ('crash', DISCONNECTED, 'the disk is full'),
+    ],
+)
+def test_a_server_that_cannot_go_on_is_called_no_more(tmp_path: Path, tool: str, error: str, said: str) -> None:
+    async def work(connection: Connection) -> int:
+        answer = await connection.call(tool, {})
+        assert answer.error == error and said in answer.text
+        assert (await connection.call('read_notes', {})).error == DISCONNECTED
+        return connection.state.pid
+
+    pid = with_server(notes(tmp_path), work)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_list_without_end_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ServerError, match='the list of its tools has no end'):
+        with_server(notes(tmp_path, ENDLESS='1'), Connection.tools)
+
+
+def test_documentation_is_what_the_server_lists(tmp_path: Path) -> None:
+    async def work(connection: Connection) -> list[dict[str, object]]:
+        return [documentation(tool) for tool in await connection.tools()]
+
+    first = with_server(notes(tmp_path), work)[0]
+    assert first.keys() == {'name', 'description', 'inputSchema', 'outputSchema', 'annotations'}
+    assert first['annotations'] == {'readOnlyHint': True}
+
+
+@pytest.mark.parametrize(
+    ('command', 'said'),
+    [
+        ('no-such-program --key secret', 'no-such-program: it cannot be started (FileNotFoundError'),
+        (f'{sys.executable} -c \'import sys; sys.exit("no key given")\'', '; no key given'),
+        # The SDK waits for 10 s whether it is a server of the protocol's newest version.
+        pytest.param(
+            f'{sys.executable} -c "import time; time.sleep(60)"', 'it cannot be started', marks=pytest.mark.long
+        ),
+        ('http://user:secret@127.0.0.1:9/mcp?key=secret', 'http://127.0.0.1:9/mcp: it does not answer'),
+    ],
+)
+def test_a_server_that_does_not_start_is_one_line(command: str, said: str) -> None:
+    with pytest.raises(ServerError) as caught:
+        with_server(parse_server(command, limits=Limits(start_seconds=1)), Connection.tools)
+    assert said in str(caught.value) and 'secret' not in str(caught.value) and '\n' not in str(caught.value)
+
+
+def test_only_named_variables_reach_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('SECRET_KEY', 'x')
+    code = "import os, sys; sys.exit(' '.join(sorted(os.environ)))"
+    with pytest.raises(ServerError) as caught:
+        with_server(Server((sys.executable, '-c', code), env={'GIVEN': '1'}), Connection.tools)
+    assert 'GIVEN' in str(caught.value) and 'SECRET_KEY' not in str(caught.value)
+
+
+@pytest.mark.parametrize('text', ['', '   ', "python 'unclosed"])
+def test_what_is_no_server_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match='MCP server'):
+        parse_server(text)
+    with pytest.raises(ValueError, match='takes no environment variables'):
+        parse_server('https://example.org/mcp', {'A': 'b'})

@@ -1,0 +1,142 @@
+"""The documentation site: its links, the pages that are generated, and, where mkdocs is installed, the build itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+import opencompass_tooleval
+from opencompass_tooleval.core.benchmark import all_benchmarks
+from opencompass_tooleval.core.labels import REASONS
+from tests.conftest import ROOT, load_tool
+
+PAGES = sorted(
+    file
+    for pattern in ('*.md', 'docs/**/*.md', 'tools/*.md', 'tests/**/*.md', 'opencompass_tooleval/**/*.md')
+    for file in ROOT.glob(pattern)
+)
+LINK = re.compile(r'\[[^\]]*\]\((?!https?://|mailto:)([^)\s]+)\)')
+FENCE = re.compile(r'^( *)```.*?^\1```', re.M | re.S)
+CODE = re.compile(r'`[^`\n]*`')
+ASSET = re.compile(r'<(?:script|img|link|iframe)\b[^>]*(?:src|href)="(?:https?:)?//[^"]*"')
+VARIABLE = re.compile(r'\b(?:TOOLEVAL_(?!FORM\b)[A-Z]+|OC_JUDGE_[A-Z_]+[A-Z]|COMPASS_DATA_CACHE)\b')
+MOST_LINES = {'README.md': 120}
+MOST_LINES_OF_A_FOLDER = 60
+
+
+@cache
+def generated() -> dict[str, str]:
+    """Pages of the site that are made of the code."""
+    return {name: make() for name, make in load_tool('docs_reference').PAGES.items()}
+
+
+def text_of(page: Path) -> str:
+    """A page, which may be a generated one."""
+    name = page.relative_to(ROOT / 'docs').as_posix() if page.is_relative_to(ROOT / 'docs') else ''
+    return generated()[name] if name in generated() else page.read_text(encoding='utf-8')
+
+
+def prose_of(text: str) -> str:
+    """A page without its blocks of code."""
+    return FENCE.sub('', text)
+
+
+def anchors_of(text: str) -> set[str]:
+    """The names of a page's headings."""
+    headings = re.findall(r'^#+ (.*)$', prose_of(text), re.M)
+    words = [re.sub(r'\[([^\]]*)\]\([^)]*\)', r'\1', heading).lower() for heading in headings]
+    return {re.sub(r'[-\s]+', '-', re.sub(r'[^\w\s-]', '', heading).strip()) for heading in words}
+
+
+def links_of(page: Path) -> Iterator[tuple[Path, str]]:
+    """File and anchor of each link within the repository."""
+    for target in LINK.findall(CODE.sub('', prose_of(page.read_text(encoding='utf-8')))):
+        path, _, anchor = unquote(target).partition('#')
+        yield (Path(os.path.normpath(page.parent / path)) if path else page), anchor
+
+
+def is_there(file: Path, is_page_of_the_site: bool) -> bool:
+    """Whether a link leads somewhere: generated pages are there on the site alone."""
+    if file.exists():
+        return True
+    return is_page_of_the_site and file.relative_to(ROOT / 'docs').as_posix() in generated()
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    is_page_of_the_site = page.is_relative_to(ROOT / 'docs')
+    broken = [str(file) for file, _ in links_of(page) if not is_there(file, is_page_of_the_site)]
+    assert broken == []
+    pages = [(file, anchor) for file, anchor in links_of(page) if anchor and file.suffix == '.md']
+    assert [f'{file}#{anchor}' for file, anchor in pages if anchor not in anchors_of(text_of(file))] == []
+
+
+@pytest.mark.parametrize(
+    'page', [page for page in PAGES if page.name == 'README.md'], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_a_readme_is_short(page: Path) -> None:
+    most = MOST_LINES.get(str(page.relative_to(ROOT)), MOST_LINES_OF_A_FOLDER)
+    assert len(page.read_text(encoding='utf-8').splitlines()) <= most
+
+
+def test_pages_of_benchmarks_are_about_their_versions() -> None:
+    tool = load_tool('docs_reference')
+    for benchmark in all_benchmarks():
+        page = (ROOT / 'docs' / 'explanation' / f'{benchmark.name}.md').read_text(encoding='utf-8')
+        assert f'VERSION {tool.folder_of(benchmark).VERSION}' in page.partition('\n## ')[0], benchmark.name
+
+
+def test_variables_of_the_environment_that_are_ours_are_on_their_page() -> None:
+    page = (ROOT / 'docs' / 'reference' / 'environment-variables.md').read_text(encoding='utf-8')
+    files = (ROOT / 'opencompass_tooleval').rglob('*.py')
+    read = {name for file in files for name in VARIABLE.findall(file.read_text(encoding='utf-8'))}
+    assert len(read) >= 6
+    assert [name for name in sorted(read) if f'`{name}`' not in page] == []
+
+
+def test_a_release_is_in_the_changelog_and_the_citation() -> None:
+    version = opencompass_tooleval.__version__
+    dated = re.search(
+        rf'^## {re.escape(version)} - (\d{{4}}-\d\d-\d\d)$', (ROOT / 'CHANGELOG.md').read_text('utf-8'), re.M
+    )
+    assert dated
+    citation = (ROOT / 'CITATION.cff').read_text(encoding='utf-8')
+    assert f"\nversion: {version}\ndate-released: '{dated[1]}'\n" in citation
+
+
+def test_generated_pages_have_what_the_code_has() -> None:
+    datasets, reasons = generated()['reference/datasets.md'], generated()['reference/reasons.md']
+    for benchmark in all_benchmarks():
+        assert f'## {benchmark.title}\n' in datasets
+        assert [name for name in benchmark.subsets if f'| `{name}` |' not in datasets] == []
+        assert [row.name for row in benchmark.metrics if f'| `{row.name}` | {row.label} |' not in datasets] == []
+    assert [reason for reason in REASONS if f'| `{reason}` |' not in reasons] == []
+    commands = generated()['reference/cli.md']
+    assert '## tooleval score ultratool\n' in commands and '## tooleval agents bank build\n' in commands
+    assert '`--judgements`' in commands
+    configs = generated()['reference/configs.md']
+    assert all(f'### {file.name}\n' in configs for file in (ROOT / 'configs').glob('*.py'))
+
+
+def test_the_site_is_built_without_a_warning_and_needs_no_network(tmp_path: Path) -> None:
+    packages = Path(sys.prefix) / 'docs'
+    if not packages.is_dir():
+        pytest.skip('what builds the site is not installed: make docs')
+    site = tmp_path / 'site'
+    command = [sys.executable, '-m', 'mkdocs', 'build', '--strict', '--site-dir', str(site)]
+    environment = {**os.environ, 'PYTHONPATH': f'{packages}{os.pathsep}{ROOT}'}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = list(site.rglob('*.html'))
+    assert len(pages) > 40
+    outside = {found for page in pages for found in ASSET.findall(page.read_text(encoding='utf-8'))}
+    assert {found for found in outside if 'rel="canonical"' not in found} == set()
+    assert not any('class="arithmatex"' in page.read_text(encoding='utf-8') for page in pages)  # all are MathML
