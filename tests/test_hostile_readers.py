@@ -416,7 +416,7 @@ READERS: Mapping[str, Reader] = {
         for protocol in PROTOCOLS
         for scoring in SCORINGS
     },
-    'T-Eval, clean': Reader(POSTPROCESSORS['clean']),
+    'T-Eval, clean': Reader(lambda text: POSTPROCESSORS['clean'](Answer(text))),
     **{
         f'UltraTool, {task}, {scoring}, {list_choice}': Reader(
             partial(_ultratool, task, scoring, list_choice),

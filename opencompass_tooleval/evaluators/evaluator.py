@@ -17,13 +17,12 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval import __version__
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
-from opencompass_tooleval.core.answer import USAGE, Answer
+from opencompass_tooleval.core.answer import USAGE, Answer, strip_reasoning
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.runs import split_runs
 from opencompass_tooleval.core.tool_calls import calls_text, read_calls
 from opencompass_tooleval.core.trials import BinaryMetrics, Estimate, of_trials
 from opencompass_tooleval.core.usage_summary import OTHERS
-from opencompass_tooleval.evaluators.postprocessed_text import received
 
 _DIGESTS = {'record': 'records_sha256', 'messages': 'prompts_sha256'}
 """Column of a data set -> what the provenance calls its digest."""
@@ -192,10 +191,11 @@ class ToolEvalEvaluator(BaseEvaluator):
         return self.score_samples(references, self._answers(predictions, infra))
 
     def _answers(self, predictions: Sequence[str], infra: Sequence[str | None]) -> list[Answer]:
-        texts = ['' if reason else prediction for prediction, reason in zip(predictions, infra, strict=True)]
-        postprocessed: list[str] = self.pred_postprocess(texts)
+        texts = ['' if reason else str(prediction) for prediction, reason in zip(predictions, infra, strict=True)]
+        # A postprocessor returns text: why it took all of it off, the prediction still says.
         return [
-            Answer('', reason) if reason else received(text) for text, reason in zip(postprocessed, infra, strict=True)
+            Answer('', reason) if reason else Answer(text, None if text else strip_reasoning(raw).reason)
+            for text, raw, reason in zip(self.pred_postprocess(texts), texts, infra, strict=True)
         ]
 
     def _run(self, columns: dict[str, Any], more: Mapping[str, int]) -> _Run:

@@ -185,9 +185,6 @@ class ToolEvalOpenAI(OpenAI):
                 raise AskingEndedError(str(error), answers) from None
         return [answered for answered in answers if answered is not None]
 
-    def _generate(self, input: Any, max_out_len: int, temperature: float) -> str:
-        return self.generate([input], max_out_len, temperature)[0]
-
     async def answer(
         self,
         prompt: Any,

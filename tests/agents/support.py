@@ -67,7 +67,7 @@ def calling(*calls: tuple[str, Any], text: str = '') -> Answer:
 
 
 def talk(
-    loop: Loop, model: Callable[[ModelRequest, int], str], task: Task = TASK, session: Session | None = None
+    loop: Loop, model: Callable[[ModelRequest, int], Answer | str], task: Task = TASK, session: Session | None = None
 ) -> tuple[Trajectory, list[ModelRequest]]:
     """What comes of a scripted model, and what it was asked.
 
@@ -88,6 +88,6 @@ def talk(
         return end.value, requests
 
 
-def drive(loop: Loop, *answers: str, task: Task = TASK) -> tuple[Trajectory, list[ModelRequest]]:
+def drive(loop: Loop, *answers: Answer | str, task: Task = TASK) -> tuple[Trajectory, list[ModelRequest]]:
     """What comes of given answers; the last is repeated as long as anything is asked."""
     return talk(loop, lambda _, number: answers[min(number, len(answers) - 1)], task)

@@ -49,7 +49,7 @@ SOURCES = {
 DEMO_SUBSETS = [subset for subset in TABLE if subset.name in SOURCES]
 
 
-def drive(dialogue: Dialogue[str], answer: Callable[[ModelRequest], str]) -> str:
+def drive(dialogue: Dialogue[str], answer: Callable[[ModelRequest], Answer | str]) -> str:
     """Runs a dialogue to its end."""
     request = next(dialogue)
     while True:

@@ -182,7 +182,7 @@ def test_several_runs_of_a_data_set_are_dialogues_of_their_own(tmp_path: Path) -
 class Silent:
     """Dialogues of one round that end in a call and no text."""
 
-    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[Answer]:
         """Begins one."""
         yield ModelRequest((Message('user', row['record']),), '')
         return Answer('', calls=(ToolCall('search', {'row': row['record_id']}),))

@@ -33,7 +33,7 @@ class StubModel(BaseModel):
     """Answers through a function, and keeps what it was asked."""
 
     def __init__(
-        self, reply: Callable[[Any], str] | None = None, is_api: bool = True, max_seq_len: int = 10**6
+        self, reply: Callable[[Any], Answer | str] | None = None, is_api: bool = True, max_seq_len: int = 10**6
     ) -> None:
         super().__init__(path='stub', max_seq_len=max_seq_len, tokenizer_only=True)
         self.is_api = is_api
@@ -318,7 +318,7 @@ def test_an_api_model_sees_long_prompts_for_itself(tmp_path: Path) -> None:
     assert run.model.asked == [['long']]
 
 
-def reply_but_for(*failing: str) -> Callable[[Any], str]:
+def reply_but_for(*failing: str) -> Callable[[Any], Answer | str]:
     """A reply that fails for some records, as an API model does."""
     return lambda prompt: (
         Answer('', 'infra:timeout') if prompt.record_id in failing else f'answer to {prompt.record_id}'

@@ -212,12 +212,12 @@ def test_an_unreadable_reply_is_asked_again_three_times(
     ],
 )
 def test_what_is_no_judgement_is_never_a_score_and_never_kept(
-    scripted: Callable[..., dict[str, Any]], tmp_path: Path, bad: str
+    scripted: Callable[..., dict[str, Any]], tmp_path: Path, bad: Answer | str
 ) -> None:
     verdicts = judged(Judge(scripted(lambda item, _: bad if item == '1' else SEVEN), tmp_path), items(3))
     assert verdicts == {'0': 7.0, '2': 7.0}
     assert [row['id'] for row in kept(tmp_path)] == ['0', '2']
-    is_reply = bool(bad) and getattr(bad, 'reason', None) is None
+    is_reply = isinstance(bad, str) and bad != ''
     assert len(unread(tmp_path)) == (TRIES if is_reply else 0)  # for people to look at, cut
     assert all(row['id'] == '1' and len(row['reply']) <= 2_000 for row in unread(tmp_path))
 

@@ -94,7 +94,10 @@ def test_the_predictions_beside_say_what_was_judged(tmp_path: Path) -> None:
     published = tmp_path / 'gpt-4' / 'planning.json'
     published.parent.mkdir()
     published.write_text('{"data": {}, "init output": "x"}\n{"data": {}, "init output": "y"}\n')
-    assert judged_answers(published.parent / 'eval' / 'planning_eval.json', ['0', '1']) == {'0': 'x', '1': 'y'}
+    assert judged_answers(published.parent / 'eval' / 'planning_eval.json', ['0', '1']) == {
+        '0': Answer('x', recorded_shape='gpt'),
+        '1': Answer('y', recorded_shape='gpt'),
+    }
     assert judged_answers(tmp_path / 'elsewhere.jsonl', ['r0']) == {}
     assert judged_answers(tmp_path / 'results' / 'none' / 'plans_zh_judgements.jsonl', ['r0']) == {}
 

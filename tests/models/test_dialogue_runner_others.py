@@ -352,7 +352,7 @@ def test_a_batch_is_asked_while_others_are_in_flight() -> None:
         assert [key for key, _ in taken[0]] == ['b0', 'b1']
         assert queues.results() == []
         submit(queues, 'slow', 'again')
-        assert queues.results() == [('again', 'late')]
+        assert queues.results() == [('again', Answer('late'))]
 
 
 def test_what_has_come_goes_on_before_a_batch_is_asked() -> None:
@@ -402,7 +402,7 @@ def test_the_end_of_one_is_the_end_of_all_after_what_was_answered() -> None:
         submit(queues, 'slow', 's0', 's1')
         has_left.wait()
         submit(queues, 'batch', 'b')
-        assert queues.results() == [('s0', 'in flight')]  # s1 has not left
+        assert queues.results() == [('s0', Answer('in flight'))]  # s1 has not left
         submit(queues, 'batch', 'more')
         with pytest.raises(AskingEndedError, match='gone'):
             queues.results()

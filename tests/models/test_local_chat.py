@@ -153,9 +153,9 @@ def test_tools_count_against_the_context(chat: ToolEvalHFChat, monkeypatch: pyte
 def test_an_answer_without_calls_is_the_text(chat: ToolEvalHFChat) -> None:
     says(chat, 'It is sunny in Rome.', '{"name": "add", "parameters": {}}', 'Look: <tool_call>\n{"name": "add", "argu')
     plain, other, broken = ask(chat, [prompt()] * 3, 100)
-    assert (str(plain), plain.calls) == ('It is sunny in Rome.', ())
-    assert (str(other), other.calls) == ('{"name": "add", "parameters": {}}', ())
-    assert str(broken) == 'Look:'
+    assert (plain.text, plain.calls) == ('It is sunny in Rome.', ())
+    assert (other.text, other.calls) == ('{"name": "add", "parameters": {}}', ())
+    assert broken.text == 'Look:'
     assert [(call.name, call.arguments) for call in broken.calls] == [('add', '{"name": "add", "argu')]
 
 
@@ -230,7 +230,8 @@ def test_other_wrappers_say_which_to_take(tiny_model: Path) -> None:
 def test_without_tools_it_answers_as_the_wrapper_does(tiny_model: Path) -> None:
     prompts = [prompt(*ROUNDS[:2], tools=None), prompt(tools=None)]
     answers = ask(ToolEvalHFChat(str(tiny_model)), prompts, 24)
-    assert answers == ask(HuggingFacewithChatTemplate(str(tiny_model)), prompts, 24) and all(answers)
+    assert answers == ask(HuggingFacewithChatTemplate(str(tiny_model)), prompts, 24)
+    assert all(answer.text for answer in answers)
 
 
 def test_vllm_keeps_special_tokens_where_calls_may_come(

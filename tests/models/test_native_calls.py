@@ -115,10 +115,12 @@ def test_a_kept_answer_whose_calls_cannot_be_read_is_asked_for_again(server: Mod
     assert DialogueRunner(make_model(server), journal, 64).run({'r': talk()})['r'].value == first.value
 
 
-def test_calls_and_tools_are_counted_where_the_server_says_nothing(server: ModelServer) -> None:
+def test_calls_and_tools_are_counted_where_the_server_says_nothing(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = make_model(server)
     calls = (ToolCall('Weather.of', {'city': 'Rome or Paris'}),)
-    model.generate_from_template = lambda *arguments, **options: [Answer('', calls=calls)]
+    monkeypatch.setattr(model, 'answers', lambda *arguments, **options: [Answer('', calls=calls)])
     (answer,) = ask(model, [prompt()], 6)
     assert answer.usage is not None and answer.usage.counted and answer.usage.completion
     assert answer.usage.completion >= 4

@@ -45,11 +45,6 @@ def prompts(count: int) -> list[PromptList]:
     ]
 
 
-def reason(answer: str) -> str | None:
-    """Why an answer is empty."""
-    return answer.reason if isinstance(answer, Answer) else None
-
-
 @pytest.mark.parametrize(
     'fault',
     [
@@ -64,7 +59,7 @@ def test_a_passing_fault_is_retried_and_answered(canned_server: ModelServer, fau
         prompts(1), 16
     )
     assert answer.text == ANSWER
-    assert reason(answer) is None
+    assert answer.reason is None
     assert [asked['fault'] for asked in canned_server.stats()['asked']] == [kind, kind, None]
 
 
@@ -103,7 +98,7 @@ def test_a_lasting_fault_becomes_an_empty_answer_with_its_reason(
         prompts(1), 16
     )
     assert answer.text == ''
-    assert reason(answer) in expected
+    assert answer.reason in expected
     assert canned_server.stats()['requests'] == tries
 
 
@@ -111,21 +106,21 @@ def test_a_fault_costs_only_its_own_sample(canned_server: ModelServer) -> None:
     canned_server.reset('500@~question 3', 'filter@~question 5')
     answers = make_model(canned_server).answers(prompts(8), 16)
     assert [index for index, answer in enumerate(answers) if answer.text != ANSWER] == [3, 5]
-    assert [reason(answers[index]) for index in (3, 5)] == ['infra:server', 'infra:filter']
+    assert [answers[index].reason for index in (3, 5)] == ['infra:server', 'infra:filter']
 
 
 def test_nobody_listens() -> None:
     url = f'http://127.0.0.1:{_free_port()}/v1'
     model = ToolEvalOpenAI('tiny', key='right', openai_api_base=url, backoff=0.001, retry=1, max_seq_len=8192)
     (answer,) = model.answers(prompts(1), 16)
-    assert (answer.text, reason(answer)) == ('', 'infra:connection')
+    assert (answer.text, answer.reason) == ('', 'infra:connection')
 
 
 def test_a_prompt_over_the_context_is_not_sent(canned_server: ModelServer) -> None:
     model = make_model(canned_server, max_seq_len=500)
     answers = model.answers([conversation('word ' * 900), conversation('short')], 16)
     assert [answer.text for answer in answers] == ['', ANSWER]
-    assert reason(answers[0]) == 'infra:truncated'
+    assert answers[0].reason == 'infra:truncated'
     assert canned_server.stats()['requests'] == 1
 
 
@@ -180,7 +175,7 @@ def test_an_answer_in_another_shape(canned_server: ModelServer, fault: str, expe
     canned_server.reset(f'{fault}@all')
     (answer,) = make_model(canned_server).answers(prompts(1), 16)
     assert isinstance(answer, Answer)
-    assert (str(answer), answer.reason, answer.finish_reason) == (expected, None, finish_reason)
+    assert (answer.text, answer.reason, answer.finish_reason) == (expected, None, finish_reason)
     assert canned_server.stats()['requests'] == 1
 
 
@@ -222,7 +217,7 @@ def trickle() -> Iterator[_Trickle]:
 def test_a_try_ends_after_its_wall_time(trickle: _Trickle) -> None:
     model = ToolEvalOpenAI('tiny', key='right', openai_api_base=trickle.url, retry=0, timeout=1, max_seq_len=8192)
     (answer,) = model.answers(prompts(1), 16)  # the server would go on for ever
-    assert (answer.text, reason(answer)) == ('', 'infra:timeout')
+    assert (answer.text, answer.reason) == ('', 'infra:timeout')
 
 
 class _Lines(logging.Handler):

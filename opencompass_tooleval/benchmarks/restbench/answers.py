@@ -106,10 +106,9 @@ def read_path(answer: Any) -> Parsed:
     visible = visible_text(as_answer(answer))
     if visible.reason:
         return unread(visible.reason)
-    text = visible.text
     why = ''
     for read in _PARSE_METHODS:
-        parsed = read(tidy(text))
+        parsed = read(tidy(visible.text))
         if isinstance(parsed.value, list):
             return _as_path(parsed)
         reason = 'parse:not_a_list' if parsed.ok else parsed.reason

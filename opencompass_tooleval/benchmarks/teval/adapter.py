@@ -40,7 +40,6 @@ from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import EncoderFiles, choose_encoder, locate_encoder
 from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator, as_dataset
-from opencompass_tooleval.evaluators.postprocessed_text import handed_over, received
 from opencompass_tooleval.models.conversation import TOOLS
 from opencompass_tooleval.models.gpus import ToolEvalDataset
 
@@ -211,16 +210,16 @@ class ToolEvalTEvalFunctionCallingEvaluator(ToolEvalCallsEvaluator, ToolEvalTEva
 @TEXT_POSTPROCESSORS.register_module('tooleval_teval_v1')
 def tooleval_teval_v1(text: str) -> str:
     """See :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_v1`."""
-    return handed_over(postprocess_v1(received(text)))
+    return postprocess_v1(Answer(text)).text
 
 
 @TEXT_POSTPROCESSORS.register_module('tooleval_teval_v2')
 def tooleval_teval_v2(text: str) -> str:
     """See :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_v2`."""
-    return handed_over(postprocess_v2(received(text)))
+    return postprocess_v2(Answer(text)).text
 
 
 @TEXT_POSTPROCESSORS.register_module('tooleval_teval_clean')
 def tooleval_teval_clean(text: str) -> str:
     """See :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_clean`."""
-    return handed_over(postprocess_clean(received(text)))
+    return postprocess_clean(Answer(text)).text

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from opencompass_tooleval.agents.funcqa import FuncQADialogues
 from opencompass_tooleval.benchmarks.funcqa.records import Record, Step
 from opencompass_tooleval.benchmarks.funcqa.trajectory import Trajectory
-from opencompass_tooleval.core.answer import as_answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from tests.benchmarks.funcqa.funcqa_script import STAGES
@@ -35,7 +35,7 @@ def begin(method: str, record: Record = RECORD, **options: Any) -> Dialogue[Traj
     return FuncQADialogues(method, **{'instructions': INSTRUCTIONS_FILE, **options}).begin(record)
 
 
-def drive(dialogue: Dialogue[T], reply: Callable[[ModelRequest], str]) -> T:
+def drive(dialogue: Dialogue[T], reply: Callable[[ModelRequest], Answer | str]) -> T:
     """Runs a dialogue to its end on ``reply``."""
     request = next(dialogue)
     while True:

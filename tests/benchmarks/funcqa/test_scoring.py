@@ -141,14 +141,12 @@ def test_steps_that_ran_out_are_the_reason_of_a_wrong_answer() -> None:
 
 def test_the_denominator_is_all_questions() -> None:
     predictions = [
-        trajectory('258', FINE).to_json(),
-        trajectory('258', NAME, FINE).to_json(),
-        trajectory('7', ARGS).to_json(),
+        Answer(trajectory('258', FINE).to_json()),
+        Answer(trajectory('258', NAME, FINE).to_json()),
+        Answer(trajectory('7', ARGS).to_json()),
         Answer('', 'infra:timeout'),
     ]
-    scores = score_predictions(
-        [replace(RECORD, id=str(number)) for number in range(4)], list(map(as_answer, predictions))
-    )
+    scores = score_predictions([replace(RECORD, id=str(number)) for number in range(4)], predictions)
     total = aggregate(scores, TABLE[0].metrics)
     assert list(total.metrics.values()) == [50, 50, 50, 25, 25]
     assert total.reasons == {'args:not_a_list': 1, 'infra:timeout': 1, 'ok': 1, 'tool:unknown_name': 1}
