@@ -48,6 +48,9 @@ class Answer:
     usage: Usage | None = None
     has_content: bool = False
 
+    def __str__(self) -> str:
+        raise TypeError('an Answer is no text: take its attribute text')
+
 
 def as_answer(text: Answer | str) -> Answer:
     """A text as an answer of which nothing else is known; an answer stays as it is."""

@@ -94,6 +94,9 @@ def test_an_answer_is_no_text() -> None:
     assert not isinstance(answer, str)
     with pytest.raises(FrozenInstanceError):
         answer.text = 'x'  # type: ignore[misc]
+    for as_text in (str, format):
+        with pytest.raises(TypeError, match='take its attribute text'):
+            as_text(answer)
     assert replace(answer, text=answer.text.strip()) == Answer('x', 'infra:timeout', calls=(ToolCall('a', {}),))
     assert as_answer('x') == Answer('x')
     assert as_answer(answer) is answer
