@@ -1,0 +1,71 @@
+"""What makers are tried on: the notes server with its state, and T-Eval's documented tools with functions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.environments.bank import Bank
+from tests.conftest import ModelServer
+
+SCRIPT = Path(__file__).with_name('maker_script.py')
+
+NOTES_KEY: dict[str, Any] = {
+    'read_notes': [['tell me what is written down', {}]],
+    'add_note': [[f'write down that the {what} is due', {'text': f'{what} due'}] for what in ('rent', 'tax', 'fee')],
+}
+
+
+def teval_key(bank: Path) -> dict[str, Any]:
+    """Clauses for T-Eval's tools: for each the calls that are recorded without an error, or that functions answer."""
+    names = ('ann', 'bob', 'cyd', 'dan', 'eve')
+    hours = [(f'{start:02}:00', f'{start + 1:02}:00') for start in range(8, 17)]
+    key: dict[str, Any] = {
+        'ReserveMeeting.get_empty_room_with_time': [
+            [f'find the rooms that are free from {start} to {end}', {'start_time': start, 'end_time': end}]
+            for start, end in hours
+        ],
+        'FileOperation.write_file': [
+            [f'keep "{name} came" in {name}.txt', {'file_path': f'{name}.txt', 'text': f'{name} came'}]
+            for name in names
+        ],
+        'Email.send': [
+            [f'tell {name}@work.org that it is done', {'address': f'{name}@work.org', 'title': 'Done'}]
+            for name in names
+        ],
+    }
+    with Bank(bank) as opened:
+        for number, call in enumerate(opened.calls()):
+            stateful = call.name.partition('.')[0] in {'Email', 'FileOperation', 'PPT', 'ReserveMeeting', 'TimeTool'}
+            if not stateful and not call.error and isinstance(call.arguments, dict):
+                clause = f'look up item {number} ({", ".join(map(str, call.arguments.values()))[:60]})'
+                key.setdefault(call.name, []).append([clause, call.arguments])
+    return key
+
+
+def write_model_config(path: Path, server: ModelServer, **more: Any) -> Path:
+    """A config of the scripted maker."""
+    model = {
+        'abbr': 'maker',
+        'path': 'tiny',
+        'key': 'none',
+        'openai_api_base': server.url,
+        'retry': 0,
+        'backoff': 0.01,
+        'query_per_second': 1000,
+        'max_seq_len': 65536,
+        'max_out_len': 1024,
+        **more,
+    }
+    path.write_text(
+        f'from opencompass_tooleval.models import ToolEvalOpenAI\nmodels = [dict(type=ToolEvalOpenAI, **{model})]\n',
+        encoding='utf-8',
+    )
+    return path
+
+
+def write_key(path: Path, key: dict[str, Any]) -> Path:
+    """The answers that the maker knows."""
+    path.write_text(json.dumps(key), encoding='utf-8')
+    return path
