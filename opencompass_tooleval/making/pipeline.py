@@ -46,6 +46,7 @@ _SURPLUS = 1.4
 
 JOURNAL_FOLDER = 'journal'
 QUERY, SOLUTION, SECOND = 'query', 'solution', 'second'
+_STAGES = {QUERY: 'queries', SOLUTION: 'solutions'}
 
 _NEAR_DUPLICATE = 'query:duplicate'
 _DEFAULT_OUT_LEN = 4_096
@@ -258,7 +259,7 @@ class Making:
             int(cfg.get('max_out_len') or _DEFAULT_OUT_LEN),
             int(cfg.get('batch_size') or _DEFAULT_BATCH),
             'making',
-            description=f'{stage}s by {model_name(cfg)}',
+            description=f'{_STAGES[stage]} by {model_name(cfg)}',
             others={name: other for name, other in others.items() if other},
         )
         outcomes = runner.run(dialogues)

@@ -134,10 +134,12 @@ def repeats(messages: Messages, request: dict[str, Any]) -> Any:
 
 
 def disagrees(messages: Messages, request: dict[str, Any]) -> Any:
-    """Gives another final answer each time it is asked the same."""
+    """Gives another part of the responses each time it is asked the same."""
     answer = right(messages, request)
-    is_final = isinstance(answer, str) and answer.startswith('Results')
-    return f'Number {7_000 + 13 * _times(messages)} it is.' if is_final else answer
+    if not (isinstance(answer, str) and answer.startswith('Results')):
+        return answer
+    values = re.findall(r"(?<=: ['\"])[^'\"]{3,60}(?=['\"])", answer)
+    return f'It is: {values[_times(messages) % len(values)]}' if values else 'It is done.'
 
 
 def refuses(messages: Messages, request: dict[str, Any]) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +71,47 @@ def write_key(path: Path, key: dict[str, Any]) -> Path:
     """The answers that the maker knows."""
     path.write_text(json.dumps(key), encoding='utf-8')
     return path
+
+
+def make_repository(folder: Path) -> Path:
+    """A repository with five commits, two branches, and a change that is not committed."""
+    folder.mkdir(parents=True)
+
+    def git(*words: str) -> None:
+        who = ['-c', 'user.name=Ada Lovelace', '-c', 'user.email=ada@example.org']
+        when = {f'GIT_{one}_DATE': '2026-01-01T00:00:00+0000' for one in ('AUTHOR', 'COMMITTER')}
+        subprocess.run(['git', *who, *words], cwd=folder, check=True, capture_output=True, env={**os.environ, **when})
+
+    git('init', '-b', 'main')
+    git('config', 'user.name', 'Ada Lovelace')
+    git('config', 'user.email', 'ada@example.org')
+    for number, name in enumerate(('engine.py', 'wheels.py', 'notes.md', 'test_engine.py', 'setup.cfg'), 1):
+        (folder / name).write_text(f'# {name}, part {number}\nvalue = {number * 111}\n')
+        git('add', name)
+        git('commit', '-m', f'Add {name} with value {number * 111}')
+    git('branch', 'feature/brakes')
+    (folder / 'engine.py').write_text('# engine.py, part 1\nvalue = 4711\n')
+    return folder
+
+
+def git_key(repository: Path) -> dict[str, Any]:
+    """Clauses for the tools of mcp-server-git, on :func:`make_repository`."""
+    log = subprocess.run(['git', 'log', '--format=%H %s'], cwd=repository, capture_output=True, text=True, check=True)
+    commits = [line.partition(' ') for line in log.stdout.splitlines()]
+    at: dict[str, Any] = {'repo_path': '/fixture'}
+    words = ('red', 'blue', 'green', 'grey', 'pink', 'gold', 'cyan', 'lime', 'plum', 'teal')
+    return {
+        'git_status': [['say what has changed since the last commit', at]],
+        'git_diff_unstaged': [['show me the edit that is not staged', at]],
+        'git_diff_staged': [['show me what is staged', at]],
+        'git_diff': [
+            [f'compare with the version "{subject}"', {**at, 'target': commit}] for commit, _, subject in commits
+        ],
+        'git_add': [['stage the edit of the engine', {**at, 'files': ['engine.py']}]],
+        'git_reset': [['take everything off the stage', at]],
+        'git_log': [[f'name the last {count} versions', {**at, 'max_count': count}] for count in (2, 3, 4)],
+        'git_create_branch': [[f'open the line {word}', {**at, 'branch_name': word}] for word in words],
+        'git_checkout': [['change over to the brakes', {**at, 'branch_name': 'feature/brakes'}]],
+        'git_show': [[f'open the version "{subject}"', {**at, 'revision': commit}] for commit, _, subject in commits],
+        'git_branch': [['list the lines of work', {**at, 'branch_type': 'local'}]],
+    }
