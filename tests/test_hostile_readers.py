@@ -51,7 +51,7 @@ from opencompass_tooleval.benchmarks.ultratool import records as ultratool_recor
 from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool
 from opencompass_tooleval.benchmarks.ultratool.build_tools import name_words
 from opencompass_tooleval.benchmarks.ultratool.calls import CallError, call_name, parse_call
-from opencompass_tooleval.core.answer import Answer, clean, cut_at, strip_reasoning, unfence
+from opencompass_tooleval.core.answer import Answer, as_answer, clean, cut_at, strip_reasoning, unfence
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
 from opencompass_tooleval.core.json_members import members
@@ -224,14 +224,14 @@ def _detail(score: SampleScore) -> None:
 
 
 def _teval(kind: str, protocol: str, scoring: str, text: str) -> None:
-    answer = POSTPROCESSORS[protocol](text)
+    answer = POSTPROCESSORS[protocol](as_answer(text))
     rules = Protocol(protocol, scoring)
     _detail(score_answers([TEVAL_RECORDS[kind]], [answer], rules, ExactSimilarity())[0])
 
 
 def _ultratool(task: str, scoring: str, list_choice: str, text: str) -> None:
     rules = ultratool_protocol.Protocol(scoring, list_choice)
-    _detail(ultratool.score_answer(ULTRATOOL_RECORDS[task], clean(text), rules, []))
+    _detail(ultratool.score_answer(ULTRATOOL_RECORDS[task], clean(Answer(text)), rules, []))
 
 
 @cache
@@ -261,7 +261,7 @@ def _native(text: str) -> None:
         tool_messages(answer, ['', ''])
         dialogue = FuncQADialogues('function_calling', max_steps=2).begin(_questions()[0])
         next(dialogue)
-        dialogue.send(answer)
+        dialogue.send(as_answer(answer))
 
 
 def _doc(text: str) -> ToolDoc:
@@ -293,14 +293,14 @@ def _loops(text: str) -> None:
         dialogue = loop.run(_TASK, environment.begin('task'))
         with contextlib.suppress(StopIteration):
             next(dialogue)
-            dialogue.send(answer)
+            dialogue.send(as_answer(answer))
             dialogue.send(Answer(text))
     react = pytest.importorskip('opencompass_tooleval.agents.react').ReAct(max_steps=3)
     dialogue = react.run(_TASK, environment.begin('task'))
     with contextlib.suppress(StopIteration):
         next(dialogue)
-        dialogue.send(f'Thought: so\nAction: tool\nAction Input: {text}')
-        dialogue.send(text)
+        dialogue.send(Answer(f'Thought: so\nAction: tool\nAction Input: {text}'))
+        dialogue.send(as_answer(text))
 
 
 _TASK = Task('task', 'hostile', 'What?', (ToolSchema('tool', '', {'type': 'object'}),))
@@ -416,7 +416,7 @@ READERS: Mapping[str, Reader] = {
         for protocol in PROTOCOLS
         for scoring in SCORINGS
     },
-    'T-Eval, clean': Reader(POSTPROCESSORS['clean']),
+    'T-Eval, clean': Reader(lambda text: POSTPROCESSORS['clean'](Answer(text))),
     **{
         f'UltraTool, {task}, {scoring}, {list_choice}': Reader(
             partial(_ultratool, task, scoring, list_choice),

@@ -23,6 +23,7 @@ from opencompass_tooleval.agents.tools import find_tools
 from opencompass_tooleval.agents.trajectory import STATE_LOST, Trajectory
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.core.aggregate import Aggregate
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
@@ -202,7 +203,7 @@ class ToolEvalAgentEvaluator(ToolEvalEvaluator):
         """See :class:`ToolEvalEvaluator`."""
         return breakdown(cast(Sequence[AgentScore], scores))
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         scores = score_predictions([parse_task(reference) for reference in references], answers)
         self._scores += scores

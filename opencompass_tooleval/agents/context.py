@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from opencompass_tooleval.core.answer import Answer, as_answer
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import TOOL, Message
 from opencompass_tooleval.core.result import TRUNCATED
@@ -63,7 +63,7 @@ def ask(
         messages = list(request.messages)
         for place in places[:left_out]:
             messages[place] = replace(messages[place], content=note)
-        answer = as_answer((yield replace(request, messages=tuple(messages), may_be_too_long=True)))
+        answer = yield replace(request, messages=tuple(messages), may_be_too_long=True)
         whole = len(places) - left_out
         if answer.reason != TRUNCATED or not whole:
             return Reply(answer, left_out)

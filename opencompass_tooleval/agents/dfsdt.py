@@ -259,7 +259,7 @@ class _Search:
             self.had_no_room = True
             return None, None
         usage = answer.usage.to_payload() if answer.usage else None
-        text = as_written(clean(answer))
+        text = as_written(clean(answer).text)
         if self.is_over:
             self.steps.append(Step(text, (), node.place, reason=TOO_MANY_CALLS, usage=usage))
             return None, None

@@ -35,7 +35,7 @@ from opencompass_tooleval.agents.trajectory import (
     TOO_MANY_STEPS,
     Trajectory,
 )
-from opencompass_tooleval.core.answer import Answer, as_answer, strip_reasoning
+from opencompass_tooleval.core.answer import strip_reasoning
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.messages import Message
@@ -246,7 +246,7 @@ class Query:
             return self.chain.end(stopped=stop.reason)
         return self.chain.end(answer, '' if answer else NOT_FINISHED)
 
-    def _answer(self) -> Dialogue[Answer]:
+    def _answer(self) -> Dialogue[str]:
         golds, query = self.task.oracle_calls, self.task.query
         rows = yield from self._plan()
         answers: dict[Any, Any] = {row['id']: {'task': row['task'], 'answer': ''} for row in rows}
@@ -260,8 +260,8 @@ class Query:
             self.checked = yield from self._check(query, summary)
         return summary
 
-    def _ask(self, template: str, gold: str, fields: Mapping[str, Any]) -> Dialogue[Answer]:
-        """Asks once; the answer, without a reasoning model's thoughts, is a step.
+    def _ask(self, template: str, gold: str, fields: Mapping[str, Any]) -> Dialogue[str]:
+        """Asks once; returns the text of the answer, without a reasoning model's thoughts. The answer is a step.
 
         Fields are shown as Python's ``str`` has them.
         """
@@ -270,11 +270,11 @@ class Query:
         system = prompts.TOOL_CHECK_SYSTEM if template == prompts.TOOL_CHECK else prompts.SYSTEM
         filled = template.format(**{name: str(value)[:MAX_FIELD] for name, value in fields.items()})
         messages = Message('system', system), Message('user', filled)
-        answer = as_answer((yield ModelRequest(messages, gold, may_be_too_long=True)))
+        answer = yield ModelRequest(messages, gold, may_be_too_long=True)
         if answer.reason == TRUNCATED:
             raise MethodStopped(NO_ROOM)
         self.chain.add(answer, purpose=_PURPOSES.get(template, ''))
-        return strip_reasoning(answer)
+        return strip_reasoning(answer.text).text
 
     def _read(self, template: str, gold: Any, read: Reader, fields: Mapping[str, Any]) -> Dialogue[Any]:
         """Asks until a reply can be read; raises :class:`Unreadable`, with the last reply, if none can."""

@@ -31,7 +31,7 @@ from opencompass_tooleval.benchmarks.funcqa import prompts, react_prompts
 from opencompass_tooleval.benchmarks.funcqa import trajectory as funcqa
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES
 from opencompass_tooleval.benchmarks.funcqa.records import FIX, Record, parse_payload
-from opencompass_tooleval.core.answer import Answer, as_answer, strip_reasoning
+from opencompass_tooleval.core.answer import Answer, strip_reasoning
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.function_calling import METHOD
@@ -100,7 +100,7 @@ class OneRound:
         """See :class:`~opencompass_tooleval.agents.loops.Loop`."""
         chain = Chain('', self.settings)
         message = Message('user', self._template.format(question=task.query))
-        chain.add(as_answer((yield ModelRequest((message,), task.gold_answer))))
+        chain.add((yield ModelRequest((message,), task.gold_answer)))
         return chain.end()
 
 
@@ -133,11 +133,11 @@ class FuncQAFunctionCalling(FunctionCalling):
 
 
 def _last_answer(end: Trajectory, rounds: list[dict[str, str]]) -> str:
-    return str(strip_reasoning(rounds[-1]['answer']))
+    return strip_reasoning(rounds[-1]['answer']).text
 
 
 def _summary(end: Trajectory, rounds: list[dict[str, str]]) -> str:
-    return str(strip_reasoning(rounds[-2]['answer']))  # the last is the check
+    return strip_reasoning(rounds[-2]['answer']).text  # the last is the check
 
 
 def _finish(end: Trajectory, rounds: list[dict[str, str]]) -> str:
@@ -258,8 +258,8 @@ def _recorded(dialogue: Dialogue[Trajectory], rounds: list[dict[str, str]]) -> D
     """The same dialogue; what was asked and answered is added to ``rounds``. What is too long for the model fails."""
     request = next(dialogue)
     while True:
-        answer = as_answer((yield replace(request, may_be_too_long=False)))
-        said = '\n'.join(filter(None, (str(answer), calls_text(answer.calls))))
+        answer = yield replace(request, may_be_too_long=False)
+        said = '\n'.join(filter(None, (answer.text, calls_text(answer.calls))))
         rounds.append({'asked': _asked(request.messages), 'answer': said})
         try:
             request = dialogue.send(answer)

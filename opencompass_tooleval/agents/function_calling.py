@@ -138,14 +138,14 @@ class FunctionCalling:
                 room -= sum(bool(call.source) for call in carried_out)
                 was_reminded = False
                 continue
-            text = visible_text(answer)
-            if self._stop_on == BY_TEXT and not (text.reason and self.reminds):
-                chain.add(answer, reason=text.reason or '')
-                return chain.end(text)
-            chain.add(answer, reason=text.reason or NO_CALL)
+            visible = visible_text(answer)
+            if self._stop_on == BY_TEXT and not (visible.reason and self.reminds):
+                chain.add(answer, reason=visible.reason or '')
+                return chain.end(visible.text)
+            chain.add(answer, reason=visible.reason or NO_CALL)
             if was_reminded:
                 return chain.end(stopped=NOT_FINISHED)
-            conversation += self._reminder(text, task.language)
+            conversation += self._reminder(visible.text, task.language)
             was_reminded = True
         return chain.end(stopped=TOO_MANY_STEPS)
 
@@ -176,10 +176,10 @@ class FunctionCalling:
         """The answer with the calls that were carried out, and what each was told, as the conversation goes on."""
         pairs = zip(answer.calls, carried_out, strict=False)
         calls = tuple(ToolCall(call.name, repeated_arguments(call.arguments), call.id) for call, _ in pairs)
-        shown = Answer(bounded_text(visible_text(answer), MAX_TEXT), calls=calls)
+        shown = Answer(bounded_text(visible_text(answer).text, MAX_TEXT), calls=calls)
         return tool_messages(shown, [call.observation for call in carried_out], earlier)
 
-    def _reminder(self, text: Answer, language: str) -> tuple[Message, ...]:
+    def _reminder(self, text: str, language: str) -> tuple[Message, ...]:
         reminders = prompts.GO_ON_FINISH if self._stop_on == BY_TOOL else prompts.GO_ON
         return Message('assistant', bounded_text(text, MAX_TEXT)), Message('user', reminders[language])
 

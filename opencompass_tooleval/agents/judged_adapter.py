@@ -31,6 +31,7 @@ from opencompass_tooleval.agents.solved import TIMES
 from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.agents.toolbench_judge_prompts import prompt_hash
 from opencompass_tooleval.agents.win import RANDOM, ROUNDS
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.trials import BinaryMetrics
@@ -112,7 +113,7 @@ class ToolEvalAgentJudgedEvaluator(ToolEvalAgentEvaluator, JudgedEvaluator):
         judged = [score.judged for score in cast(Sequence[JudgedAgentScore], scores)]
         return {**super().breakdown(scores), 'judged': breakdown(judged)}
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         scores = cast(list[AgentScore], super().score_samples(references, answers))
         tasks = [parse_task(reference) for reference in references]

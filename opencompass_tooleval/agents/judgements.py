@@ -19,6 +19,7 @@ from opencompass_tooleval.agents.toolbench_judge_prompts import SOLVABLE, SOLVED
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.agents.yes_no import YES_NO
 from opencompass_tooleval.benchmarks.toolbench.success import NO, YES
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.errors import Fault
 from opencompass_tooleval.core.jsonable import answer_digest, bounded_text
 from opencompass_tooleval.judging.judgement import FAILED, Judgement, Opinion, Unread, matched, read_judgement
@@ -123,10 +124,10 @@ def _read_published(query_id: str, row: Mapping[str, Any], candidate: str | None
     return _preference_row(query_id, row, candidate)
 
 
-def digests_of(query_id: str, prediction: str) -> dict[str, str] | None:
+def digests_of(query_id: str, prediction: Answer) -> dict[str, str] | None:
     """As :func:`~opencompass_tooleval.judging.judgement_files.completed` takes it, of a trajectory's JSON."""
     try:
-        return {'': digest_of(parse_trajectory(prediction))}
+        return {'': digest_of(parse_trajectory(prediction.text))}
     except ValueError:
         return None
 

@@ -185,7 +185,7 @@ class ReActConversation:
 
     def read(self, answer: str) -> Action:
         """Reads the answer to the request: no thoughts of a reasoning model, and nothing from a stop word on."""
-        said = cut_at(strip_reasoning(answer[:MAX_CHARS]), tuple(self._protocol.stop_words))
+        said = cut_at(strip_reasoning(answer[:MAX_CHARS]).text, tuple(self._protocol.stop_words))
         self._history.append({'role': 'assistant', 'content': said})
         thought, name, text = self._protocol.parse(said, self._tools)
         if name == self._tools.no_action.name:

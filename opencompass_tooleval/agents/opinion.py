@@ -43,7 +43,7 @@ def reader(question: Question) -> Callable[[str], Opinion | Unread]:
 def _read(question: Question, reply: str) -> Opinion | Unread:
     if len(reply) > MAX_CHARS:
         return Unread('too_long')
-    text = unfence(strip_reasoning(reply)).strip()
+    text = unfence(strip_reasoning(reply).text).strip()
     bare = _option(question, text)
     if bare:
         return Opinion(bare, question.name)

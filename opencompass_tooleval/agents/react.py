@@ -105,7 +105,7 @@ class ReAct:
             answer, chain.left_out = reply
             if reply.has_no_room:
                 return chain.end(stopped=NO_ROOM)
-            action = rounds.read(answer)
+            action = rounds.read(answer.text)
             if action.name is None:
                 chain.add(answer, reason=visible_text(answer).reason or NO_ACTION)
             elif action.is_final:

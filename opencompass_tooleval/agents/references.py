@@ -64,11 +64,11 @@ def load_references(path: Path, tasks: Iterable[Task], dataset: str | None = Non
 def _of_run(file: Path, tasks: Mapping[str, Task]) -> dict[str, JudgedAnswer]:
     answers = {}
     for query_id, prediction in load_recorded(file).by_id.items():
-        reason = str(prediction.reason or '')
+        reason = prediction.reason or ''
         if query_id not in tasks or reason.startswith(INFRA):
             continue
         try:
-            trajectory = parse_trajectory(prediction)
+            trajectory = parse_trajectory(prediction.text)
         except ValueError as error:
             raise DataError(file, f'it is no prediction of an agent: {error}', query_id) from error
         if not trajectory.stopped.startswith(INFRA):

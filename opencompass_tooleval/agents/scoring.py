@@ -14,6 +14,7 @@ from opencompass_tooleval.agents.matching import Partner, match_calls, partners_
 from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import GAVE_UP, NOT_FINISHED, AnsweredCall, Trajectory, parse_trajectory
 from opencompass_tooleval.agents.waste import Waste, count_waste, ends_in_loop
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.jsonable import bounded_text
 from opencompass_tooleval.core.result import INFRA, OK, SampleScore
 from opencompass_tooleval.core.tool_set import ToolSchema
@@ -226,13 +227,13 @@ def _reason(task: Task, trajectory: Trajectory, is_finished: bool, values: Value
     return REFUSED if wrong == OK and task.gold is None and values[INVALID] else wrong
 
 
-def score_predictions(tasks: Sequence[Task], predictions: Sequence[str]) -> list[AgentScore]:
+def score_predictions(tasks: Sequence[Task], predictions: Sequence[Answer]) -> list[AgentScore]:
     """Scores a subset: one score per task, in the same order.
 
     Args:
         tasks: The tasks.
-        predictions: A trajectory's JSON each; an :class:`~opencompass_tooleval.core.answer.Answer` with an ``infra:``
-            reason is a task that was not carried out, and counts as wrong.
+        predictions: A trajectory's JSON each; one with an ``infra:`` reason is a task that was not carried out, and
+            counts as wrong.
 
     Raises:
         ValueError: There are more tasks than predictions or fewer, or a prediction is no trajectory.
@@ -242,12 +243,11 @@ def score_predictions(tasks: Sequence[Task], predictions: Sequence[str]) -> list
     return [_score(task, prediction) for task, prediction in zip(tasks, predictions, strict=True)]
 
 
-def _score(task: Task, prediction: str) -> AgentScore:
-    reason = getattr(prediction, 'reason', None)
-    if reason:
+def _score(task: Task, prediction: Answer) -> AgentScore:
+    if prediction.reason:
         values: Values = {FINISH_RATE: 0.0, **_all_wrong(task), **dict.fromkeys(WASTE)}
-        return AgentScore(task.id, values, str(reason), gold=_gold_of(task), repaired=_repaired(task, ()))
+        return AgentScore(task.id, values, prediction.reason, gold=_gold_of(task), repaired=_repaired(task, ()))
     try:
-        return score_trajectory(task, parse_trajectory(prediction))
+        return score_trajectory(task, parse_trajectory(prediction.text))
     except ValueError as error:
         raise ValueError(f'prediction of task {task.id!r}: {error}') from error

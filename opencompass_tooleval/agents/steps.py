@@ -67,7 +67,7 @@ def answered_call(name: str, arguments: Any, observation: Observation, most: int
 
 def thought_of(answer: Answer) -> str:
     """What a step keeps of an answer's text: without a reasoning model's thoughts, unless there is nothing else."""
-    return bounded_text(str(visible_text(answer)) or str(answer), MAX_TEXT)
+    return bounded_text(visible_text(answer).text or answer.text, MAX_TEXT)
 
 
 @dataclass

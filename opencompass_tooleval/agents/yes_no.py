@@ -9,7 +9,7 @@ from opencompass_tooleval.agents.judged_answer import JudgedAnswer
 from opencompass_tooleval.agents.opinion import no_opinion
 from opencompass_tooleval.benchmarks.toolbench import success
 from opencompass_tooleval.benchmarks.toolbench.success import NO, YES
-from opencompass_tooleval.core.answer import why_unread
+from opencompass_tooleval.core.answer import Answer, why_unread
 from opencompass_tooleval.core.metrics import SUCCESS_RATE, Metric
 from opencompass_tooleval.judging.judge_item import JudgeItem, Judging
 from opencompass_tooleval.judging.judgement import Opinion, Unread
@@ -39,7 +39,7 @@ YES_NO: Mapping[str, YesNo] = {
 
 def judge_yes_no(name: str, answer: JudgedAnswer) -> Judging[Opinion]:
     """Asks one of these questions; where there is nothing to read the answer is ``no``, and nobody is asked."""
-    if why_unread(answer.told):
+    if why_unread(Answer(answer.told)):
         return Opinion(NO, NO_ANSWER)
     opinion = yield YES_NO[name].question(f'{answer.id}/{name}', answer)
     return no_opinion(opinion, name) if isinstance(opinion, Unread) else opinion

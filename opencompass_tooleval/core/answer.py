@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opencompass_tooleval.core.bounds import MAX_CHARS
@@ -22,12 +23,14 @@ CUT = 'length'
 _THOUGHT = re.compile(r'<(?P<close>/?)[Tt][Hh][Ii][Nn][Kk](?:[Ii][Nn][Gg])?>')
 
 
-class Answer(str):
-    """A string that knows why it is empty, and why it ends where it does.
+@dataclass(frozen=True)
+class Answer:
+    """What a model answered: its text, why that is empty or ends where it does, its calls and what it cost.
 
-    Postprocessors of OpenCompass map a string to a string; the rest travels as attributes.
+    It is no text: OpenCompass is given :attr:`text`, and only where it takes nothing else.
 
     Attributes:
+        text: What it said; ``''`` where there is no answer.
         reason: Why there is no answer; None if there is.
         finish_reason: ``stop``, :data:`CUT`, or another word of the server's; None where nobody says.
         recorded_shape: Of a recorded answer: the published shape of its row (``gpt``, ``open``), or None.
@@ -37,6 +40,7 @@ class Answer(str):
             thought, and none where the content is null.
     """
 
+    text: str
     reason: str | None = None
     finish_reason: str | None = None
     recorded_shape: str | None = None
@@ -44,34 +48,12 @@ class Answer(str):
     usage: Usage | None = None
     has_content: bool = False
 
-    def __new__(
-        cls,
-        text: str,
-        reason: str | None = None,
-        finish_reason: str | None = None,
-        recorded_shape: str | None = None,
-        calls: tuple[ToolCall, ...] = (),
-        usage: Usage | None = None,
-        has_content: bool = False,
-    ) -> Answer:
-        answer = super().__new__(cls, text)
-        answer.reason = reason
-        answer.finish_reason = finish_reason
-        answer.recorded_shape = recorded_shape
-        answer.calls = calls
-        answer.usage = usage
-        answer.has_content = has_content
-        return answer
-
-    def changed(self, **changes: Any) -> Answer:
-        """The same with other attributes, or another ``text``."""
-        names = ('reason', 'finish_reason', 'recorded_shape', 'calls', 'usage', 'has_content')
-        kept = {name: getattr(self, name) for name in names}
-        return Answer(**{'text': str(self), **kept, **changes})
+    def __str__(self) -> str:
+        raise TypeError('an Answer is no text: take its attribute text')
 
 
-def as_answer(text: str) -> Answer:
-    """The text as an answer; one that is an answer already stays as it is."""
+def as_answer(text: Answer | str) -> Answer:
+    """A text as an answer of which nothing else is known; an answer stays as it is."""
     return text if isinstance(text, Answer) else Answer(text)
 
 
@@ -81,7 +63,7 @@ CALLS, USAGE, HAS_CONTENT = 'calls', 'usage', 'has_content'
 def extras(answer: Answer) -> dict[str, Any]:
     """What a row on disk says of an answer beside its text: calls and usage, where there are some."""
     rows: dict[str, Any] = {CALLS: written_payload(answer.calls)} if answer.calls else {}
-    if answer.calls and answer.has_content and not visible_text(answer):  # else the text says it
+    if answer.calls and answer.has_content and not visible_text(answer).text:  # else the text says it
         rows[HAS_CONTENT] = True
     return {**rows, USAGE: answer.usage.to_payload()} if answer.usage else rows
 
@@ -93,7 +75,7 @@ def with_extras(answer: Answer, row: Mapping[str, Any]) -> Answer:
         ValueError: The calls cannot be read.
     """
     has_content = row.get(HAS_CONTENT) is True
-    return answer.changed(calls=read_calls(row.get(CALLS)), usage=read_usage(row.get(USAGE)), has_content=has_content)
+    return replace(answer, calls=read_calls(row.get(CALLS)), usage=read_usage(row.get(USAGE)), has_content=has_content)
 
 
 def strip_reasoning(text: str) -> Answer:
@@ -126,24 +108,24 @@ def strip_reasoning(text: str) -> Answer:
     return Answer('', TRUNCATED_REASONING) if unfinished and not answer.strip() else Answer(answer)
 
 
-def clean(answer: Any) -> Any:
-    """An answer without a reasoning model's thoughts; what is no text, and what has a reason to be empty, stays."""
-    return strip_reasoning(answer) if isinstance(answer, str) and not getattr(answer, 'reason', None) else answer
+def clean(answer: Answer) -> Answer:
+    """An answer without a reasoning model's thoughts, and without calls; one with a reason to be empty stays."""
+    return answer if answer.reason else strip_reasoning(answer.text)
 
 
-def why_unread(answer: Any) -> str:
+def why_unread(answer: Answer) -> str:
     """Why there is nothing to read in an answer: it failed, is too long or empty; ``''`` if there is."""
-    reason = str(getattr(answer, 'reason', None) or '')
-    if reason or not isinstance(answer, str):
-        return reason
-    return TOO_LONG if len(answer) > MAX_CHARS else '' if answer.strip() else EMPTY
+    if answer.reason:
+        return answer.reason
+    return TOO_LONG if len(answer.text) > MAX_CHARS else '' if answer.text.strip() else EMPTY
 
 
-def visible_text(answer: str) -> Answer:
+def visible_text(answer: Answer) -> Answer:
     """What of an answer is read: all but thoughts. Where that is nothing, its ``reason`` says why."""
-    text = answer if len(answer) > MAX_CHARS else clean(answer)
-    reason = TOO_LONG if len(answer) > MAX_CHARS else why_unread(text)
-    return Answer('', reason) if reason else Answer(text)
+    is_too_long = len(answer.text) > MAX_CHARS
+    visible = answer if is_too_long else clean(answer)
+    reason = TOO_LONG if is_too_long else why_unread(visible)
+    return Answer('', reason) if reason else Answer(visible.text)
 
 
 def cut_at(text: str, marks: tuple[str, ...]) -> str:

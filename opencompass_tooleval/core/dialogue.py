@@ -2,9 +2,9 @@
 
 A method for one question is a generator function::
 
-    def two_steps(question: str) -> Dialogue[str]:
+    def two_steps(question: str) -> Dialogue[Answer]:
         plan = yield ModelRequest((Message('user', f'Plan: {question}'),))
-        return (yield ModelRequest((Message('user', f'Carry out: {plan}'),)))
+        return (yield ModelRequest((Message('user', f'Carry out: {plan.text}'),)))
 
 It does no input or output of its own, so that any number of dialogues can advance together, and one that was
 interrupted is brought back by giving it the answers it had already.
@@ -16,6 +16,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.messages import Message
 from opencompass_tooleval.core.tool_set import ToolSet
 
@@ -50,5 +51,5 @@ class ModelRequest:
     key: str = ''
 
 
-Dialogue = Generator[ModelRequest, str, T]
-"""A dialogue that ends in a ``T``. An answer may be an :class:`~opencompass_tooleval.core.answer.Answer`."""
+Dialogue = Generator[ModelRequest, Answer, T]
+"""A dialogue that ends in a ``T``."""

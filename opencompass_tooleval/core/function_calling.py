@@ -49,7 +49,7 @@ def one_call(calls: Sequence[ToolCall], schemas: Mapping[str, Mapping[str, Any]]
 
 def why_no_call(answer: Answer) -> str:
     """Why an answer calls nothing: it failed, its thoughts never end, or it just has no call."""
-    return str(answer.reason or strip_reasoning(answer).reason or NO_CALL)
+    return answer.reason or strip_reasoning(answer.text).reason or NO_CALL
 
 
 def call_fault(call: ToolCall, schemas: Mapping[str, Mapping[str, Any]]) -> str:

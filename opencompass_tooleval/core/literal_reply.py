@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.answer import visible_text
+from opencompass_tooleval.core.answer import Answer, as_answer, visible_text
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.messages import read_messages
 from opencompass_tooleval.core.reading import Parsed, parse_literal, unread
@@ -28,15 +28,15 @@ def read_literal(answer: Any, cut: Callable[[str], str]) -> Parsed:
     """The value of an answer, or why there is none; never raises.
 
     Args:
-        answer: Its text. Thoughts in front of it are dropped.
+        answer: An :class:`~opencompass_tooleval.core.answer.Answer` or its text. Thoughts in front of it are dropped.
         cut: Which part of the rest has to be the literal.
     """
-    if not isinstance(answer, str):
+    if not isinstance(answer, (Answer, str)):
         return unread('parse:not_text')
-    text = visible_text(answer)
-    if text.reason:
-        return unread(text.reason)
-    parsed = parse_literal(cut(text))
+    visible = visible_text(as_answer(answer))
+    if visible.reason:
+        return unread(visible.reason)
+    parsed = parse_literal(cut(visible.text))
     if parsed.ok and parsed.parse_method != 'literal':
         return unread('parse:not_a_literal')  # [{"Task": "x", "ID": null}]: no Python
     return parsed
@@ -55,13 +55,13 @@ class LiteralDialogues:
     def __init__(self, tries: int = TRIES) -> None:
         self.tries = tries
 
-    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[Answer]:
         """Begins the dialogue about one row."""
         messages = tuple(read_messages(row['messages']))
         return ask_until_read(ModelRequest(messages, row['gold_answer']), self.cut, self.tries)
 
 
-def ask_until_read(request: ModelRequest, cut: Callable[[str], str], tries: int) -> Dialogue[str]:
+def ask_until_read(request: ModelRequest, cut: Callable[[str], str], tries: int) -> Dialogue[Answer]:
     """Asks the same again until the answer can be read; returns the last.
 
     Raises:
@@ -69,7 +69,7 @@ def ask_until_read(request: ModelRequest, cut: Callable[[str], str], tries: int)
     """
     if tries < 1:
         raise ValueError(f'tries must be at least 1, not {tries}')
-    answer = ''
+    answer = Answer('')
     for _ in range(tries):
         answer = yield request
         if read_literal(answer, cut).ok:

@@ -40,7 +40,7 @@ def tool_messages(answer: Answer, replies: Sequence[str], earlier: int = 0) -> t
         ValueError: There are more calls than replies or fewer.
     """
     calls = _with_ids(answer.calls, earlier)
-    message = Message('assistant', str(strip_reasoning(answer)), calls)
+    message = Message('assistant', strip_reasoning(answer.text).text, calls)
     told = [Message(TOOL, reply, call_id=call.id) for call, reply in zip(calls, replies, strict=True)]
     return (message, *told)
 

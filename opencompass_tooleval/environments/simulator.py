@@ -12,7 +12,7 @@ from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opencompass_tooleval.core.answer import clean
+from opencompass_tooleval.core.answer import strip_reasoning
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.jsonable import answer_digest, bounded_text, to_jsonable
@@ -120,9 +120,9 @@ class Simulator:
             if cached := self.cache.get(digest):
                 return cached
             reply = yield ModelRequest(messages, example_response(document), model=SIMULATOR, may_be_too_long=True)
-            if getattr(reply, 'reason', None) == TRUNCATED:
+            if reply.reason == TRUNCATED:
                 return None
-            response = self.form.read(reply)
+            response = self.form.read(reply.text)
             if response is not None:
                 # Two tasks may ask the same at the same time: the answer that came first stands.
                 return self.cache.setdefault(digest, response)
@@ -165,7 +165,7 @@ def read_simulated(reply: str) -> str | None:
     Args:
         reply: As the model gave it; thoughts and fences are taken off.
     """
-    value = parse_enclosed(str(clean(reply)), '{', '}').value
+    value = parse_enclosed(strip_reasoning(reply).text, '{', '}').value
     if not isinstance(value, dict) or 'response' not in value:
         return None
     response = {'error': bounded_text(value.get('error'), MAX_CHARS // 4), 'response': to_jsonable(value['response'])}

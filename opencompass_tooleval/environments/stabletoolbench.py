@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.core.answer import clean
+from opencompass_tooleval.core.answer import strip_reasoning
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.core.jsonable import clean_text, to_jsonable
@@ -111,7 +111,7 @@ def mirrorapi_message(document: Any, examples: Sequence[RecordedCall], name: str
 
 def read_simulated(reply: str) -> str | None:
     """The response in the reply of a general model: a JSON object, alone or in a fence; None for anything else."""
-    text = str(clean(reply))
+    text = strip_reasoning(reply).text
     if '```json' in text:
         text = text.replace('```json', '').replace('```', '').strip()
     value = _json(text)

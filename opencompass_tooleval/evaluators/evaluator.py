@@ -7,7 +7,7 @@ import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import opencompass
@@ -17,7 +17,7 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval import __version__
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
-from opencompass_tooleval.core.answer import USAGE, Answer, as_answer
+from opencompass_tooleval.core.answer import USAGE, Answer, strip_reasoning
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.runs import split_runs
 from opencompass_tooleval.core.tool_calls import calls_text, read_calls
@@ -102,8 +102,8 @@ class ToolEvalEvaluator(BaseEvaluator):
     """
 
     @abstractmethod
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
-        """Scores answers (postprocessed; an ``Answer`` with an ``infra:`` reason is a failure) against references."""
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
+        """Scores answers (postprocessed; one with an ``infra:`` reason is a failure) against references."""
 
     subset: Any = None
     """The row of the benchmark's table that is scored; it has ``metrics``, and may have ``binary_metrics`` and
@@ -190,12 +190,13 @@ class ToolEvalEvaluator(BaseEvaluator):
         """Scores one run. OpenCompass reads from these names which columns to pass."""
         return self.score_samples(references, self._answers(predictions, infra))
 
-    def _answers(self, predictions: Sequence[str], infra: Sequence[str | None]) -> list[str]:
-        answers = [
-            Answer('', reason) if reason else prediction for prediction, reason in zip(predictions, infra, strict=True)
+    def _answers(self, predictions: Sequence[str], infra: Sequence[str | None]) -> list[Answer]:
+        texts = ['' if reason else str(prediction) for prediction, reason in zip(predictions, infra, strict=True)]
+        # A postprocessor returns text: why it took all of it off, the prediction still says.
+        return [
+            Answer('', reason) if reason else Answer(text, None if text else strip_reasoning(raw).reason)
+            for text, raw, reason in zip(self.pred_postprocess(texts), texts, infra, strict=True)
         ]
-        postprocessed: list[str] = self.pred_postprocess(answers)
-        return postprocessed
 
     def _run(self, columns: dict[str, Any], more: Mapping[str, int]) -> _Run:
         scores = self.score(**columns)
@@ -286,9 +287,9 @@ class ToolEvalCallsEvaluator(ToolEvalEvaluator):
         Raises:
             ValueError: A row's calls cannot be read.
         """
-        answers = [as_answer(text) for text in self._answers(predictions, infra)]
         with_calls = [
-            answer.changed(calls=read_calls(row_calls)) for answer, row_calls in zip(answers, calls, strict=True)
+            replace(answer, calls=read_calls(row_calls))
+            for answer, row_calls in zip(self._answers(predictions, infra), calls, strict=True)
         ]
         return self.score_samples(references, with_calls)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.usage import Usage
 from opencompass_tooleval.core.usage_summary import other_row
@@ -80,7 +81,7 @@ class JudgedEvaluator(ToolEvalEvaluator):
         self,
         load: Callable[[Path], list[Judgement[F]]],
         record_ids: Sequence[str],
-        digests_of: Callable[[str, str], Mapping[str, str] | None],
+        digests_of: Callable[[str, Answer], Mapping[str, str] | None],
     ) -> list[Judgement[F]] | None:
         """The judgements of a file; None if a judge is asked.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from mmengine.registry import Registry
 from opencompass.registry import ICL_INFERENCERS
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.core.answer import as_answer
+from opencompass_tooleval.core.answer import Answer, as_answer
 from opencompass_tooleval.core.dialogue import Dialogue
 from opencompass_tooleval.core.runs import with_runs
 from opencompass_tooleval.core.usage import Usage, total_usage
@@ -32,7 +33,7 @@ class Dialogues(Protocol):
     :class:`~opencompass_tooleval.core.dialogue.ModelRequest` may name. It is built once, and only if it is asked.
     """
 
-    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
+    def __call__(self, row: Mapping[str, Any]) -> Dialogue[str | Answer]:
         """Begins the dialogue about one row of the data set; it ends in the row's prediction."""
 
 
@@ -106,7 +107,7 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             if outcome := outcomes.get(key):
                 # Not `value or ''`: an answer of nothing but calls is an empty text, too.
                 answer = as_answer('' if outcome.value is None else outcome.value)
-                answer = answer.changed(reason=outcome.infra, finish_reason=outcome.finish_reason, usage=outcome.usage)
+                answer = replace(answer, reason=outcome.infra, finish_reason=outcome.finish_reason, usage=outcome.usage)
                 rows[index] = self._row(index, all_questions[index], answer) | self._others(index, outcome.others)
         return rows, {index: row['infra'] for index, row in rows.items() if row.get('infra')}
 

@@ -6,7 +6,7 @@ import inspect
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -219,10 +219,10 @@ class ToolEvalGenInferencer(GenInferencer):
     def _row(self, index: int, question: Question, answer: Answer) -> Row:
         earlier, prompt = self._failed.get(index), question.prompt
         if earlier:
-            answer = answer.changed(usage=with_failed(answer.usage, [read_usage(earlier.get(USAGE))]))
+            answer = replace(answer, usage=with_failed(answer.usage, [read_usage(earlier.get(USAGE))]))
         row = {
             'origin_prompt': self.model.parse_template(prompt, mode='gen'),
-            'prediction': str(answer),
+            'prediction': answer.text,
             'gold': question.gold,
             'record_id': prompt.record_id,
             'source': prompt.source,
@@ -238,7 +238,7 @@ class ToolEvalGenInferencer(GenInferencer):
         if answer.recorded_shape:
             row[RECORDED_SHAPE] = answer.recorded_shape
         if self.dump_res_length:
-            row['res_length'] = self.model.get_token_len(str(answer))
+            row['res_length'] = self.model.get_token_len(answer.text)
         return row
 
     def _extra_kwargs(self) -> dict[str, Any]:

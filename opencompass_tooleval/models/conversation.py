@@ -89,8 +89,8 @@ class Conversation(PromptList):
         """The answer with the tools' own names in its calls, in place of those that were sent."""
         if self.tools is None or not answer.calls:
             return answer
-        return answer.changed(
-            calls=tuple(replace(call, name=self.tools.original_name(call.name)) for call in answer.calls)
+        return replace(
+            answer, calls=tuple(replace(call, name=self.tools.original_name(call.name)) for call in answer.calls)
         )
 
 

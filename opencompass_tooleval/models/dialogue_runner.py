@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from tqdm import tqdm
@@ -106,7 +106,7 @@ class _Running(Generic[T]):
             return
         if self.outcome.finish_reason != CUT:
             self.outcome.finish_reason = answer.finish_reason
-        row: dict[str, Any] = {'messages': messages_payload(request.messages), 'answer': str(answer)}
+        row: dict[str, Any] = {'messages': messages_payload(request.messages), 'answer': answer.text}
         self.outcome.rounds.append({**row, 'calls': calls_payload(answer.calls)} if answer.calls else row)
         self.outcome.usages.append(answer.usage)
 
@@ -260,7 +260,7 @@ class DialogueRunner:
         others = [(dialogue, answer) for dialogue, answer in taken if dialogue.request and dialogue.request.model]
         for dialogue, answer in others:
             assert dialogue.request is not None
-            again = answer.changed(usage=None)  # it was paid for once
+            again = replace(answer, usage=None)  # it was paid for once
             waiting = self._waiting.pop(_digest(dialogue.request))
             yield [(one, answer if one is dialogue else again) for one in waiting]
         yield under_test
@@ -348,7 +348,7 @@ class DialogueRunner:
             if failed and answer.usage is None:
                 continue
             row: dict[str, Any] = {'key': dialogue.key, 'round': dialogue.round, 'asked': self._asked(request)}
-            row |= {FAILED: answer.reason} if failed else {'answer': str(answer), 'finish_reason': answer.finish_reason}
+            row |= {FAILED: answer.reason} if failed else {'answer': answer.text, 'finish_reason': answer.finish_reason}
             row |= {REASON: TRUNCATED} if answer.reason == TRUNCATED and not failed else {}
             row |= extras(answer)
             if request.model:

@@ -30,7 +30,7 @@ class _FixedModel(BaseModel):
     def __init__(self, path: str, max_seq_len: int = 1 << 20, **kwargs: Any) -> None:
         super().__init__(path=path, max_seq_len=max_seq_len, tokenizer_only=True, **kwargs)
 
-    def reply(self, prompt: Conversation) -> str:
+    def reply(self, prompt: Conversation) -> Answer:
         """Answers one conversation."""
         raise NotImplementedError
 
@@ -38,9 +38,13 @@ class _FixedModel(BaseModel):
         """Leaves conversations as they are."""
         return prompt_template
 
-    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+    def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
         """Answers a batch."""
         return [self.reply(prompt) for prompt in inputs]
+
+    def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
+        """The texts of :meth:`answers`, for OpenCompass."""
+        return [answer.text for answer in self.answers(inputs, max_out_len, **kwargs)]
 
     def get_token_len(self, prompt: str) -> int:
         """Words: there is no tokenizer."""
@@ -111,12 +115,12 @@ class OracleModel(_FixedModel):
         self._noise = noise
         self._seed = seed
 
-    def reply(self, prompt: Conversation) -> str:
+    def reply(self, prompt: Conversation) -> Answer:
         """Returns the gold answer, with calls where tools are offered; damaged for some records."""
         rng = Random(f'{self._seed}/{prompt.source}/{prompt.record_id}')
         is_damaged = rng.random() < self._noise
         if prompt.tools is None:
-            return damage(prompt.gold_answer, rng) if is_damaged else prompt.gold_answer
+            return Answer(damage(prompt.gold_answer, rng) if is_damaged else prompt.gold_answer)
         content, calls = read_answer(prompt.gold_answer)
         if not is_damaged:
             return Answer(content, calls=calls)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from jinja2 import TemplateError
@@ -83,11 +84,11 @@ class _OffersTools:
 
     def read_calls(self, answer: Answer) -> Answer:
         """The answer with its calls as calls, and without the special tokens at its end."""
-        content, calls = read_written_calls(answer, self._tool_parser)
+        content, calls = read_written_calls(answer.text, self._tool_parser)
         tokens = tuple(token for token in self.tokenizer.all_special_tokens if token)
         while content.endswith(tokens or ('\0',)):
             content = content.removesuffix(next(token for token in tokens if content.endswith(token))).rstrip()
-        return answer.changed(text=content, calls=calls)
+        return replace(answer, text=content, calls=calls)
 
 
 @MODELS.register_module()

@@ -20,7 +20,7 @@ from opencompass.models import (
     base_api,
 )
 
-from opencompass_tooleval.core.answer import CUT, Answer, as_answer
+from opencompass_tooleval.core.answer import CUT, Answer
 from opencompass_tooleval.core.result import TRUNCATED
 from opencompass_tooleval.core.tool_calls import calls_text
 from opencompass_tooleval.core.usage import Usage
@@ -157,10 +157,10 @@ class AskingEndedError(RuntimeError):
 
     Args:
         message: Why, and what to do.
-        answers: One per prompt of the batch; None for those without.
+        answers: An :class:`Answer` per prompt of the batch; None for those without.
     """
 
-    def __init__(self, message: str, answers: Sequence[Any] = ()) -> None:
+    def __init__(self, message: str, answers: Sequence[Answer | None] = ()) -> None:
         super().__init__(message)
         self.answers = answers
 
@@ -274,23 +274,29 @@ def ask(
     try:
         view, given = turns_apart(model, [prompts[index] for index in fitting])
         with torch.no_grad():
-            generated = view.generate_from_template(given, max_out_len=max_out_len, **(options or {}))
+            generated = _generated(view, given, max_out_len, options or {})
     except AskingEndedError as error:
         kept = zip(fitting, error.answers, strict=False)
-        answers.update((i, answer_of(model, prompts[i], text, max_out_len)) for i, text in kept if text is not None)
+        answers.update((i, answer_of(model, prompts[i], one, max_out_len)) for i, one in kept if one is not None)
         raise AskingEndedError(str(error), [answers.get(index) for index in range(len(prompts))]) from None
     generated_of = zip(fitting, generated, strict=True)
-    answers.update((i, answer_of(model, prompts[i], text, max_out_len)) for i, text in generated_of)
+    answers.update((i, answer_of(model, prompts[i], one, max_out_len)) for i, one in generated_of)
     return [answers[index] for index in range(len(prompts))]
 
 
-def answer_of(model: Any, prompt: Conversation, text: str, max_out_len: int) -> Answer:
-    """What a model's ``generate`` returned for a prompt, as :func:`ask` returns it."""
-    answer = as_answer(text)
+def _generated(model: Any, given: list[Conversation], max_out_len: int, options: Mapping[str, Any]) -> list[Answer]:
+    """What a model says: ``answers`` of a model of ours, which says more than text, or the texts of any other."""
+    if hasattr(model, 'answers'):
+        return list(model.answers(model.parse_template(given, mode='gen'), max_out_len=max_out_len, **options))
+    return [Answer(text) for text in model.generate_from_template(given, max_out_len=max_out_len, **options)]
+
+
+def answer_of(model: Any, prompt: Conversation, answer: Answer, max_out_len: int) -> Answer:
+    """What a model answered to a prompt, as :func:`ask` returns it: counted, and with its calls as calls."""
     finish_reason = answer.finish_reason or (
-        None if answer.reason else _finish_reason_by_count(model, text, max_out_len)
+        None if answer.reason else _finish_reason_by_count(model, answer.text, max_out_len)
     )
-    answer = _with_counts(model, prompt, answer.changed(finish_reason=finish_reason))
+    answer = _with_counts(model, prompt, replace(answer, finish_reason=finish_reason))
     if prompt.tools is not None and not answer.reason and hasattr(model, 'read_calls'):
         answer = model.read_calls(answer)  # counted before: calls cost tokens, too
     return prompt.with_original_names(answer)
@@ -306,7 +312,7 @@ def _with_counts(model: Any, prompt: Conversation, answer: Answer) -> Answer:
     usage = answer.usage or Usage()
     if answer.reason or (usage.prompt is not None and usage.completion is not None):
         return answer
-    counted = _counted(model, prompt, str(answer) + calls_text(answer.calls))
+    counted = _counted(model, prompt, answer.text + calls_text(answer.calls))
     if counted is None:
         return answer
     more: dict[str, Any] = {
@@ -314,7 +320,7 @@ def _with_counts(model: Any, prompt: Conversation, answer: Answer) -> Answer:
     }
     if usage.first_prompt is None:
         more['first_prompt'] = more.get('prompt', usage.prompt)
-    return answer.changed(usage=replace(usage, counted=True, counter=counted.counter, **more))
+    return replace(answer, usage=replace(usage, counted=True, counter=counted.counter, **more))
 
 
 def _counted(model: Any, prompt: Conversation, answer_text: str) -> Usage | None:

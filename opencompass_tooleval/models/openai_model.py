@@ -154,12 +154,22 @@ class ToolEvalOpenAI(OpenAI):
         )
 
     def generate(self, inputs: list[Any], max_out_len: int = 512, temperature: float = 0.0, **kwargs: Any) -> list[str]:
+        """The texts of :meth:`answers`, for OpenCompass: ``''`` where there is a reason in place of an answer.
+
+        Raises:
+            AskingEndedError: As there.
+        """
+        return [answer.text for answer in self.answers(inputs, max_out_len, temperature)]
+
+    def answers(
+        self, inputs: list[Any], max_out_len: int = 512, temperature: float = 0.0, **kwargs: Any
+    ) -> list[Answer]:
         """Answers a batch, ``max_workers`` requests at a time, in the order of ``inputs``.
 
         Raises:
             AskingEndedError: The server refuses every request, or is gone; ``answers`` holds what came before.
         """
-        answers: list[str | None] = [None] * len(inputs)
+        answers: list[Answer | None] = [None] * len(inputs)
 
         async def answer(prompt: Any, stop: asyncio.Event) -> Answer | None:
             return await self.answer(prompt, max_out_len, temperature, stop)
@@ -169,14 +179,11 @@ class ToolEvalOpenAI(OpenAI):
                 queue.submit(index, prompt)
             try:
                 while arrived := queue.results():
-                    for index, text in arrived:
-                        answers[index] = text
+                    for index, arrived_answer in arrived:
+                        answers[index] = arrived_answer
             except AskingEndedError as error:
                 raise AskingEndedError(str(error), answers) from None
-        return [text for text in answers if text is not None]
-
-    def _generate(self, input: Any, max_out_len: int, temperature: float) -> str:
-        return self.generate([input], max_out_len, temperature)[0]
+        return [answered for answered in answers if answered is not None]
 
     async def answer(
         self,
@@ -189,11 +196,11 @@ class ToolEvalOpenAI(OpenAI):
         """Answers one prompt; a :class:`~opencompass_tooleval.models.request_queue.ConcurrentQueue` runs many at once.
 
         Args:
-            prompt: As one of the ``inputs`` of :meth:`generate`.
+            prompt: As one of the ``inputs`` of :meth:`answers`.
             max_out_len: Tokens at most.
             temperature: Unless the model's config sets one.
             stop: Ends the trying; is set where nothing more can be asked.
-            kwargs: More arguments of :meth:`generate`, which has no use for them either.
+            kwargs: More arguments of :meth:`answers`, which has no use for them either.
 
         Returns:
             The answer, or one with its reason; None after ``stop``.
@@ -324,7 +331,7 @@ def _nothing(text: str) -> int:
 
 def _timed(answer: Answer, seconds: float, failed: Sequence[Usage | None]) -> Answer:
     usage = replace(answer.usage or Usage(), seconds=round(seconds, 3))
-    return answer.changed(usage=with_failed(usage, failed))
+    return replace(answer, usage=with_failed(usage, failed))
 
 
 class _Pace:

@@ -433,7 +433,7 @@ def test_ten_thousand_hostile_answers(session: Session) -> None:
     while asked < 10_000:
         right = Scripted(**TWO_TASKS)
 
-        def model(request: ModelRequest, number: int, right: Scripted = right) -> str:
+        def model(request: ModelRequest, number: int, right: Scripted = right) -> Answer | str:
             if draw.random() < 0.6:
                 return right(request, number)
             return draw.choice(odd) if draw.random() < 0.3 else hostile[draw.randrange(len(hostile))]

@@ -79,7 +79,7 @@ def answer_of(reply: Mapping[str, Any]) -> Answer:
     calls = (make_call(reply['name'], reply['arguments']),) if reply['name'] else ()
     content = reply['content']
     answer = Answer(content or '', calls=calls, has_content=content is not None)
-    return with_extras(Answer(str(answer)), json.loads(json.dumps(extras(answer))))
+    return with_extras(Answer(answer.text), json.loads(json.dumps(extras(answer))))
 
 
 def noted(request: ModelRequest) -> list[dict[str, Any]]:

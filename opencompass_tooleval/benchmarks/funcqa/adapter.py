@@ -13,6 +13,7 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.benchmarks.funcqa import VERSION
 from opencompass_tooleval.benchmarks.funcqa.records import FIX, find_subset, load_records, parse_payload
 from opencompass_tooleval.benchmarks.funcqa.scoring import QuestionScore, breakdown, score_predictions
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator, as_dataset
@@ -82,7 +83,7 @@ class ToolEvalFuncQAEvaluator(ToolEvalEvaluator):
         """See :class:`ToolEvalEvaluator`."""
         return breakdown(cast(Sequence[QuestionScore], scores))
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         records = [parse_payload(reference) for reference in references]
         scores = score_predictions(records, answers)

@@ -67,9 +67,10 @@ def read_number(text: str) -> Number:
     ``$``, ``1.2e-5``, ``1.2 x 10^-5``, fractions (``91/20349``, LaTeX's too) and a percent sign; exponents (``cm^2``)
     and digits in words (``x1``) are not.
     """
-    answer = strip_reasoning(text)
+    visible = strip_reasoning(text)
+    answer = visible.text
     if not answer.strip():
-        return Number(None, reason=answer.reason or EMPTY)
+        return Number(None, reason=visible.reason or EMPTY)
     if len(answer) > MAX_CHARS:
         return Number(None, reason=TOO_LONG)
     plain = _plain(answer)
@@ -84,7 +85,7 @@ def read_number(text: str) -> Number:
 
 def read_numbers(text: str) -> list[Fraction]:
     """All numbers of an answer, each once: ``-3.5`` and ``1,234``, as FuncQA's published labels take them."""
-    answer = strip_reasoning(text)
+    answer = strip_reasoning(text).text
     if len(answer) > MAX_CHARS:
         return []
     texts = dict.fromkeys(figures.replace(',', '') for figures in _FIGURES.findall(answer))

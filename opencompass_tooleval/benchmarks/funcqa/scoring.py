@@ -20,7 +20,7 @@ from opencompass_tooleval.benchmarks.funcqa.trajectory import (
     Trajectory,
     parse_trajectory,
 )
-from opencompass_tooleval.core.answer import EMPTY, TRUNCATED_REASONING, strip_reasoning
+from opencompass_tooleval.core.answer import EMPTY, TRUNCATED_REASONING, Answer, strip_reasoning
 from opencompass_tooleval.core.result import OK, SampleScore
 
 ACCURACY = 'accuracy'
@@ -148,28 +148,27 @@ def _error_values(errors: Sequence[str], has_tools: bool) -> dict[str, float | N
     return {metric: float(any(error.startswith(area) for error in errors)) for metric, area in areas.items()}
 
 
-def score_predictions(records: Sequence[Record], predictions: Sequence[str]) -> list[QuestionScore]:
+def score_predictions(records: Sequence[Record], predictions: Sequence[Answer]) -> list[QuestionScore]:
     """Scores a subset: one score per record, in the same order.
 
     Args:
         records: The records.
-        predictions: A trajectory's JSON each; an :class:`~opencompass_tooleval.core.answer.Answer` with an ``infra:``
-            reason is a question that was not answered, and counts as wrong.
+        predictions: A trajectory's JSON each; one with an ``infra:`` reason is a question that was not answered, and
+            counts as wrong.
 
     Raises:
         ValueError: There are more records than predictions or fewer, or a prediction is no trajectory.
     """
     if len(records) != len(predictions):
         raise ValueError(f'{len(records)} records, but {len(predictions)} predictions')
-    failures = [getattr(prediction, 'reason', None) for prediction in predictions]
     done = [
-        None if failure else _parse(record, prediction)
-        for record, prediction, failure in zip(records, predictions, failures, strict=True)
+        None if prediction.reason else _parse(record, prediction.text)
+        for record, prediction in zip(records, predictions, strict=True)
     ]
     has_tools = any(trajectory.method not in WITHOUT_TOOLS for trajectory in done if trajectory) or not any(done)
     return [
-        score_trajectory(record, trajectory) if trajectory else _unanswered(record, str(failure), has_tools)
-        for record, trajectory, failure in zip(records, done, failures, strict=True)
+        score_trajectory(record, trajectory) if trajectory else _unanswered(record, str(prediction.reason), has_tools)
+        for record, trajectory, prediction in zip(records, done, predictions, strict=True)
     ]
 
 

@@ -25,7 +25,7 @@ from opencompass_tooleval.benchmarks.restbench.records import (
 from opencompass_tooleval.benchmarks.restbench.scoring import PathScore, breakdown, score_all_calls, score_answers
 from opencompass_tooleval.benchmarks.restbench.tools import Toolbox, open_toolbox
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
-from opencompass_tooleval.core.answer import as_answer
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.literal_reply import LiteralDialogues, first_block
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
@@ -128,7 +128,7 @@ class ToolEvalRestBenchEvaluator(ToolEvalEvaluator):
         """See :class:`ToolEvalEvaluator`."""
         return breakdown(cast(Sequence[PathScore], scores))
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         return list(score_answers(self._records(references), answers))
 
@@ -159,7 +159,6 @@ class ToolEvalRestBenchCallsEvaluator(ToolEvalCallsEvaluator, ToolEvalRestBenchE
         self._tools = ToolSet.of_text(test_set[0][TOOLS]).tools
         return super().score(predictions, references, record_id, infra, calls)
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
-        called = [as_answer(answer) for answer in answers]
-        return list(score_all_calls(self._records(references), called, self._tools))
+        return list(score_all_calls(self._records(references), answers, self._tools))

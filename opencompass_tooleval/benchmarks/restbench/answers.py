@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from opencompass_tooleval.benchmarks.restbench.paths import normalise
-from opencompass_tooleval.core.answer import Answer, unfence, visible_text
+from opencompass_tooleval.core.answer import Answer, as_answer, unfence, visible_text
 from opencompass_tooleval.core.fullwidth import read_either, tidy
 from opencompass_tooleval.core.function_calling import why_no_call
 from opencompass_tooleval.core.reading import Parsed, bounded, json_values, parse_literal, unread
@@ -100,15 +100,15 @@ def read_path(answer: Any) -> Parsed:
         ``answer:truncated_reasoning``, ``parse:no_list``, ``parse:not_a_list``, ``parse:not_text``,
         ``parse:too_many_steps``, ``parse:too_deep``, and what an ``infra:`` failure says.
     """
-    if not isinstance(answer, str):
+    if not isinstance(answer, (Answer, str)):
         parsed = bounded(answer, 'value')
         return _as_path(parsed) if parsed.ok else parsed
-    text = visible_text(answer)
-    if text.reason:
-        return unread(text.reason)
+    visible = visible_text(as_answer(answer))
+    if visible.reason:
+        return unread(visible.reason)
     why = ''
     for read in _PARSE_METHODS:
-        parsed = read(tidy(text))
+        parsed = read(tidy(visible.text))
         if isinstance(parsed.value, list):
             return _as_path(parsed)
         reason = 'parse:not_a_list' if parsed.ok else parsed.reason

@@ -147,7 +147,7 @@ class ToolEvalTEvalEvaluator(ToolEvalEvaluator):
             **instructions_provenance(self.instructions),
         }
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         records = [parse_payload(reference, self.subset.name) for reference in references]
         return score_answers(records, answers, self.rules, self._similarity())
@@ -201,25 +201,25 @@ class ToolEvalTEvalFunctionCallingEvaluator(ToolEvalCallsEvaluator, ToolEvalTEva
         """See :class:`ToolEvalEvaluator`."""
         return {**super().provenance(), 'method': METHOD}
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         records = [parse_native_payload(reference, self.subset.name) for reference in references]
         return score_native_answers(records, answers, self.rules, self._similarity())
 
 
 @TEXT_POSTPROCESSORS.register_module('tooleval_teval_v1')
-def tooleval_teval_v1(text: str) -> Answer:
+def tooleval_teval_v1(text: str) -> str:
     """See :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_v1`."""
-    return postprocess_v1(text)
+    return postprocess_v1(Answer(text)).text
 
 
 @TEXT_POSTPROCESSORS.register_module('tooleval_teval_v2')
-def tooleval_teval_v2(text: str) -> Answer:
+def tooleval_teval_v2(text: str) -> str:
     """See :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_v2`."""
-    return postprocess_v2(text)
+    return postprocess_v2(Answer(text)).text
 
 
 @TEXT_POSTPROCESSORS.register_module('tooleval_teval_clean')
-def tooleval_teval_clean(text: str) -> Answer:
+def tooleval_teval_clean(text: str) -> str:
     """See :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_clean`."""
-    return postprocess_clean(text)
+    return postprocess_clean(Answer(text)).text

@@ -40,24 +40,24 @@ def _clean(text: str) -> str:
     return unfence(cut_at(text, V2_MARKS)).strip()
 
 
-def _postprocess(text: object, cut: Callable[[str], str]) -> Answer:
-    answer = clean(text if isinstance(text, str) else str(text))
-    return Answer(cut(answer), answer.reason)
+def _postprocess(answer: Answer, cut: Callable[[str], str]) -> Answer:
+    visible = clean(answer)
+    return Answer(cut(visible.text), visible.reason)
 
 
-def postprocess_v1(text: object) -> Answer:
+def postprocess_v1(answer: Answer) -> Answer:
     """As OpenCompass's ``teval``: cuts at end marks, strips fences, and takes one of two braces off."""
-    return _postprocess(text, _v1)
+    return _postprocess(answer, _v1)
 
 
-def postprocess_v2(text: object) -> Answer:
+def postprocess_v2(answer: Answer) -> Answer:
     """As the authors' later test script: cuts at more marks, leaves braces alone."""
-    return _postprocess(text, _v2)
+    return _postprocess(answer, _v2)
 
 
-def postprocess_clean(text: object) -> Answer:
+def postprocess_clean(answer: Answer) -> Answer:
     """The inside of the first fenced block if there is one: for models that explain themselves around it."""
-    return _postprocess(text, _clean)
+    return _postprocess(answer, _clean)
 
 
 POSTPROCESSORS = {'v1': postprocess_v1, 'v2': postprocess_v2, 'clean': postprocess_clean}

@@ -25,7 +25,7 @@ from opencompass_tooleval.benchmarks.teval.records import (
     parse_record,
 )
 from opencompass_tooleval.benchmarks.teval.scoring import score_readings
-from opencompass_tooleval.core.answer import TRUNCATED_REASONING, as_answer, clean, why_unread
+from opencompass_tooleval.core.answer import TRUNCATED_REASONING, Answer, clean, why_unread
 from opencompass_tooleval.core.errors import Fault, naming_record
 from opencompass_tooleval.core.function_calling import BREAKS_SCHEMA, OneCall, one_call
 from opencompass_tooleval.core.messages import TOOL, Message
@@ -190,14 +190,14 @@ def _native_record(record: Record, tools: ToolSet) -> NativeRecord:
     return NativeRecord(native, {tool.name: tool.parameters for tool in tools.tools})
 
 
-def _read(record: Record, answer: str, one: OneCall) -> Parsed:
+def _read(record: Record, answer: Answer, one: OneCall) -> Parsed:
     """The first call in the shape that the scorers take; of nothing but text, why there is none."""
     visible = clean(answer)
     if one.call is None:
         reason = why_unread(visible)
         return unread(reason if reason.startswith(INFRA) or reason == TRUNCATED_REASONING else one.reason)
     arguments = one.call.arguments if isinstance(one.call.arguments, dict) else {}
-    thought = str(visible).strip()
+    thought = visible.text.strip()
     if record.subset.kind == 'instruct':
         return Parsed({'thought': thought, 'action': one.call.name, 'args': arguments}, 'call')
     return Parsed({'thought': thought, 'name': one.call.name, 'args': arguments}, 'call')
@@ -205,7 +205,7 @@ def _read(record: Record, answer: str, one: OneCall) -> Parsed:
 
 def score_native_answers(
     records: Sequence[NativeRecord],
-    answers: Sequence[str],
+    answers: Sequence[Answer],
     protocol: Protocol,
     similarity: Similarity | None = None,
     progress: Callable[[Sequence[Parsed]], Iterable[Parsed]] = iter,
@@ -223,7 +223,7 @@ def score_native_answers(
         One score per record, in the same order. Of several calls the first is scored; the metric of the format
         (``json_format_metric``, ``parse_rate``) is full for exactly one call of an offered tool, with an object.
     """
-    ones = [one_call(as_answer(answer).calls, record.schemas) for record, answer in zip(records, answers, strict=True)]
+    ones = [one_call(answer.calls, record.schemas) for record, answer in zip(records, answers, strict=True)]
     plain = [record.record for record in records]
     readings = [_read(record, answer, one) for record, answer, one in zip(plain, answers, ones, strict=True)]
     scores = score_readings(plain, [''] * len(plain), readings, protocol, similarity, progress)

@@ -83,7 +83,7 @@ def score(
     recorded = load_recorded(predictions)
     recorded.check_complete([sample.record.id for sample in samples])
     is_named = check_name(predictions, subset, [other.name for other in TABLE], recorded=recorded)
-    answers: list[str] = [recorded.answer(sample.record.id, position) for position, sample in enumerate(samples)]
+    answers = [recorded.answer(sample.record.id, position) for position, sample in enumerate(samples)]
     files = locate_encoder(choose_encoder(encoder, language)) if rules.needs_encoder(row) else None
     similarity = EncoderSimilarity(files, default_cache()) if files else None
     metrics = row.metrics

@@ -13,7 +13,7 @@ from typing import Any
 from opencompass_tooleval.benchmarks.teval import score_call, score_instruct, score_plan, score_review
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import Record
-from opencompass_tooleval.core.answer import TOO_LONG, TRUNCATED_REASONING, why_unread
+from opencompass_tooleval.core.answer import TOO_LONG, TRUNCATED_REASONING, Answer, why_unread
 from opencompass_tooleval.core.fullwidth import tidy
 from opencompass_tooleval.core.reading import Parsed, unread
 from opencompass_tooleval.core.result import INFRA, OK, SampleScore
@@ -41,12 +41,12 @@ _SCORERS = {
 }
 
 
-def read_answer(record: Record, answer: str, protocol: Protocol) -> Parsed:
+def read_answer(record: Record, answer: Answer, protocol: Protocol) -> Parsed:
     """Reads a postprocessed answer; never raises, whatever it holds."""
     reason = why_unread(answer)
     if reason.startswith(INFRA) or reason in (TRUNCATED_REASONING, TOO_LONG):
         return unread(reason)
-    text = tidy(str(answer)) if protocol.strict else str(answer)
+    text = tidy(answer.text) if protocol.strict else answer.text
     return _SCORERS[record.subset.kind].read(record, text, protocol)
 
 
@@ -59,14 +59,16 @@ def _score(record: Record, why: str, parsed: Parsed, protocol: Protocol, similar
     return SampleScore(record.id, values, reason, shown, parsed.parse_method, gold)
 
 
-def score_answer(record: Record, answer: str, protocol: Protocol, similarity: Similarity | None = None) -> SampleScore:
+def score_answer(
+    record: Record, answer: Answer, protocol: Protocol, similarity: Similarity | None = None
+) -> SampleScore:
     """Scores one postprocessed answer (see :func:`score_answers`)."""
     return score_answers([record], [answer], protocol, similarity or ExactSimilarity())[0]
 
 
 def score_answers(
     records: Sequence[Record],
-    answers: Sequence[str],
+    answers: Sequence[Answer],
     protocol: Protocol,
     similarity: Similarity | None = None,
     progress: Callable[[Sequence[Parsed]], Iterable[Parsed]] = iter,
@@ -75,8 +77,8 @@ def score_answers(
 
     Args:
         records: The records, all of one subset.
-        answers: Their postprocessed answers, in the same order. An answer may be an
-            :class:`~opencompass_tooleval.core.answer.Answer` with a reason: ``infra:...`` scores 0 in everything.
+        answers: Their postprocessed answers, in the same order. One with the reason ``infra:...`` scores 0 in
+            everything.
         protocol: The rules.
         similarity: Needed where ``protocol.needs_encoder(subset)``.
         progress: Wraps the loop over the samples, for a progress bar.

@@ -40,7 +40,7 @@ from opencompass_tooleval.benchmarks.toolbench.score_calls import (
 from opencompass_tooleval.benchmarks.toolbench.score_selection import gold_answer, parse_choice, score_choices
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate
-from opencompass_tooleval.core.answer import Answer, as_answer, clean
+from opencompass_tooleval.core.answer import Answer, clean
 from opencompass_tooleval.core.literal_reply import LiteralDialogues, last_block
 from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
@@ -214,7 +214,7 @@ class ToolEvalToolBenchEvaluator(ToolEvalEvaluator):
         """See :class:`ToolEvalEvaluator`."""
         return breakdown(cast(Sequence[CallsScore], scores)) if self.subset.kind == 'calls' else {}
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         if self.subset.kind == 'selection':
             choices = [parse_choice(reference) for reference in references]
@@ -227,10 +227,10 @@ class ToolEvalToolBenchEvaluator(ToolEvalEvaluator):
 class ToolEvalToolBenchCallsEvaluator(ToolEvalCallsEvaluator, ToolEvalToolBenchEvaluator):
     """Scores native calls; the arguments are those of the other evaluator."""
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         requests = [parse_request(reference) for reference in references]
-        return list(score_native_requests(requests, [as_answer(answer) for answer in answers]))
+        return list(score_native_requests(requests, answers))
 
 
 @ICL_EVALUATORS.register_module()
@@ -262,11 +262,11 @@ class ToolEvalToolBenchSuccessEvaluator(JudgedEvaluator):
         row = {'benchmark': 'toolbench', 'subset': 'success', 'version': VERSION}
         return {**row, **self.judge_provenance(success.prompt_hash())}
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         stored = [success.parse_final_answer(reference) for reference in references]
         finals = [
-            clean(Answer('', one.infra) if one.infra and not answer else answer)
+            clean(Answer('', one.infra) if one.infra and not answer.text else answer)
             for one, answer in zip(stored, answers, strict=True)
         ]
         judgements = self.stored(success.load_judgements, [one.id for one in stored], success.digests_of)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from opencompass_tooleval.core.answer import unfence, visible_text
+from opencompass_tooleval.core.answer import Answer, as_answer, unfence, visible_text
 from opencompass_tooleval.core.fullwidth import read_either, tidy
 from opencompass_tooleval.core.reading import Parsed, bounded, json_values, parse_literal, unread
 
@@ -30,12 +30,13 @@ def read_value(answer: Any, accept: Callable[[Any], bool], missing: str) -> Pars
         stands in its prose (``prose``). Reasons: ``answer:empty``, ``answer:too_long``, ``answer:truncated_reasoning``,
         ``parse:...``, and what an ``infra:`` failure says.
     """
-    if not isinstance(answer, str):
+    if not isinstance(answer, (Answer, str)):
         parsed = bounded(answer, 'value')
         return parsed if not parsed.ok or accept(answer) else unread(missing)
-    text = visible_text(answer)
-    if text.reason:
-        return unread(text.reason)
+    visible = visible_text(as_answer(answer))
+    if visible.reason:
+        return unread(visible.reason)
+    text = visible.text
     inside = tidy(unfence(text))
     whole = read_either(inside, parse_literal)
     if whole.ok and accept(whole.value):

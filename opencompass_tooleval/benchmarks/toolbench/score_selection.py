@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from opencompass_tooleval.benchmarks.toolbench.answers import read_value
-from opencompass_tooleval.core.answer import strip_reasoning, unfence
+from opencompass_tooleval.core.answer import Answer, as_answer, strip_reasoning, unfence
 from opencompass_tooleval.core.jsonable import bounded_text, to_jsonable
 from opencompass_tooleval.core.literal_reply import last_block, read_literal
 from opencompass_tooleval.core.result import OK, SampleScore
@@ -83,8 +83,8 @@ def _named_tool(answer: Any, candidates: Mapping[str, str]) -> tuple[str | None,
     read = read_value(answer, lambda value: _name(value) is not None, NO_TOOL)
     if read.ok:
         return _name(read.value), read.parse_method, ''
-    if read.reason == NO_TOOL and isinstance(answer, str):
-        bare = plain(unfence(strip_reasoning(answer)).strip(_MARKS))
+    if read.reason == NO_TOOL and isinstance(answer, (Answer, str)):
+        bare = plain(unfence(strip_reasoning(as_answer(answer).text).text).strip(_MARKS))
         if bare in candidates:
             return bare, 'bare', ''
     return None, 'none', read.reason

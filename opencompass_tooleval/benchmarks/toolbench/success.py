@@ -11,7 +11,7 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.toolbench.success_prompts import SUCCESS
 from opencompass_tooleval.benchmarks.toolbench.trajectories import holds_runs, stored_rows
-from opencompass_tooleval.core.answer import clean, strip_reasoning, unfence, why_unread
+from opencompass_tooleval.core.answer import Answer, clean, strip_reasoning, unfence, why_unread
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.content import joined_text
 from opencompass_tooleval.core.errors import DataError, Fault
@@ -104,7 +104,7 @@ def read_reply(reply: str) -> Opinion | Unread:
     """
     if len(reply) > MAX_CHARS:
         return Unread('too_long')
-    text = unfence(strip_reasoning(reply)).strip()
+    text = unfence(strip_reasoning(reply).text).strip()
     bare = _decision(text)
     if bare:
         return Opinion(bare, NAME)
@@ -230,13 +230,13 @@ def to_row(judgement: Judgement[Opinion]) -> dict[str, Any]:
     return judgement.to_row(lambda opinion: {'success': opinion.value == YES, 'why': opinion.why})
 
 
-def digests_of(record_id: str, answer: str) -> dict[str, str]:
+def digests_of(record_id: str, answer: Answer) -> dict[str, str]:
     """As :func:`~opencompass_tooleval.judging.judgement_files.completed` takes it."""
-    return {'': answer_digest(clean(answer))}
+    return {'': answer_digest(clean(answer).text)}
 
 
 def questions(
-    stored: Sequence[FinalAnswer], answers: Sequence[str]
+    stored: Sequence[FinalAnswer], answers: Sequence[Answer]
 ) -> Iterator[tuple[Judgement[Opinion], JudgeItem | None]]:
     """Of each answer its judgement without what the judge says, and the question; None where there is no answer.
 
@@ -248,8 +248,8 @@ def questions(
         if why_unread(answer):
             yield Judgement(one.id, status=MISSING), None
         else:
-            judgement: Judgement[Opinion] = Judgement(one.id, status=FAILED, answer_digest=answer_digest(answer))
-            yield judgement, question_of(one.id, one.query, answer)
+            judgement: Judgement[Opinion] = Judgement(one.id, status=FAILED, answer_digest=answer_digest(answer.text))
+            yield judgement, question_of(one.id, one.query, answer.text)
 
 
 # Scores
@@ -273,7 +273,7 @@ class SuccessScore(SampleScore):
         return detail | {name: to_jsonable(text) for name, text in more.items() if text}
 
 
-def score_success(stored: FinalAnswer, answer: str, judgements: Sequence[Judgement[Opinion]]) -> SuccessScore:
+def score_success(stored: FinalAnswer, answer: Answer, judgements: Sequence[Judgement[Opinion]]) -> SuccessScore:
     """Scores one final answer.
 
     Args:
@@ -288,16 +288,16 @@ def score_success(stored: FinalAnswer, answer: str, judgements: Sequence[Judgeme
     """
     unread = why_unread(answer)
     if unread:
-        return SuccessScore(stored.id, {'success_rate': 0.0}, unread, str(answer), 'value')
-    judgement = matched(judgements, Judgement(stored.id, status=FAILED, answer_digest=answer_digest(answer)))
+        return SuccessScore(stored.id, {'success_rate': 0.0}, unread, answer.text, 'value')
+    judgement = matched(judgements, Judgement(stored.id, status=FAILED, answer_digest=answer_digest(answer.text)))
     said = judgement.found.value if judgement.found else ''
     values = {'success_rate': {YES: 1.0, NO: 0.0}.get(said)}
     reason = {YES: OK, NO: NOT_SUCCESSFUL}.get(said, UNJUDGED)
-    return SuccessScore(stored.id, values, reason, str(answer), 'value', judgement=judgement)
+    return SuccessScore(stored.id, values, reason, answer.text, 'value', judgement=judgement)
 
 
 def score_final_answers(
-    stored: Sequence[FinalAnswer], answers: Sequence[str], judgements: Sequence[Judgement[Opinion]], fix: str = ''
+    stored: Sequence[FinalAnswer], answers: Sequence[Answer], judgements: Sequence[Judgement[Opinion]], fix: str = ''
 ) -> list[SuccessScore]:
     """Scores final answers: one score each, in the same order.
 

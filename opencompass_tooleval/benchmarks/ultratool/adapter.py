@@ -30,7 +30,7 @@ from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS,
 from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
 from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, breakdown, read_answer, score_answers
 from opencompass_tooleval.core.aggregate import Aggregate
-from opencompass_tooleval.core.answer import clean
+from opencompass_tooleval.core.answer import Answer, clean
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.data_path import instructions_provenance, resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import as_dataset
@@ -173,12 +173,12 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator):
             self.prompt_style = prompt_style_of(shapes, self.rules.list_choice) or self.prompt_style
         return super().evaluate(k, n, original_dataset, **columns)
 
-    def score_samples(self, references: Sequence[str], answers: Sequence[str]) -> list[SampleScore]:
+    def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
         """See :class:`ToolEvalEvaluator`."""
         records = [parse_payload(reference, self.subset.name) for reference in references]
         self._rebuilt = self._rebuilt or any(record.rebuilt for record in records)
         self._golds.update(record.gold for record in records)
-        answers = [clean(answer) for answer in answers]
+        answers = list(map(clean, answers))
         if self.subset.kind not in JUDGED_KINDS:
             return list(score_answers(records, answers, self.rules))
         by_id = {record.id: record for record in records}

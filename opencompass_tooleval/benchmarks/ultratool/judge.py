@@ -236,7 +236,7 @@ def parse_scores(reply: Any, task: str, lowest: float = LOWEST) -> Scores | Unre
     if isinstance(reply, str) and len(reply) > MAX_CHARS:
         return Unread('too_long')
     if isinstance(reply, str):
-        fields, reasons = _read(unfence(strip_reasoning(reply)))
+        fields, reasons = _read(unfence(strip_reasoning(reply).text))
     else:
         items = _items(reply)
         fields, reasons = _fields(items), _reasons(items)

@@ -20,7 +20,7 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.ultratool.judge import LOWEST, Scores, parse_scores
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.reading import read
+from opencompass_tooleval.benchmarks.ultratool.reading import read, without_thoughts
 from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset, parse_record, read_rows, step_number
 from opencompass_tooleval.benchmarks.ultratool.score_judged import (
     FULL,
@@ -28,7 +28,6 @@ from opencompass_tooleval.benchmarks.ultratool.score_judged import (
     dimensions,
     judged_parts,
 )
-from opencompass_tooleval.core.answer import clean
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.jsonable import answer_digest, bounded_text
 from opencompass_tooleval.core.recorded_row import read_recorded_row
@@ -38,7 +37,7 @@ from opencompass_tooleval.judging.judgement_files import read_judgements
 
 def digests_of(record: Record, answer: Any, protocol: Protocol) -> dict[str, str]:
     """Step -> digest of what is judged of an answer; :func:`~.score_judged.judged_parts` says what that is."""
-    parsed = read(clean(answer), record.subset.reading, protocol)
+    parsed = read(without_thoughts(answer), record.subset.reading, protocol)
     return {step: answer_digest(part) for step, part in judged_parts(record, parsed, protocol).items()}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.reading_official import read_official
 from opencompass_tooleval.benchmarks.ultratool.reading_strict import read_strict
-from opencompass_tooleval.core.answer import unfence
+from opencompass_tooleval.core.answer import Answer, as_answer, clean, unfence
 from opencompass_tooleval.core.bounds import MAX_CHARS
 from opencompass_tooleval.core.reading import READ_ERRORS, Parsed, unread
 
@@ -58,14 +58,22 @@ def read_plan(answer: Any, protocol: Protocol) -> Parsed:
     return Parsed(plan, 'text' if plan == answer else 'cut')
 
 
+def without_thoughts(answer: Any) -> Any:
+    """An answer, or its text, as :func:`~opencompass_tooleval.core.answer.clean` has it; a list that has been read
+    already stays.
+    """
+    return clean(as_answer(answer)) if isinstance(answer, (Answer, str)) else answer
+
+
 def read(answer: Any, reading: str, protocol: Protocol) -> Parsed:
     """Reads an answer; never raises, whatever it holds.
 
     Args:
-        answer: Its text, or a list that has been read already.
+        answer: An :class:`~opencompass_tooleval.core.answer.Answer` or its text, or a list that has been read already.
         reading: ``plan``, ``items``, ``names``, ``calls`` or ``tools``.
         protocol: The rules.
     """
+    answer = answer.text if isinstance(answer, Answer) else answer
     if isinstance(answer, list) and answer and isinstance(answer[0], str):
         answer = answer[0]  # the authors' files of open models hold each answer as the first of a list
     if reading == 'plan':
@@ -75,6 +83,7 @@ def read(answer: Any, reading: str, protocol: Protocol) -> Parsed:
 
 def is_json(answer: Any) -> bool:
     """Whether an answer is a JSON list as it stands, blanks and one fence around it aside."""
+    answer = answer.text if isinstance(answer, Answer) else answer
     if not isinstance(answer, str) or len(answer) > MAX_CHARS:
         return isinstance(answer, list)
     text = answer.strip()

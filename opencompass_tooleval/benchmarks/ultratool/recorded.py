@@ -11,6 +11,7 @@ from opencompass_tooleval.benchmarks.ultratool import VERSION
 from opencompass_tooleval.benchmarks.ultratool.judgement_rows import check_single, digests_of, load_judgements
 from opencompass_tooleval.benchmarks.ultratool.prompts import INSTRUCTIONS
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol, prompt_style_of
+from opencompass_tooleval.benchmarks.ultratool.reading import without_thoughts
 from opencompass_tooleval.benchmarks.ultratool.records import (
     FIX,
     TABLE,
@@ -113,7 +114,7 @@ def _load_authors(predictions: Path, files: _Files, subset: Subset, language: st
         records = [record for record in carried if record is not None]
         if len(records) != len(rows):
             raise DataError(predictions, 'the answers come without their records: give --data FILE', fix=FIX)
-    return _Loaded(records, [clean(row.answer) for row in rows], [row.shape for row in rows])
+    return _Loaded(records, [without_thoughts(row.answer) for row in rows], [row.shape for row in rows])
 
 
 def _check_task(recorded: RecordedAnswers, subset: Subset) -> None:

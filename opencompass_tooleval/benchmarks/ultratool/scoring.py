@@ -14,7 +14,7 @@ from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset
 from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
 from opencompass_tooleval.benchmarks.ultratool.score_steps import UNJUDGED, Outcome, StepsScore, error_type, other_steps
 from opencompass_tooleval.core.aggregate import Aggregate, aggregate, over_steps
-from opencompass_tooleval.core.answer import TOO_LONG, why_unread
+from opencompass_tooleval.core.answer import TOO_LONG, Answer, as_answer, why_unread
 from opencompass_tooleval.core.reading import Parsed, unread
 from opencompass_tooleval.core.result import INFRA, OK
 from opencompass_tooleval.judging.judgement import by_record
@@ -28,9 +28,14 @@ _SCORERS: Mapping[str, Callable[[Record, Sequence[Any], Protocol], Outcome]] = {
 }
 
 
+def _why_unread(answer: Any) -> str:
+    """Why there is nothing to read in an answer or its text; ``''`` if there is, as in a list read already."""
+    return why_unread(as_answer(answer)) if isinstance(answer, (Answer, str)) else ''
+
+
 def read_answer(subset: Subset, answer: Any, protocol: Protocol) -> Parsed:
     """Reads an answer; never raises, whatever it holds."""
-    reason = why_unread(answer)
+    reason = _why_unread(answer)
     if reason.startswith(INFRA) or reason == TOO_LONG:
         return unread(reason)
     return read(answer, subset.reading, protocol)
@@ -64,7 +69,7 @@ def _score(record: Record, answer: Any, parsed: Parsed, outcome: Outcome, protoc
     values = {**outcome.values, **_json_rates(answer, parsed)}
     reason = outcome.reason
     if reason != OK:
-        reason = why_unread(answer) or parsed.reason or reason
+        reason = _why_unread(answer) or parsed.reason or reason
     return StepsScore(
         id=record.id,
         values={metric: values[metric] for metric in record.subset.metrics},

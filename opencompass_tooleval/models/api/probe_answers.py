@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from opencompass_tooleval.core.answer import CUT, visible_text
+from opencompass_tooleval.core.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.finding import Finding, Level
 from opencompass_tooleval.models.api.endpoint import RawReply
 from opencompass_tooleval.models.api.failure import Failure
@@ -88,7 +88,7 @@ def check_thoughts(probed: Probed) -> Iterator[Finding]:
     assert reply is not None
     thoughts, text = _field_of_thoughts(reply), reply.text
     in_text = bool(_TAG.search(text[:_TAG_CHARS]))
-    if (in_text and not visible_text(text)) or (not text.strip() and reply.finish_reason == CUT):
+    if (in_text and not visible_text(Answer(text)).text) or (not text.strip() and reply.finish_reason == CUT):
         says = (
             f'they do not end within {MAX_OUT_LEN} tokens, on a question of one word: raise max_out_len of the data '
             f'sets, or turn them off: {_NO_THINKING}'
@@ -150,7 +150,7 @@ def check_system_role(probed: Probed) -> Iterator[Finding]:
         says = f"refused: {failure.words}. For T-Eval set system_role='user' in the prompt template"
         yield Finding(Level.FAULT, 'system role', says)
         return
-    if _SYSTEM_WORD in visible_text(reply.text):
+    if _SYSTEM_WORD in visible_text(Answer(reply.text)).text:
         yield Finding(Level.OK, 'system role', 'taken and heeded')
     elif probed.is_dropped(reply, QUESTION):
         says = "taken, but the chat template leaves it out. For T-Eval set system_role='user' in the prompt template"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from opencompass_tooleval.core.answer import CUT, visible_text
+from opencompass_tooleval.core.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.finding import Finding, Level
 from opencompass_tooleval.core.json_object import load_json
 from opencompass_tooleval.models.api.endpoint import RawReply
@@ -53,7 +53,7 @@ def _fault_of(function: Mapping[str, Any]) -> str:
 
 
 def _is_call_in_text(text: str) -> bool:
-    shown = visible_text(text)
+    shown = visible_text(Answer(text)).text
     return any(mark in shown for mark in _MARKS) or (f'"{_NAME}"' in shown and '"name"' in shown)
 
 
@@ -159,7 +159,7 @@ def check_tool_role(probed: Probed) -> Iterator[Finding]:
             raise
         yield Finding(Level.FAULT, what, f'refused: {failure.words}')
         return
-    if _DEGREES in visible_text(reply.text):
+    if _DEGREES in visible_text(Answer(reply.text)).text:
         yield Finding(Level.OK, what, 'taken, and the result is used')
     elif probed.is_dropped(reply, rounds[0], tools=[_TOOL]):
         yield Finding(Level.FAULT, what, 'taken, but the chat template leaves calls and results out')

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.answer import visible_text
+from opencompass_tooleval.core.answer import Answer, visible_text
 from opencompass_tooleval.core.finding import Finding, Level
 from opencompass_tooleval.core.usage import whole_number
 from opencompass_tooleval.models.api.failure import Failure
@@ -99,7 +99,7 @@ def check_long_prompt(probed: Probed) -> Iterator[Finding]:
         yield Finding(Level.UNKNOWN, 'long prompt', f'{size} tokens do not fit: {failure.words}')
         return
     counted = reply.tokens('prompt')
-    if _WORD in visible_text(reply.text).upper():
+    if _WORD in visible_text(Answer(reply.text)).text.upper():
         yield Finding(Level.OK, 'long prompt', f'{counted or f"about {size}"} tokens reach the model as a whole')
     elif counted is not None and 0 < counted < size // 2:
         fix = 'raise the context, of Ollama with: OLLAMA_CONTEXT_LENGTH=32768 ollama serve'
