@@ -129,7 +129,7 @@ class ToolEvalGenInferencer(GenInferencer):
         temperature: float | None = None,
         **kwargs: Any,
     ) -> None:
-        kwargs.setdefault('output_json_filepath', os.curdir)  # GenInferencer creates this folder, and leaves its own empty
+        kwargs.setdefault('output_json_filepath', os.curdir)  # GenInferencer creates it, and leaves its own empty
         super().__init__(model=model, max_out_len=max_out_len, **kwargs)
         keep_conversations(model)
         self.max_infra_share = max_infra_share
