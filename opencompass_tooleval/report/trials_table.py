@@ -1,4 +1,4 @@
-"""What several trials of each record say: a row per model, data set and metric."""
+"""Tables of several trials of each record: a row per model, data set and metric."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opencompass_tooleval.report.read import Scored
 
 
 def trials_tables(family: str, entries: Iterable[Scored]) -> Iterator[Table]:
-    """A table of averages, ``pass@k`` and ``pass^k``, each with its standard error; none where nothing was repeated.
+    """Yields a table of averages, ``pass@k`` and ``pass^k``, with standard errors; none without repeated trials.
 
     Args:
         family: The benchmark, for the table's name.
