@@ -44,9 +44,7 @@ def to_plotly(figure: Figure) -> dict[str, Any]:
     if figure.kind in ('bars', 'stacked'):
         layout['legend']['traceorder'] = 'normal'
         layout['barmode'] = 'stack' if figure.kind == 'stacked' else 'group'
-        layout['showlegend'] = (
-            figure.kind == 'stacked' or len(figure.series) > 1
-        )  # even a single part of a bar has a name
+        layout['showlegend'] = figure.kind == 'stacked' or len(figure.series) > 1  # a single part has a name too
         # Without a range plotly leaves out the last names if they have no values.
         layout['xaxis'] |= _names(figure.labels) | {'range': [-0.5, len(figure.labels) - 0.5]}
     names = short_names([series.name for series in figure.series])
