@@ -46,6 +46,7 @@ PURE_LIBRARIES = {'jsonschema', 'networkx', 'numpy'}
 GLUE_ROOMS = {'models', 'judging', 'inferencers', 'evaluators', 'summarizers', 'tasks', 'runners', 'configs'}
 GLUE_MODULES = {
     'partitioner.py',
+    'registry.py',
     'agents/lagent_bridge.py',
     'instructions/generation.py',
     'instructions/summarizer.py',
@@ -54,7 +55,6 @@ GLUE_MODULES = {
 DOORS = ('scoring.py', 'records.py', 'prompts.py')
 
 DOCSTRINGS_TO_DO = (
-    'agents',
     'benchmarks',
     'core/answer.py',
     'core/dialogue.py',

@@ -1,4 +1,4 @@
-"""Metrics of what agents do: against gold calls, of calls that are wasted, and a judge's. A row for each."""
+"""Metrics of agents: against gold calls, of wasted calls, and by a judge. A row for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent is to do: a request, the tools that it may call, and, where somebody knows them, the right calls."""
+"""A task of an agent: a request, the tools that it may call, and the gold calls if they are known."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class GoldCall:
 
     Attributes:
         name: The tool.
-        arguments: What is passed, as JSON values.
-        open_arguments: Names of those whose values nobody knows beforehand, since an earlier call returns them: any
-            value is right.
-        repaired: The same call as its tool's documentation allows it, where no call by the documentation equals this
+        arguments: The arguments, as JSON values.
+        open_arguments: Names of arguments whose values are unknown in advance, since an earlier call returns them: any
+            value is correct.
+        repaired: The call in a form that its tool's documentation allows, if no call by the documentation equals this
             one (:mod:`~opencompass_tooleval.agents.errata`); else None.
     """
 
@@ -36,18 +36,18 @@ class Task:
     """One task.
 
     Attributes:
-        id: As recordings of the task have it: T-Eval's ``query_0_1``, ToolBench's query id.
+        id: Its id in recordings: T-Eval's ``query_0_1``, ToolBench's query id.
         subset: Row of the table of subsets.
         query: The request.
-        tools: What may be called, under the names that the environment knows, without what ends the task.
-        gold: The calls of a perfect agent in order, without the finish; None where nobody knows them.
-        documents: Tool -> its documentation as JSON values, where there is more than its schema: for text prompts and
-            for the simulator.
-        relevant: The tools that are needed, where somebody knows them but not the calls (ToolBench).
-        instructions: Tool -> its EasyTool guideline, which the model sees in place of the documentation: ``tool_name``,
-            ``tool_description``, ``name``, ``description``, ``required_parameters``, ``optional_parameters`` and, where
-            there is one, ``Example``. Empty without instructions. ``tools`` are described by them already.
-        language: ``EN`` or ``ZH``: that of the prompts, where a loop has both.
+        tools: The offered tools, with the environment's names, without the one that ends the task.
+        gold: The calls of a perfect agent in order, without the finish; None if unknown.
+        documents: Tool -> its documentation as JSON values, if there is more than its schema: for text prompts and for
+            the simulator.
+        relevant: The needed tools, if they are known but not the calls (ToolBench).
+        instructions: Tool -> its EasyTool guideline, which the model sees instead of the documentation: ``tool_name``,
+            ``tool_description``, ``name``, ``description``, ``required_parameters``, ``optional_parameters`` and
+            optionally ``Example``. Empty without instructions. The descriptions in ``tools`` are already replaced.
+        language: ``EN`` or ``ZH``: the language of the prompts, if a loop has both.
     """
 
     id: str
@@ -61,21 +61,21 @@ class Task:
     language: str = 'EN'
 
     gold_answer = GOLD_ANSWER
-    """What a perfect agent ends with; not in the payload, since no data set of agents knows it."""
+    """A perfect agent's final answer; not in the payload, since no data set of agents has one."""
 
     @property
     def shown(self) -> Mapping[str, Any]:
-        """Tool -> what a text prompt shows of it: instructions, or the documentation."""
+        """Tool -> its description in a text prompt: instructions, or the documentation."""
         return self.instructions or self.documents
 
     @property
     def schemas(self) -> dict[str, Mapping[str, Any]]:
-        """Tool -> JSON Schema of its arguments, as the environment takes it."""
+        """Tool -> JSON Schema of its arguments, for the environment."""
         return {tool.name: tool.parameters for tool in self.tools}
 
     @property
     def oracle_calls(self) -> tuple[GoldCall, ...]:
-        """What the oracle model calls: the gold calls; where nobody knows them each relevant tool, with examples."""
+        """Calls of the oracle model: the gold calls; if unknown, each needed tool, with example arguments."""
         if self.gold is not None:
             return self.gold
         schemas = self.schemas
@@ -83,16 +83,16 @@ class Task:
 
     @property
     def shown_digest(self) -> str:
-        """Stands for what an agent is shown of the tools."""
+        """Identifies the shown descriptions of the tools."""
         return answer_digest([[asdict(tool) for tool in self.tools], self.shown])
 
     def to_payload(self) -> str:
-        """The task as JSON text; :func:`parse_task` gives it back."""
+        """Converts the task to JSON text for :func:`parse_task`."""
         return json.dumps(asdict(self))
 
 
 def parse_task(payload: str) -> Task:
-    """Reads :meth:`Task.to_payload`."""
+    """Reads the text of :meth:`Task.to_payload`."""
     raw = json.loads(payload)
     gold = raw.pop('gold')
     return Task(
@@ -119,7 +119,7 @@ _EXAMPLES: dict[str, Any] = {'integer': 1, 'number': 1, 'boolean': True, 'array'
 
 
 def example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Required arguments with their example values; where a schema has none, one of the type."""
+    """Returns required arguments with their example values; without an example, a value of the type."""
     properties = schema.get('properties', {})
     required = {name: properties.get(name, {}) for name in schema.get('required', ())}
     return {
