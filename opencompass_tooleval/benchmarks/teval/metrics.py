@@ -23,7 +23,7 @@ METRICS = (
     Metric('recall', 'Recall', 'the share of gold steps that it has in order'),
     Metric('f1_score', 'F1', 'harmonic mean of precision and recall', rank=5),
     Metric('thought', 'Thought', 'likeness of its thought to the gold one, by a sentence encoder', rank=7),
-    # What a call passes stands before whom it calls.
+    # Arguments come before the name in this order.
     Metric('args', 'Arguments', 'likeness of its arguments to the gold ones', rank=4),
     Metric('name', 'API', 'share of answers with the right API', binary=True, rank=4),
     Metric('parse_rate', 'Parsed', 'share of answers that can be read', binary=True),
