@@ -55,7 +55,6 @@ GLUE_MODULES = {
 DOORS = ('scoring.py', 'records.py', 'prompts.py')
 
 DOCSTRINGS_TO_DO = (
-    'benchmarks',
     'core/answer.py',
     'core/dialogue.py',
     'models',

@@ -1,6 +1,6 @@
 """UltraTool's metrics, and the columns of its table (arXiv 2401.17167, Table 2): a row for each.
 
-``json_rate`` is the paper's Table 6, ``json_rate_unrepaired`` the share of answers that are JSON as they stand.
+``json_rate`` is the paper's Table 6, ``json_rate_unrepaired`` the share of answers that are JSON without repairs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ METRICS = (
         'share of answers that hold readable JSON with nothing fixed',
         binary=True,
     ),
-    replace(ACCURACY, binary=False),  # a judge's points
+    replace(ACCURACY, binary=False),  # points from a judge
     Metric('completeness', 'Completeness', 'the judge: nothing that the task needs is missing'),
     Metric('executability', 'Executability', 'the judge: the steps can be carried out'),
     Metric('syntactic_soundness', 'Syntax', 'the judge: each step is a sound sentence'),
