@@ -48,14 +48,16 @@ def halves(columns: Iterable[Metric], ending: str, label: str, sentence: str) ->
 OVERALL = 'overall'
 """The score of a table, or of a data set, as a whole."""
 
-ACCURACY = Metric('accuracy', 'Accuracy', 'share of right answers', binary=True, rank=4)
+ACCURACY = Metric('accuracy', 'Accuracy', 'share of correct answers', binary=True, rank=4)
 SUCCESS_RATE = Metric('success_rate', 'Success', 'share of runs that the judge calls a success', binary=True, rank=4)
 TOOL_ERROR_RATE = Metric('tool_error_rate', 'Tool errors', 'share of questions with a call that failed', False)
-TOOL_NAME_ERROR_RATE = Metric('tool_name_error_rate', 'Name errors', 'share with a tool that does not exist', False)
-PARAMETER_ERROR_RATE = Metric(
-    'parameter_error_rate', 'Parameter errors', 'share with a call of wrong parameters', higher_is_better=False
+TOOL_NAME_ERROR_RATE = Metric(
+    'tool_name_error_rate', 'Name errors', 'share with a call of a tool that does not exist', False
 )
-_OVERALL = Metric(OVERALL, 'Overall', 'the mean of the abilities, as the paper takes it', rank=1)
+PARAMETER_ERROR_RATE = Metric(
+    'parameter_error_rate', 'Parameter errors', 'share with a call with wrong parameters', higher_is_better=False
+)
+_OVERALL = Metric(OVERALL, 'Overall', 'mean of the abilities, as in the paper', rank=1)
 
 
 @cache

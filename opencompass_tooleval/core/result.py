@@ -2,7 +2,7 @@
 
 A reason is ``area:code``. The areas are
 
-* ``ok``: every metric of the sample is full,
+* ``ok``: every metric of the sample has its full value,
 * ``parse``: the answer could not be read,
 * ``call``, ``format``, ``name``, ``args``, ``thought``, ``plan``, ``review``, ``step``, ``tool``, ``awareness``,
   ``judge``, ``path``, ``id``, ``retrieval``: it was read and is wrong there,

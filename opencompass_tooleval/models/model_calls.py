@@ -285,7 +285,7 @@ def ask(
 
 
 def answer_of(model: Any, prompt: Conversation, text: str, max_out_len: int) -> Answer:
-    """What a model's ``generate`` returned for a prompt, as :func:`ask` returns it."""
+    """Converts the text that a model's ``generate`` returned for a prompt to an answer of :func:`ask`."""
     answer = as_answer(text)
     finish_reason = answer.finish_reason or (
         None if answer.reason else _finish_reason_by_count(model, text, max_out_len)

@@ -58,12 +58,12 @@ def agent_tables(family: str, entries: Sequence[Scored]) -> Iterator[Table]:
     ]
     if rows:
         columns = ('data set', 'model', *_SPENT.values(), 'observations left out')
-        yield Table(f'spent-{family}', 'What a task takes: mean (95th percentile)', columns, tuple(rows))
+        yield Table(f'spent-{family}', 'Usage per task: mean (95th percentile)', columns, tuple(rows))
     repaired = [row for entry, part in of_agents for row in _repaired(entry, part.get('repaired'))]
     if repaired:
         columns = ('data set', 'model', 'metric', 'official', 'repaired')
         yield Table(
-            f'repaired-{family}', 'Gold calls that equal no call by the documentation', columns, tuple(repaired)
+            f'repaired-{family}', 'Faulty gold calls, which no documented call can equal', columns, tuple(repaired)
         )
 
 
@@ -110,7 +110,7 @@ def _sources(dataset: str, entries: Sequence[Scored]) -> Figure:
     return Figure(
         f'sources-{slug(dataset)}',
         family_of(dataset),
-        'Where observations come from',
+        'Sources of observations',
         'stacked',
         tuple(entry.model for entry in entries),
         tuple(
@@ -135,7 +135,7 @@ def _waste(dataset: str, entries: Sequence[Scored]) -> Figure:
     return Figure(
         f'waste-{slug(dataset)}',
         family_of(dataset),
-        'Calls that brought nothing',
+        'Wasted calls',
         'bars',
         tuple(words_of_metric(metric).name for metric in WASTE),
         tuple(Series(entry.model, tuple(entry.number(metric) for metric in WASTE)) for entry in entries),

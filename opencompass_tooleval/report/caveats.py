@@ -69,18 +69,18 @@ def unlike(entries: Iterable[Scored]) -> Iterator[str]:
                 models.setdefault('none' if value in (None, '') else str(value), []).append(model)
             if len(models) > 1:
                 values = '; '.join(f'{short_name(value)} ({first_of(who)})' for value, who in models.items())
-                yield f'{title_of(dataset)}: {key.replace("_", " ")} is {values}: do not compare these'
+                yield f'{title_of(dataset)}: not comparable, since {key.replace("_", " ")} differs: {values}'
 
 
 def _caveats(entry: Scored) -> Iterator[str]:
     provenance, samples = entry.part('provenance'), entry.part('samples')
     encoder, language = provenance.get('encoder'), provenance.get('language')
     if encoder and language in ('EN', 'ZH') and not is_official(str(encoder), str(language)):
-        yield f'other sentence encoder: {encoder}'
+        yield f'another sentence encoder: {encoder}'
     if provenance.get('rebuilt'):
-        yield 'data built here, not the official files'
+        yield 'data built by this package, not the official files'
     if provenance.get('scoring') == 'strict':
-        yield "scoring='strict', not the published one"
+        yield "scoring='strict', not the published scoring"
     yield from _of_gold(provenance)
     yield from _of_judge(provenance)
     yield from _of_reference(entry.part('breakdown'))
@@ -98,7 +98,7 @@ def _caveats(entry: Scored) -> Iterator[str]:
         yield from _of_size(entry)
     count = samples.get('all')
     if isinstance(count, int) and samples.get('infra', 0) > INFRA_SHARE * count:
-        yield f'{samples["infra"]} of {count} samples failed through no fault of the model; they count as wrong'
+        yield f'{samples["infra"]} of {count} samples have no answer because of infrastructure failures; they count as wrong'
 
 
 def _of_gold(provenance: Mapping[str, Any]) -> Iterator[str]:
@@ -114,9 +114,9 @@ def _of_judge(provenance: Mapping[str, Any]) -> Iterator[str]:
     if judge and 'judge_hash' not in provenance:  # a file of judgements; a judge model has its settings beside it
         yield f'judgements from {judge}'
     elif judge and provenance.get('benchmark') == 'agents':
-        yield f'judged by {judge}, in the papers by ChatGPT and GPT-4 of then'
+        yield f'judged by {judge}; the papers used ChatGPT and GPT-4 of their time'
     elif judge and not _GPT_4.fullmatch(str(judge)):
-        yield f'judged by {judge}, in the paper by GPT-4'
+        yield f'judged by {judge}; the paper used GPT-4'
 
 
 def _of_reference(breakdown: Mapping[str, Any]) -> Iterator[str]:
@@ -127,14 +127,14 @@ def _of_reference(breakdown: Mapping[str, Any]) -> Iterator[str]:
     numbers = [counts.get(name) for name in (_NO_REFERENCE, 'win', 'tie', 'loss')]
     lacking, *tasks = [number if isinstance(number, (int, float)) else 0 for number in numbers]
     if lacking and any(tasks):
-        yield f'{lacking / sum(tasks):.0%} of the tasks are won since the reference has no answer'
+        yield f'{lacking / sum(tasks):.0%} of the tasks count as won since the reference has no answer'
 
 
 def _of_environment(provenance: Mapping[str, Any]) -> Iterator[str]:
     """Yields a note on the source of answers to calls; each simulator has its own, so that differences are marked."""
     if provenance.get('benchmark') != 'agents':
         return
-    yield 'calls are answered from recordings, in the papers by live tools'
+    yield 'calls are answered from recordings; the papers used live tools'
     if provenance.get('simulated_by'):
         yield f'responses that were not recorded are simulated by {provenance["simulated_by"]}'
 
@@ -144,4 +144,4 @@ def _of_size(entry: Scored) -> Iterator[str]:
     count = records_of(entry.result)
     is_known_benchmark = entry.part('provenance').get('benchmark') in BENCHMARKS
     if is_known_benchmark and count is not None and published_size(entry.result) is None:
-        yield f'fewer than {FEW} records' if count < FEW else 'the published number of records is not known'
+        yield f'fewer than {FEW} records' if count < FEW else 'the published number of records is unknown'

@@ -153,7 +153,7 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
         rows,
         {
             'Abilities with the largest gaps': tuple(_gaps(boards, digest)),
-            'Reasons that cost most points': tuple(_costs(digest)),
+            'Reasons that cost the most points': tuple(_costs(digest)),
             'Records on which models differ most': tuple(_records(digest)),
         },
         tuple(board.caveats()),
@@ -196,8 +196,8 @@ def _measure(names: Sequence[str], columns: Mapping[str, Shares]) -> tuple[str, 
         return ''.join(names), ''
     titles = [FAMILIES[family] for family in dict.fromkeys(_family(columns[name]) for name in names)]
     variants = any(is_variant(dataset) for name in names for dataset, _ in columns[name])
-    which = 'all of them variants' if variants else 'variants (EasyTool instructions, function calling) aside'
-    note = f'rows below that all ranked models have, {which}. It is computed here; no paper has it.'
+    which = 'all of which are variants' if variants else 'without variants (EasyTool instructions, function calling)'
+    note = f'rows below that all ranked models have, {which}. No paper has this mean.'
     if len(titles) == 1:
         return f'Mean of {titles[0]}', f'Mean of the {note}'
     return 'Mean score', f'Mean of {", ".join(titles)}: each is the mean of its {note}'
@@ -206,7 +206,7 @@ def _measure(names: Sequence[str], columns: Mapping[str, Shares]) -> tuple[str, 
 def headline(ranking: Standing | None) -> str:
     """Returns one sentence: the best model, its lead, and whether the lead is significant."""
     if ranking is None:
-        return 'No score of these benchmarks is common to all models'
+        return 'The models have no score in common'
     first, *others = ranking.order
     if not others:
         return f'{first}: {shown(ranking.scores[first])}'

@@ -111,6 +111,6 @@ def _settings(entries: Iterable[Scored]) -> dict[str, str]:
             if key not in _NOT_SETTINGS and not isinstance(value, dict) and value not in (None, ''):
                 values_of.setdefault(str(key), {})[str(value)] = None
     return {
-        key: ', '.join(values) if len(values) <= _TOLD else f'{len(values)} different ones'
+        key: ', '.join(values) if len(values) <= _TOLD else f'{len(values)} different values'
         for key, values in values_of.items()
     }

@@ -88,7 +88,7 @@ def others_table(material: Material) -> Table:
         for other in read_others(entry.part('usage'))
         for spent, cached in [(other.spent, other.from_cache)]
     ]
-    asked = ('answers', 'requests', 'prompts, tokens', 'answers, tokens', 'cost', 'tokens not known', 'counted here')
+    asked = ('answers', 'requests', 'prompts, tokens', 'answers, tokens', 'cost', 'tokens unknown', 'counted here')
     cache_columns = ('answers from cache', 'tokens from cache', 'cost from cache')
     columns = ('model', 'data set', 'role', 'asked', *asked, *cache_columns)
     return Table('others', 'Judges and simulators', columns, tuple(rows))

@@ -96,7 +96,7 @@ def _figure(board: Board, column: str, spent: Mapping[Key, Spent]) -> Figure | N
         tuple(Series(model, (scores[model],), x=(x,)) for model, x in across.items()),
         x_title=x_title,
         y_title=board.words(column).name,
-        note=f'Not known of {", ".join(left_out)}.' if left_out else '',
+        note=f'Unknown for {", ".join(left_out)}.' if left_out else '',
         board=board.name,
     )
 

@@ -46,12 +46,12 @@ def _gaps(board: Board) -> Iterator[Figure]:
         yield Figure(
             f'{board.name}-formats-{number}',
             'teval',
-            f'{board.title}: json beside string',
+            f'{board.title}: JSON compared with string',
             'bars',
             TWO_FORMATS,
             tuple(series),
             y_title='score',
-            note='Bars reach one standard error up and down. Review has one format only.',
+            note='Error bars show one standard error. Review has only one format.',
             choice=row.model,
             board=board.name,
         )

@@ -31,7 +31,7 @@ def trials_tables(family: str, entries: Iterable[Scored]) -> Iterator[Table]:
     # With k=1 both are the average.
     names = sorted({name for _, cells in rows for name in cells if parse_name(name)[1] > 1}, key=parse_name)
     columns = ('data set', 'metric', 'model', 'n', 'avg@n', *names)
-    title = 'Several trials: right in at least one of k (pass@k), right in all of k (pass^k)'
+    title = 'Several trials: correct in at least one of k (pass@k), correct in all k (pass^k)'
     yield Table(
         f'trials-{family}',
         title,

@@ -70,7 +70,7 @@ def variant_figures(
             (Series('difference', deltas, errors=errors),),
             x_title=f'points gained with {kind.title}',
             note='The main metric of each data set; the table has all. '
-            f'Bars reach over the 95% interval (paired bootstrap, {RESAMPLES} resamples).',
+            f'Error bars show the 95% interval (paired bootstrap, {RESAMPLES} resamples).',
             choice=model,
             top=None,
         )
