@@ -98,7 +98,7 @@ def _caveats(entry: Scored) -> Iterator[str]:
         yield from _of_size(entry)
     count = samples.get('all')
     if isinstance(count, int) and samples.get('infra', 0) > INFRA_SHARE * count:
-        yield f'{samples["infra"]} of {count} samples have no answer because of infrastructure failures; they count as wrong'
+        yield f'{samples["infra"]} of {count} samples failed because of the infrastructure; they count as wrong'
 
 
 def _of_gold(provenance: Mapping[str, Any]) -> Iterator[str]:

@@ -53,7 +53,7 @@ def retrieval_figure(results: Sequence[Mapping[str, Any]]) -> Figure:
             for metric in result['documentation']['metrics']
         ]
         series.append(Series(side, tuple(values)))
-    note = 'Search with complete requests among the tools of the file: not comparable with Table 5, which searches all of ToolBench.'
+    note = 'Searches the tools of the file with complete requests; not comparable with Table 5, which searches all.'
     return Figure('toolbench-retrieval', SECTION, 'Retrieval NDCG', 'bars', labels, tuple(series), '', 'NDCG', note)
 
 
