@@ -1,4 +1,4 @@
-"""The rules of the house that imports can break (CONTRIBUTING.md)."""
+"""The rules of CONTRIBUTING.md that imports can break."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts and tables of agents: numbers that the results say, by hand."""
+"""Charts and tables of agents, with numbers from results made by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent did, in real headless Chromium: step by step, as a tree, and two agents beside each other."""
+"""Trajectories in real headless Chromium: step by step, as a tree, and two agents compared."""
 
 from __future__ import annotations
 

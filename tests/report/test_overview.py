@@ -1,4 +1,4 @@
-"""The first page: who leads, by how much, and what stands out; by hand and beside ``tooleval compare``."""
+"""The first page: leader, lead, and findings; by hand and compared with ``tooleval compare``."""
 
 from __future__ import annotations
 

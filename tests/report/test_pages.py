@@ -1,4 +1,4 @@
-"""Whole reports on disk, read without a browser."""
+"""Complete reports on disk, read without a browser."""
 
 from __future__ import annotations
 
