@@ -55,8 +55,8 @@ class FunctionCalling:
             1,024 with ``stop_on='tool'``.
         stop_on: ``text``: an answer without a call ends the task; ``tool``: a call of ``Finish`` does. Calls after
             ``Finish`` in an answer are not made.
-        parallel: Whether the server is asked for several calls in one answer; None leaves it to the server. With False
-            only the first call of an answer is made, as chat templates with one call need.
+        parallel: True or False to ask the server for several calls in one answer or one; None leaves it to the server.
+            With False only the first call of an answer is made, as chat templates with one call need.
 
     Raises:
         ValueError: There is no such condition, or a bound is no positive number.

@@ -84,7 +84,7 @@ class ToolSet:
 
     Args:
         tools: The tools, in the order in which they are shown.
-        parallel: Whether the server is asked for several calls in one answer; None leaves it to the server.
+        parallel: True or False to ask the server for several calls in one answer or one; None leaves it to the server.
 
     Raises:
         ValueError: Two tools have one name.

@@ -241,7 +241,7 @@ class Spending:
         )
 
     def __str__(self) -> str:
-        """Formats ``1,200 of prompts, 300 of answers, cost 0.12, 4 answers counted here (estimate: ...), ....``."""
+        """Formats ``1,200 of prompts, 300 of answers, cost 0.12, 4 answers counted here (...), 1 not known``."""
         notes = [
             (self.counted, f' answers counted here ({", ".join(self.counters)})'),
             (self.unknown, ' answers not known'),

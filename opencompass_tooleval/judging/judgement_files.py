@@ -1,9 +1,4 @@
-"""Reads files of judgements in place of a judge, and checks that each belongs to the model's answers.
-
-Judgements of one model's answers are never used for another model. A file has one JSON object per line: ``{"id",
-"step", "status", "answer_digest", "reference", "fault"}`` without empty members, and the verdict as the benchmark
-writes it. Lines of earlier versions lack the digest. Imports no OpenCompass.
-"""
+"""Reads files of judgements, used instead of a judge, and checks that each belongs to the model's answers."""
 
 from __future__ import annotations
 

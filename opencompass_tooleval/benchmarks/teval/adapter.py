@@ -164,7 +164,7 @@ class ToolEvalTEvalFunctionCallingDataset(ToolEvalDataset):
     def load(
         path: str, name: str, encoder: str | None = None, protocol: str | None = None, check_encoder: bool = True
     ) -> Dataset:
-        """Loads the subset; for the arguments see :meth:`ToolEvalTEvalDataset.load`.
+        """Loads the subset, with the arguments of :meth:`ToolEvalTEvalDataset.load`.
 
         Raises:
             DataError: The data is missing or damaged, or a record's prompt describes no APIs.

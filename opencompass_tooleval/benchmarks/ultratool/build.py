@@ -99,7 +99,7 @@ def selection_row(sample: PlanSample, toolset: Sequence[Tool]) -> Row:
 def gold_arguments(call: Call, tool: Tool, *, published: bool = False) -> dict[str, str]:
     """Returns name -> value, all text as in the published file.
 
-    As there, an argument that the tool does not have is left out: by the prompt, names come from the tool's
+    An argument that the tool does not have is left out, as in the file: by the prompt, names come from the tool's
     ``properties``. (The plans of test.json have three such arguments in each language.)
 
     Args:
