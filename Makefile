@@ -4,7 +4,7 @@
 
 SHELL := /bin/sh
 BIN := .venv/bin
-PARALLEL := -n 2 --dist loadscope --no-loadscope-reorder
+PARALLEL := -n 3 --dist loadscope --no-loadscope-reorder
 STAMP := .venv/.installed
 PYTHON ?=
 PIP_ARGS ?=
@@ -43,7 +43,7 @@ lint: install ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint ## lint, then the tests, two at a time
+test: lint ## lint, then the tests, three at a time
 	$(BIN)/python -m pytest -q $(PARALLEL)
 
 test-long: lint ## lint, then all tests

@@ -34,8 +34,9 @@ LAYERS = {
     'environments': 10,
     'instructions': 10,
     'agents': 11,
-    'configs': 12,
-    'cli': 13,
+    'making': 12,
+    'configs': 13,
+    'cli': 14,
 }
 """Who may import whom: only what is lower. Folders, and modules beside them."""
 

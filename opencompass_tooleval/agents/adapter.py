@@ -20,6 +20,7 @@ from opencompass_tooleval.agents.records import FIX, data_file, find_subset, loa
 from opencompass_tooleval.agents.scoring import WASTE, AgentScore, score_predictions
 from opencompass_tooleval.agents.task import parse_task
 from opencompass_tooleval.agents.tools import find_tools
+from opencompass_tooleval.agents.trajectory import STATE_LOST, Trajectory
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.core.aggregate import Aggregate
 from opencompass_tooleval.core.dialogue import Dialogue
@@ -27,10 +28,13 @@ from opencompass_tooleval.core.messages import Message, messages_text
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.core.tool_calls import ToolCall, calls_text
 from opencompass_tooleval.data_path import resolve_data_path
-from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.environment import Environment, Session
+from opencompass_tooleval.environments.error_texts import MCP_ERRORS
+from opencompass_tooleval.environments.open_live import open_live, parse_probes
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.environments.simulator_store import open_simulator
 from opencompass_tooleval.evaluators.evaluator import SHOWN, ToolEvalEvaluator, as_dataset
+from opencompass_tooleval.mcp_servers.server import ServerError
 from opencompass_tooleval.models.conversation import ASKED_WITH
 from opencompass_tooleval.models.gpus import ToolEvalDataset
 from opencompass_tooleval.work_dir.data_files import shown_files
@@ -91,6 +95,9 @@ class AgentDialogues:
             that answers if no other source does: ``model``, and optionally ``system`` and ``cache``; None for none.
         argument_checks: Argument of :class:`~opencompass_tooleval.environments.environment.Environment`; default
             ``json``, as published, with a simulator of StableToolBench, else ``schema``.
+        live: Arguments of :func:`~opencompass_tooleval.environments.open_live.open_live` for a server that answers for
+            its tools, and ``probes``, which define its state
+            (:func:`~opencompass_tooleval.environments.open_live.parse_probes`); None for none.
         options: Options of the loop.
 
     Attributes:
@@ -110,6 +117,7 @@ class AgentDialogues:
         preferred_source: str = '',
         simulator: Mapping[str, Any] | None = None,
         argument_checks: str | None = None,
+        live: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
         self._loop = make_loop(loop, **options)
@@ -117,8 +125,16 @@ class AgentDialogues:
         opened = open_bank(bank) if bank else None
         simulates = open_simulator(**simulator) if simulator else None
         self.models = {SIMULATOR: simulator['model']} if simulator else {}
+        server = {name: value for name, value in (live or {}).items() if name != 'probes'}
         self._environment = Environment(
-            opened, tools.stateful_tools, tools.errors, preferred_source, simulates, argument_checks
+            opened,
+            tools.stateful_tools,
+            MCP_ERRORS if live else tools.errors,
+            preferred_source,
+            simulates,
+            argument_checks,
+            open_live(**server) if live else None,
+            parse_probes(live.get('probes', ())) if live else (),
         )
         self._settings: dict[str, Any] = {
             'bank': opened.digest if opened else None,
@@ -126,17 +142,27 @@ class AgentDialogues:
             'preferred_source': preferred_source,
             'argument_checks': self._environment.argument_checks,
             **(simulates.settings if simulates else {'simulator': None}),
+            **({'live': str(self._environment.live.server)} if self._environment.live else {}),
         }
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins the dialogue about one row; it returns the trajectory's JSON."""
         task = parse_task(row['record'])
-        session = self._environment.begin(task.id, task.schemas, task.documents)
+        fails_first = task.goal.fails_first if task.goal else ''
+        session = self._environment.begin(task.id, task.schemas, task.documents, fails_first)
         try:
             trajectory = yield from self._loop.run(task, session)
+            trajectory = _with_changes(trajectory, session)
         finally:
             session.close()
         return replace(trajectory, settings={**trajectory.settings, **self._settings}).to_json()
+
+
+def _with_changes(trajectory: Trajectory, session: Session) -> Trajectory:
+    try:
+        return replace(trajectory, changes=session.changes())
+    except ServerError:
+        return replace(trajectory, stopped=STATE_LOST)
 
 
 @ICL_EVALUATORS.register_module()

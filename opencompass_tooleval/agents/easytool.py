@@ -25,8 +25,9 @@ from typing import Any
 
 from opencompass_tooleval.agents import easytool_prompts as prompts
 from opencompass_tooleval.agents.easytool_tools import ShownTool, nearest, tools_of, tools_of_instructions
+from opencompass_tooleval.agents.goal import GoldCall
 from opencompass_tooleval.agents.steps import MAX_TEXT, Chain, answered_call, as_written
-from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import (
     NO_ROOM,
     NOT_FINISHED,

@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from opencompass_tooleval.agents.task import GoldCall
+from opencompass_tooleval.agents.goal import GoldCall
 from opencompass_tooleval.core.function_calling import keeps_to
 from opencompass_tooleval.core.json_object import load_json
 

@@ -16,10 +16,11 @@ from opencompass_tooleval.agents import prompts as agent_prompts
 from opencompass_tooleval.agents.easytool import MAX_REQUESTS, MAX_TRIES
 from opencompass_tooleval.agents.funcqa_easytool import FuncQAEasyTool
 from opencompass_tooleval.agents.function_calling import FunctionCalling
+from opencompass_tooleval.agents.goal import GoldCall
 from opencompass_tooleval.agents.loops import Loop
 from opencompass_tooleval.agents.react import ReAct
 from opencompass_tooleval.agents.steps import Chain
-from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import (
     NOT_FINISHED,
     TOO_MANY_CALLS,

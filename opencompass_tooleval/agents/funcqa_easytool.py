@@ -14,7 +14,8 @@ from typing import Any
 from opencompass_tooleval.agents import easytool
 from opencompass_tooleval.agents.easytool import NO_TASK, UNREADABLE_PARAMETERS, EasyTool, Log, MethodStopped
 from opencompass_tooleval.agents.easytool_tools import ShownTool
-from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.agents.goal import GoldCall
+from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import NOT_FINISHED, Trajectory
 from opencompass_tooleval.benchmarks.funcqa import easytool_prompts
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import NOT_AN_OBJECT, UNKNOWN_NAME

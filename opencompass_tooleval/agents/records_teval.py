@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from opencompass_tooleval.agents.errata import Erratum, check_gold
-from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.agents.goal import GoldCall
+from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.benchmarks.teval.function_calling import tool_schema
 from opencompass_tooleval.benchmarks.teval.records import FIX, Sample, load_samples, split_stem
 from opencompass_tooleval.core.errors import DataError

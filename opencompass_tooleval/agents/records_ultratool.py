@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.agents.errata import NO_GOLD, UNFIT_GOLD, Erratum, check_gold
-from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.agents.goal import GoldCall
+from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, Tool, properties, read_samples
 from opencompass_tooleval.benchmarks.ultratool.calls import Argument, Call
 from opencompass_tooleval.core.reading import parse_literal

@@ -7,28 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from opencompass_tooleval.agents.goal import Goal, GoldCall, parse_goal, parse_gold_call
 from opencompass_tooleval.agents.prompts import GOLD_ANSWER
 from opencompass_tooleval.core.jsonable import answer_digest
 from opencompass_tooleval.core.tool_set import ToolSchema
-
-
-@dataclass(frozen=True)
-class GoldCall:
-    """A call that a perfect agent makes.
-
-    Attributes:
-        name: The tool.
-        arguments: The arguments, as JSON values.
-        open_arguments: Names of arguments whose values are unknown in advance, since an earlier call returns them: any
-            value is correct.
-        repaired: The call in a form that its tool's documentation allows, if no call by the documentation equals this
-            one (:mod:`~opencompass_tooleval.agents.errata`); else None.
-    """
-
-    name: str
-    arguments: Any
-    open_arguments: tuple[str, ...] = ()
-    repaired: GoldCall | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +30,7 @@ class Task:
             ``tool_description``, ``name``, ``description``, ``required_parameters``, ``optional_parameters`` and
             optionally ``Example``. Empty without instructions. The descriptions in ``tools`` are already replaced.
         language: ``EN`` or ``ZH``: the language of the prompts, if a loop has both.
+        goal: Conditions at the end, for tasks made from a user's tools; else None.
     """
 
     id: str
@@ -59,9 +42,12 @@ class Task:
     relevant: tuple[str, ...] = ()
     instructions: Mapping[str, Any] = field(default_factory=dict)
     language: str = 'EN'
+    goal: Goal | None = None
 
-    gold_answer = GOLD_ANSWER
-    """A perfect agent's final answer; not in the payload, since no data set of agents has one."""
+    @property
+    def gold_answer(self) -> str:
+        """A perfect agent's final answer; a fixed sentence for published data sets, which have none."""
+        return self.goal.answer if self.goal and self.goal.answer else GOLD_ANSWER
 
     @property
     def shown(self) -> Mapping[str, Any]:
@@ -77,7 +63,7 @@ class Task:
     def oracle_calls(self) -> tuple[GoldCall, ...]:
         """Calls of the oracle model: the gold calls; if unknown, each needed tool, with example arguments."""
         if self.gold is not None:
-            return self.gold
+            return self.gold if self.goal is None else self.goal.oracle_calls(self.gold)
         schemas = self.schemas
         return tuple(GoldCall(name, example_arguments(schemas[name])) for name in self.relevant)
 
@@ -88,7 +74,8 @@ class Task:
 
     def to_payload(self) -> str:
         """Converts the task to JSON text for :func:`parse_task`."""
-        return json.dumps(asdict(self))
+        payload = asdict(self)
+        return json.dumps(payload if self.goal else {key: value for key, value in payload.items() if key != 'goal'})
 
 
 def parse_task(payload: str) -> Task:
@@ -99,19 +86,10 @@ def parse_task(payload: str) -> Task:
         **{
             **raw,
             'tools': tuple(ToolSchema(**tool) for tool in raw['tools']),
-            'gold': None if gold is None else tuple(_gold_call(call) for call in gold),
+            'gold': None if gold is None else tuple(parse_gold_call(call) for call in gold),
             'relevant': tuple(raw.get('relevant', ())),
+            'goal': parse_goal(raw['goal']) if raw.get('goal') else None,
         }
-    )
-
-
-def _gold_call(raw: Mapping[str, Any]) -> GoldCall:
-    repaired = raw.get('repaired')
-    return GoldCall(
-        raw['name'],
-        raw['arguments'],
-        tuple(raw.get('open_arguments', ())),
-        _gold_call(repaired) if repaired else None,
     )
 
 

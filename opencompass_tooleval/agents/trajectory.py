@@ -18,6 +18,9 @@ TOO_MANY_CALLS = 'limit:calls'
 NO_ROOM = 'limit:context'
 """The prompt is too long for the model, even without any observation."""
 
+STATE_LOST = 'infra:environment'
+"""The live server failed, and its state at the end is unknown."""
+
 
 @dataclass(frozen=True)
 class AnsweredCall:
@@ -76,6 +79,8 @@ class Trajectory:
         path: Indices of the steps that lead to the end, in order; all steps of a chain.
         left_out: Number of observations that were left out of requests, since these were too long.
         settings: Settings of loop and environment that the numbers depend on.
+        changes: Part of the environment's state -> its value at the end, ``''`` if it is gone; only differences from
+            the start. None if no state was read.
     """
 
     loop: str
@@ -85,6 +90,7 @@ class Trajectory:
     path: tuple[int, ...] = ()
     left_out: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, str] | None = None
 
     @property
     def calls(self) -> tuple[AnsweredCall, ...]:
@@ -103,7 +109,10 @@ class Trajectory:
 
     def to_json(self) -> str:
         """Converts to JSON text for :func:`parse_trajectory`."""
-        return json.dumps(to_jsonable(asdict(self)))
+        payload = asdict(self)
+        if self.changes is None:
+            del payload['changes']
+        return json.dumps(to_jsonable(payload))
 
 
 def parse_trajectory(text: str) -> Trajectory:
@@ -140,3 +149,8 @@ def _check(trajectory: Trajectory) -> None:
         raise ValueError("'path' names no step")
     if not isinstance(trajectory.settings, dict):
         raise ValueError("'settings' is no object")
+    changes = trajectory.changes
+    if changes is not None and not (
+        isinstance(changes, dict) and all(isinstance(now, str) for now in changes.values())
+    ):
+        raise ValueError("'changes' is no object of texts")

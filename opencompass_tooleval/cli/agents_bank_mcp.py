@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,7 +50,7 @@ def record_bank(
     """
     from opencompass_tooleval.environments.live import LiveTools
 
-    named = parse_server(server, _variables(env))
+    named = parse_server(server, read_variables(env))
     planned = list(_read_calls(calls)) if calls else None
     log_file = out.with_name(f'{out.name}.calls.jsonl')
     for file in (out, log_file):
@@ -106,7 +106,12 @@ def serve_bank(
         serve_stdio(f'tooleval-bank {file.name}', [*listed, *unlisted], answer)
 
 
-def _variables(env: list[str] | None) -> dict[str, str]:
+def read_variables(env: Sequence[str] | None) -> dict[str, str]:
+    """Reads ``NAME=VALUE`` pairs.
+
+    Raises:
+        ValueError: One is none.
+    """
     pairs = [pair.partition('=') for pair in env or ()]
     if wrong := [name for name, sign, _ in pairs if not (name and sign)]:
         raise ValueError(f'--env takes NAME=VALUE, not {wrong[0]!r}')

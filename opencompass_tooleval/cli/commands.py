@@ -66,16 +66,23 @@ class ListOptionsCommand(TyperCommand):
         return super().parse_args(ctx, _repeat_options(self.get_params(ctx), args))
 
 
-def command_group(summaries: Mapping[str, str], load: Callable[[str], Command], **settings: Any) -> typer.Typer:
+def command_group(
+    summaries: Mapping[str, str], load: Callable[[str], Command], default: str = '', **settings: Any
+) -> typer.Typer:
     """Builds a group of commands.
 
     Args:
         summaries: Name of a command -> its help; in the order of the help.
         load: Name -> the function, or a group of commands; called when the command is.
+        default: The command that options directly after the group's name belong to; ``''`` for none.
         **settings: Of :class:`typer.Typer`.
     """
 
     class Group(TyperGroup):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            is_option = bool(default and args) and args[0].startswith('-') and args[0] != '--help'
+            return super().parse_args(ctx, [default, *args] if is_option else args)
+
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:
             name, command, rest = super().resolve_command(ctx, args)
             if name is None:

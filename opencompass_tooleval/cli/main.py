@@ -34,6 +34,7 @@ COMMANDS = {
     'report': ('report:show_report', 'Write pages to look at, from disk: scores, charts, samples.'),
     'build': ('main:build_app', 'Build benchmark data from annotated samples.'),
     'easytool': ('main:easytool_app', 'Concise tool instructions: make them, measure them.'),
+    'make': ('main:make_app', 'Make a benchmark from your own tools, check it, review it.'),
     'agents': ('main:agents_app', 'What answers the calls of agents, and who judges their answers.'),
 }
 """Name of a command -> module and function (or group of commands) in this package, and its help."""
@@ -55,6 +56,13 @@ EASYTOOL = {
     ),
 }
 
+MAKE = {
+    'tasks': ('make_tasks:make_tasks', 'Have tasks written and solved by models; run it again to go on after a kill.'),
+    'check': ('make_check:check_made_set', 'What a made set is worth; exits with 1 where a threshold is missed.'),
+    'review': ('make_review:write_review', 'Write a page on which a person accepts, edits or drops tasks.'),
+    'apply': ('make_review:apply_decisions', 'Carry out the decisions of one or more reviewers.'),
+}
+
 AGENTS = {
     'bank': ('main:bank_app', 'Recorded responses: make a bank of them, measure it.'),
     'judge': (
@@ -71,7 +79,7 @@ BANK = {
 }
 
 
-def _group(table: dict[str, tuple[str, str]], help: str, **more: bool) -> typer.Typer:
+def _group(table: dict[str, tuple[str, str]], help: str, default: str = '', **more: bool) -> typer.Typer:
     def load(name: str) -> Command:
         module, _, function = table[name][0].partition(':')
         command = getattr(importlib.import_module(f'opencompass_tooleval.cli.{module}'), function)
@@ -79,7 +87,7 @@ def _group(table: dict[str, tuple[str, str]], help: str, **more: bool) -> typer.
         return command_or_group
 
     summaries = {name: summary for name, (_, summary) in table.items()}
-    return command_group(summaries, load, help=help, pretty_exceptions_enable=False, **more)
+    return command_group(summaries, load, default, help=help, pretty_exceptions_enable=False, **more)
 
 
 app = _group(
@@ -87,6 +95,7 @@ app = _group(
 )
 build_app = _group(BUILD, COMMANDS['build'][1], add_completion=False)
 easytool_app = _group(EASYTOOL, COMMANDS['easytool'][1], add_completion=False)
+make_app = _group(MAKE, COMMANDS['make'][1], 'tasks', add_completion=False)
 agents_app = _group(AGENTS, COMMANDS['agents'][1], add_completion=False)
 bank_app = _group(BANK, AGENTS['bank'][1], add_completion=False)
 

@@ -33,6 +33,15 @@ InputOption = Annotated[
     ),
 ]
 
+ToolsOption = Annotated[
+    str,
+    typer.Option(
+        '--input',
+        metavar='FILE',
+        help='The documentation; of mcp a server: its command with arguments, or its URL. {fixture} is the copy.',
+    ),
+]
+
 ServerOption = Annotated[
     str,
     typer.Option(

@@ -233,6 +233,10 @@ class Bank:
             raise self._damage('it has no digest')
         return str(rows[0][0])
 
+    def calls(self) -> list[RecordedCall]:
+        """All calls, in the order in which they were put in."""
+        return self._calls(self._rows(f'SELECT {_COLUMNS} FROM calls ORDER BY id'))
+
     def tools(self) -> list[dict[str, Any]]:
         """The tools of the MCP servers that it was recorded from, in the format of ``tools/list``; may be empty."""
         rows = self._rows("SELECT value FROM facts WHERE name = 'tools'")

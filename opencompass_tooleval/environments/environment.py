@@ -11,7 +11,7 @@ other tools the last recording answers again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ from opencompass_tooleval.environments.observation import (
     ERROR,
     EXACT,
     FUNCTION,
+    INJECTED,
     LIVE,
     NEAREST,
     OTHER_TASK,
@@ -44,9 +45,12 @@ from opencompass_tooleval.mcp_servers.server import SERVER_ERRORS
 
 if TYPE_CHECKING:
     from opencompass_tooleval.environments.live import LiveTools, LiveTrial
+    from opencompass_tooleval.environments.state import Probe, State
 
 BY_SCHEMA, BY_JSON = 'schema', 'json'
 ARGUMENT_CHECKS = (BY_SCHEMA, BY_JSON)
+
+_PLANNED_FAILURE = '{name} failed: the service is temporarily unavailable. Please try again.'
 
 Schemas = Mapping[str, Mapping[str, Any]]
 """Tool -> JSON Schema of its arguments."""
@@ -64,6 +68,7 @@ class Session:
         schemas: The tools that the task offers. None if they are unknown: then a tool is known if it is recorded or a
             function, and arguments are not checked.
         documents: Tool -> its documentation for a simulator; by default its schema.
+        fails_first: A tool whose first call fails, for any source; ``''`` for none.
     """
 
     def __init__(
@@ -72,6 +77,7 @@ class Session:
         task: str,
         schemas: Schemas | None = None,
         documents: Mapping[str, Any] | None = None,
+        fails_first: str = '',
     ) -> None:
         self.task = clean_text(task)
         self._environment = environment
@@ -81,6 +87,27 @@ class Session:
         self._used: set[int] = set()
         self._answered: Counter[tuple[str, bytes]] = Counter()
         self._trial: LiveTrial | None = None
+        self._fails_next = fails_first
+
+    def changes(self) -> dict[str, str] | None:
+        """Reads the parts of the live server's state that differ from the start.
+
+        Returns:
+            Part of the state -> its value now, ``''`` where it is gone; None where the environment has no live server
+            or no probes.
+
+        Raises:
+            ServerError: The server failed, and its state cannot be read.
+        """
+        environment = self._environment
+        if environment.live is None or not environment.probes:
+            return None
+        if self._trial is None:
+            return {}
+        from opencompass_tooleval.environments.state import read_state, state_differences
+
+        before, after = environment.start_state, read_state(self._trial, environment.probes)
+        return {name: now for name, (_, now) in state_differences(before, after).items()}
 
     def close(self) -> None:
         """Ends the session; the process of a live server stops in the background."""
@@ -130,6 +157,9 @@ class Session:
         return self._documents.get(name) or {'name': name, 'parameters': (self._schemas or {}).get(name)}
 
     def _answer(self, name: str, arguments: Any) -> Observation:
+        if name and name == self._fails_next:
+            self._fails_next = ''
+            return Observation(_PLANNED_FAILURE.replace('{name}', name), FUNCTION, error=INJECTED)
         key = arguments_key(arguments)
         live = self._live_answer(name, arguments, key)
         if live is not None:
@@ -285,6 +315,7 @@ class Environment:
             text has priority. None: ``json`` with a published simulator, else ``schema``.
         live: The server that answers for its tools, with a process for each session, which :meth:`Session.close` stops.
             Tools in ``bank`` are frozen: the bank answers them, and the server never does.
+        probes: Probes of the state of ``live``, for :meth:`Session.changes`.
 
     Raises:
         ValueError: ``argument_checks`` has another value.
@@ -299,6 +330,7 @@ class Environment:
         simulator: Simulator | None = None,
         argument_checks: str | None = None,
         live: LiveTools | None = None,
+        probes: Sequence[Probe] = (),
     ) -> None:
         if argument_checks is None:
             argument_checks = BY_JSON if simulator and simulator.form.published else BY_SCHEMA
@@ -311,6 +343,20 @@ class Environment:
         self.preferred_source = preferred_source
         self.simulator = simulator
         self.live = live
+        self.probes = tuple(probes)
+
+    @cached_property
+    def start_state(self) -> State:
+        """The state of the live server in a fresh trial; read once.
+
+        Raises:
+            ServerError: The server cannot be started, or fails at a probe.
+        """
+        from opencompass_tooleval.environments.state import CHECK_TASK, read_state
+
+        assert self.live is not None
+        with self.live.begin(CHECK_TASK) as trial:
+            return read_state(trial, self.probes)
 
     @cached_property
     def live_names(self) -> frozenset[str]:
@@ -321,9 +367,15 @@ class Environment:
         """
         return frozenset(tool['name'] for tool in self.live.listed) if self.live else frozenset()
 
-    def begin(self, task: str, schemas: Schemas | None = None, documents: Mapping[str, Any] | None = None) -> Session:
+    def begin(
+        self,
+        task: str,
+        schemas: Schemas | None = None,
+        documents: Mapping[str, Any] | None = None,
+        fails_first: str = '',
+    ) -> Session:
         """Begins a task with a new state and returns its :class:`Session`; the environment keeps no state of it."""
-        return Session(self, task, schemas, documents)
+        return Session(self, task, schemas, documents, fails_first)
 
 
 def shares(counts: Mapping[str, int]) -> dict[str, float]:

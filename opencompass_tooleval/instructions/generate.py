@@ -78,14 +78,22 @@ class Generated:
     listed: tuple[Listed, ...] = ()
 
 
-def _ask(
-    prompt: tuple[Message, ...], read: Callable[[str], T | list[Fault]], form: str, limit: Limit
+def ask_until_usable(
+    prompt: tuple[Message, ...], read: Callable[[str], T | list[Fault]], form: str, limit: Limit, model: str = ''
 ) -> Dialogue[T | list[Fault]]:
-    """Sends requests until a reply is usable, at most ``TRIES``; else returns the faults of the last."""
+    """Sends requests until a reply is usable, at most ``TRIES``; else returns the faults of the last.
+
+    Args:
+        prompt: The first request.
+        read: Reads a reply, or returns its faults.
+        form: The expected form of a reply, which a repeated request names.
+        limit: Maximum length of a request.
+        model: The model to ask; ``''`` for the model under test.
+    """
     asked = prompt
     result: T | list[Fault] = []
     for _ in range(TRIES):
-        reply = yield ModelRequest(asked)
+        reply = yield ModelRequest(asked, model=model)
         result = read(reply)
         if not isinstance(result, list):
             return result
@@ -119,7 +127,7 @@ def describe(part: ToolDoc, options: Options) -> Dialogue[Description]:
             return description
         return check_description(part, description.text) or description
 
-    result = yield from _ask(prompt, read, DESCRIPTION_FORM, options.limit)
+    result = yield from ask_until_usable(prompt, read, DESCRIPTION_FORM, options.limit)
     return _documented(part, result[0]) if isinstance(result, list) else result
 
 
@@ -175,7 +183,7 @@ def exemplify(
     prompt = shortest_that_fits(options.limit, build)
     if prompt is None:
         return TOO_LONG_TO_ASK
-    result = yield from _ask(prompt, read, GUIDELINE_FORM, options.limit)
+    result = yield from ask_until_usable(prompt, read, GUIDELINE_FORM, options.limit)
     return result[0] if isinstance(result, list) else result
 
 

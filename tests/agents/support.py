@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from opencompass_tooleval.agents.goal import GoldCall
 from opencompass_tooleval.agents.loops import Loop
-from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES, call_tool
 from opencompass_tooleval.core.answer import Answer

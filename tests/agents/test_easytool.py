@@ -18,9 +18,10 @@ from opencompass_tooleval.agents import easytool as method
 from opencompass_tooleval.agents import easytool_prompts as prompts
 from opencompass_tooleval.agents.easytool import EasyTool
 from opencompass_tooleval.agents.easytool_tools import tools_of
+from opencompass_tooleval.agents.goal import GoldCall
 from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.prompts import GOLD_ANSWER
-from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.toolbench_answers import load_answers
 from opencompass_tooleval.agents.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.answer import Answer

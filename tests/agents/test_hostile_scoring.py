@@ -7,8 +7,9 @@ from random import Random
 from typing import Any
 
 from opencompass_tooleval.agents.breakdown import breakdown, settings_of
+from opencompass_tooleval.agents.goal import GoldCall
 from opencompass_tooleval.agents.scoring import METRICS, score_predictions
-from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.labels import REASONS
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.agents.function_calling import FunctionCalling
-from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.agents.goal import GoldCall
+from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import parse_trajectory
 from opencompass_tooleval.environments.call_log import CallLog, read_call_log
 from opencompass_tooleval.environments.environment import Environment

@@ -8,8 +8,8 @@ from itertools import combinations, permutations
 
 import pytest
 
+from opencompass_tooleval.agents.goal import GoldCall
 from opencompass_tooleval.agents.matching import Match, Partner, match_calls, partners_of
-from opencompass_tooleval.agents.task import GoldCall
 from opencompass_tooleval.agents.trajectory import AnsweredCall
 from opencompass_tooleval.core.match import longest_increasing_run
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from opencompass_tooleval.agents.breakdown import breakdown
+from opencompass_tooleval.agents.goal import GoldCall
 from opencompass_tooleval.agents.records import find_subset, load_data
 from opencompass_tooleval.agents.scoring import (
     METRICS,
@@ -17,7 +18,7 @@ from opencompass_tooleval.agents.scoring import (
     score_predictions,
     score_trajectory,
 )
-from opencompass_tooleval.agents.task import GoldCall, Task, parse_task
+from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.agents.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.agents.waste import Waste, count_waste
 from opencompass_tooleval.core.aggregate import aggregate

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.agents.breakdown import breakdown, settings_of
+from opencompass_tooleval.agents.goal import GoldCall
 from opencompass_tooleval.agents.scoring import score_trajectory
-from opencompass_tooleval.agents.task import GoldCall, Task
+from opencompass_tooleval.agents.task import Task
 from opencompass_tooleval.agents.trajectory import Trajectory
 from opencompass_tooleval.core.aggregate import aggregate
 from tests.cli.conftest import Command, read_lines

@@ -152,11 +152,12 @@ def score_predictions(records: Sequence[Record], predictions: Sequence[str]) -> 
     """Scores a subset: one score per record, in the same order.
 
     Args:
+        records: The records.
         predictions: A trajectory's JSON each; an :class:`~opencompass_tooleval.core.answer.Answer` with an ``infra:``
             reason is a question without an answer, and counts as wrong.
 
-            Raises:
-                ValueError: The numbers of records and predictions differ, or a prediction is no trajectory.
+    Raises:
+        ValueError: The numbers of records and predictions differ, or a prediction is no trajectory.
     """
     if len(records) != len(predictions):
         raise ValueError(f'{len(records)} records, but {len(predictions)} predictions')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +43,20 @@ def _tools(path: Path, records: Mapping[str, Any]) -> Iterator[ToolDoc]:
                 raise DataError(path, str(error), record_id) from error
 
 
+def _documented(path: Path, tools: Sequence[Any]) -> Iterator[ToolDoc]:
+    for place, tool in enumerate(tools):
+        try:
+            yield from (tool_doc({**api, 'name': f'{tool["name"]}.{api["name"]}'}) for api in tool['api_list'])
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(path, f'no tool with APIs ({type(error).__name__}: {error})', str(place)) from error
+
+
 def read(path: Path) -> list[ToolDoc]:
     """Reads the APIs of all records, each once.
 
     Args:
-        path: A data file, or the folder of a language (``teval/EN``).
+        path: A data file, the folder of a language (``teval/EN``), or the published documentation of all tools
+            (``api_descrip.json``): a list of tools with ``name`` and ``api_list``.
 
     Raises:
         DataError: A file is no T-Eval data, or describes an API in two ways.
@@ -55,6 +64,8 @@ def read(path: Path) -> list[ToolDoc]:
     if path.is_dir():
         return unite_files(sorted(path.glob('*.json')), read)
     records = read_json(path)
+    if isinstance(records, list):
+        return unite(path, _documented(path, records))
     if not isinstance(records, dict):
-        raise DataError(path, 'the file is no JSON object of id -> record')
+        raise DataError(path, 'the file is no JSON object of id -> record, and no list of tools')
     return unite(path, _tools(path, records))

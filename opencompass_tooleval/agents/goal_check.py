@@ -1,0 +1,148 @@
+"""Checks a trajectory against the goal of its task: effects, facts, calls that must and must not be made. No judge."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opencompass_tooleval.agents.goal import MISSING_PARAMETER, NO_TOOL, Goal, GoldCall
+from opencompass_tooleval.agents.matching import call_key
+from opencompass_tooleval.agents.trajectory import AnsweredCall, Trajectory
+from opencompass_tooleval.environments.observation import ERROR, INJECTED
+
+NOT_ANSWERED = 'goal:answer'
+FORBIDDEN_CALL = 'goal:forbidden'
+NEEDLESS_CALL = 'goal:needless_call'
+NOT_ASKED = 'goal:not_asked'
+WRONG_EFFECTS = 'goal:effects'
+MISSING_FACTS = 'goal:facts'
+MISSING_CALLS = 'goal:calls'
+
+_QUESTION_MARKS = ('?', '\N{FULLWIDTH QUESTION MARK}')
+_THOUSANDS = re.compile(r'(?<=\d),(?=\d{3}(?!\d))')
+_SPACE = re.compile(r'\s+')
+
+
+@dataclass(frozen=True)
+class GoalResult:
+    """How far a trajectory reached its goal.
+
+    Attributes:
+        reason: Why it did not, the first cause, as ``goal:code``; ``''`` if it did.
+        wrong_effects: Parts of the state that differ from the goal.
+        missing_facts: Facts that the final answer does not contain.
+        missing_calls: Places in :attr:`Goal.calls` of calls that were not made.
+        forbidden_calls: Forbidden tools that were called.
+    """
+
+    reason: str
+    wrong_effects: tuple[str, ...] = ()
+    missing_facts: tuple[str, ...] = ()
+    missing_calls: tuple[int, ...] = ()
+    forbidden_calls: tuple[str, ...] = ()
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether the goal was reached."""
+        return not self.reason
+
+
+def plain_text(text: str) -> str:
+    """Prepares a text for the search of facts: case, compatibility forms, spaces and thousands separators are equal."""
+    return _THOUSANDS.sub('', _SPACE.sub(' ', unicodedata.normalize('NFKC', text).casefold())).strip()
+
+
+def holds_fact(text: str, fact: str) -> bool:
+    """Returns whether a text contains a fact as a whole word or number.
+
+    Args:
+        text: Prepared by :func:`plain_text`.
+        fact: The fact as it was observed.
+    """
+    wanted = plain_text(fact)
+    place = text.find(wanted) if wanted else -1
+    while place >= 0:
+        before, after = text[max(0, place - 2) : place], text[place + len(wanted) : place + len(wanted) + 2]
+        if not _continues(wanted[0], before[::-1]) and not _continues(wanted[-1], after):
+            return True
+        place = text.find(wanted, place + 1)
+    return False
+
+
+def _continues(edge: str, beside: str) -> bool:
+    """Returns whether a word or a number goes on beyond the edge of a fact; Chinese has no spaces between words.
+
+    '12' is not in '3.12', '12.5' or 'a12', but it is in 'it is 12.'
+    """
+    if not beside or not edge.isalnum():
+        return False
+    if beside[0].isalnum() or beside[0] == '_':
+        return beside[0].isascii() and edge.isascii()
+    return edge.isdigit() and beside[0] in '.,' and beside[1:].isdigit()
+
+
+def has_effects_or_facts(goal: Goal) -> bool:
+    """Returns whether the end of a trajectory alone shows that the goal is reached; otherwise its calls decide."""
+    return bool(goal.effects) or bool(goal.facts)
+
+
+def check_goal(goal: Goal, trajectory: Trajectory) -> GoalResult:
+    """Checks a trajectory.
+
+    Effects, facts and forbidden tools count for every kind. Calls count only where the goal has neither effects nor
+    facts, since a task may be solved in other ways than those that are known.
+
+    Args:
+        goal: The goal.
+        trajectory: Its ``changes`` are compared with ``goal.effects``, where both are known.
+    """
+    calls = made_calls(trajectory)
+    forbidden = tuple(dict.fromkeys(call.name for call in calls if call.name in goal.forbidden))
+    changes = trajectory.changes
+    wrong: list[str] = []
+    if goal.effects is not None and changes is not None:
+        names = dict.fromkeys([*goal.effects, *changes])
+        wrong = [name for name in names if goal.effects.get(name) != changes.get(name)]
+    answer = plain_text(trajectory.final_answer)
+    facts = tuple(fact for fact in goal.facts if not holds_fact(answer, fact))
+    missing = missing_calls(goal.calls, calls)
+    reason = ''
+    if trajectory.stopped or not answer:
+        reason = trajectory.stopped or NOT_ANSWERED
+    elif forbidden:
+        reason = FORBIDDEN_CALL
+    elif goal.kind == NO_TOOL and calls:
+        reason = NEEDLESS_CALL
+    elif wrong:
+        reason = WRONG_EFFECTS
+    elif goal.kind == MISSING_PARAMETER and not any(mark in trajectory.final_answer for mark in _QUESTION_MARKS):
+        reason = NOT_ASKED
+    elif facts:
+        reason = MISSING_FACTS
+    elif missing and not has_effects_or_facts(goal):
+        reason = MISSING_CALLS
+    return GoalResult(reason, tuple(wrong), facts, missing, forbidden)
+
+
+def made_calls(trajectory: Trajectory) -> list[AnsweredCall]:
+    """Returns the calls on the way to the end, without those whose failure the task has planned."""
+    return [call for call in trajectory.path_calls if call.error != INJECTED]
+
+
+def missing_calls(wanted: Sequence[Sequence[GoldCall]], calls: Sequence[AnsweredCall]) -> tuple[int, ...]:
+    """Returns the places of wanted calls of which no alternative was made; each call stands for one of them."""
+    left = [call_key(call.name, call.arguments) for call in calls if call.source != ERROR]
+    missing = []
+    for place, alternatives in enumerate(wanted):
+        key = next((key for key in map(_key, alternatives) if key in left), None)
+        if key is None:
+            missing.append(place)
+        else:
+            left.remove(key)
+    return tuple(missing)
+
+
+def _key(call: GoldCall) -> object:
+    return call_key(call.name, call.arguments)

@@ -1,0 +1,82 @@
+"""Live servers and their probes from the values that configs and made benchmarks have."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from opencompass_tooleval.data_path import resolve_data_path
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.environments.call_log import CallLog
+    from opencompass_tooleval.environments.live import LiveTools
+    from opencompass_tooleval.environments.state import Probe
+
+_VARIABLE = '$'
+
+
+def open_live(
+    server: str,
+    fixture: str | None = None,
+    allow: Sequence[str] = (),
+    leave_out: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
+    ahead: int = 0,
+    most: int = 64,
+    log: CallLog | None = None,
+) -> LiveTools:
+    """Opens the tools of a server.
+
+    Args:
+        server: ``'COMMAND ARGS'`` or a URL.
+        fixture: The folder or file that each trial gets a copy of; looked for as data is.
+        allow: As :class:`~opencompass_tooleval.environments.live.LiveTools`.
+        leave_out: As there.
+        env: Variables of the server. The value ``$NAME`` is that of the variable ``NAME`` here, so that files need not
+            hold keys.
+        ahead: As there.
+        most: As there.
+        log: As there.
+
+    Raises:
+        DataError: There is no such fixture.
+        ValueError: ``server`` is no command or URL, a variable is not set, or the MCP SDK is not installed.
+    """
+    from opencompass_tooleval.mcp_servers.server import check_sdk, parse_server
+
+    check_sdk()
+    from opencompass_tooleval.environments.live import LiveTools
+
+    parsed = parse_server(server, {name: _filled(name, value) for name, value in (env or {}).items()})
+    folder = resolve_data_path(fixture, 'the fixture that the set was made with') if fixture else None
+    return LiveTools(parsed, folder, allow=allow, leave_out=leave_out, ahead=ahead, most=most, log=log)
+
+
+def _filled(name: str, value: str) -> str:
+    if not value.startswith(_VARIABLE):
+        return value
+    if value[1:] not in os.environ:
+        raise ValueError(f'the server is given {name}={value}, and the variable {value[1:]} is not set')
+    return os.environ[value[1:]]
+
+
+def parse_probes(probes: Sequence[Mapping[str, Any]]) -> tuple[Probe, ...]:
+    """Converts probes: ``{"tool": NAME, "arguments": {...}}``, or ``{"leave_out": [PATTERN, ...]}`` for the files.
+
+    Raises:
+        ValueError: One is neither.
+    """
+    from opencompass_tooleval.environments.state import CallProbe, FolderProbe
+
+    parsed: list[Probe] = []
+    for probe in probes:
+        if isinstance(probe.get('tool'), str):
+            parsed.append(CallProbe(probe['tool'], dict(probe.get('arguments') or {})))
+        elif isinstance(probe.get('leave_out'), list):
+            parsed.append(FolderProbe(tuple(map(str, probe['leave_out']))))
+        else:
+            raise ValueError(
+                f'a probe is {{"tool": NAME, "arguments": {{...}}}} or {{"leave_out": [...]}}, not {probe}'
+            )
+    return tuple(parsed)

@@ -1,0 +1,189 @@
+"""Makes the goal of a task of what its solutions agree in: effects, facts, calls and their order. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from opencompass_tooleval.agents.goal import FORBIDDEN, MISSING_PARAMETER, NO_TOOL, RECOVERY, Goal, GoldCall
+from opencompass_tooleval.agents.goal_check import plain_text
+from opencompass_tooleval.agents.matching import call_key
+from opencompass_tooleval.making.drafts import Draft
+from opencompass_tooleval.making.facts import find_facts
+from opencompass_tooleval.making.made_task import Solution, SolvedCall
+
+LEAST_AGREEING = 2
+"""Solutions that have to agree."""
+
+LEAST_SHARED_FACTS = 0.5
+"""Facts that two answers share, as a share of the facts of both, so that they agree."""
+
+TOO_FEW = 'agreement:too_few'
+DIFFERENT_EFFECTS = 'agreement:effects'
+DIFFERENT_FACTS = 'agreement:facts'
+NOTHING_TO_CHECK = 'agreement:nothing_to_check'
+
+_QUESTION_MARKS = '?\N{FULLWIDTH QUESTION MARK}'
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What solutions agree in.
+
+    Attributes:
+        goal: The goal; None if they do not agree.
+        solutions: Those that agree; the goal's calls are those of the first.
+        reason: Why there is no goal, as ``area:code``.
+        detail: What differs.
+    """
+
+    goal: Goal | None
+    solutions: tuple[Solution, ...] = ()
+    reason: str = ''
+    detail: str = ''
+
+
+def agree(draft: Draft, query: str, solutions: Sequence[Solution]) -> Agreement:
+    """Finds the largest group of solutions that agree, and makes the goal of it.
+
+    Two solutions agree if they leave the same effects and, where neither leaves any, if their answers share facts.
+    Where the environment has no state and the answers no facts, they agree if they make the same calls.
+
+    Args:
+        draft: What the task is about.
+        query: The query.
+        solutions: Those that came to an end and that the reviewer accepted.
+    """
+    usable = [one for one in solutions if not _breaks(draft, one)]
+    if len(usable) < LEAST_AGREEING:
+        return Agreement(None, reason=TOO_FEW, detail=f'{len(usable)} of {len(solutions)} solutions can be used')
+    by_effects: dict[Hashable, list[Solution]] = {}
+    for one in usable:
+        effects = None if one.changes is None else frozenset(one.changes.items())
+        by_effects.setdefault(effects, []).append(one)
+    group = max(by_effects.values(), key=len)
+    if len(group) < LEAST_AGREEING:
+        return Agreement(None, reason=DIFFERENT_EFFECTS, detail=f'{len(by_effects)} different effects')
+    if draft.kind in (NO_TOOL, MISSING_PARAMETER):
+        return _agreed(draft, group, ())
+    facts_of = {id(one): find_facts(one, query) for one in group}
+    if group[0].changes:  # effects decide; facts are what all answers hold beside
+        return _agreed(draft, group, _common([facts_of[id(one)] for one in group]))
+    clusters = [[other for other in group if _share(facts_of[id(one)], facts_of[id(other)])] for one in group]
+    cluster = max(clusters, key=len)
+    if len(cluster) >= LEAST_AGREEING:
+        facts = _common([facts_of[id(one)] for one in cluster])
+        if facts:
+            return _agreed(draft, cluster, facts)
+    if any(facts_of.values()):
+        found = '; '.join(', '.join(facts_of[id(one)][:5]) or '-' for one in group)
+        return Agreement(None, reason=DIFFERENT_FACTS, detail=found[:500])
+    return _by_calls(draft, group)
+
+
+def _by_calls(draft: Draft, group: Sequence[Solution]) -> Agreement:
+    """Where neither effects nor facts show anything: the same calls, if no state could be read."""
+    same: dict[Hashable, list[Solution]] = {}
+    for one in group:
+        same.setdefault(_path(one), []).append(one)
+    most = max(same.values(), key=len)
+    if group[0].changes is not None or not good_calls(most[0]):
+        return Agreement(None, reason=NOTHING_TO_CHECK, detail='no effects, and no facts in the answers')
+    if len(most) < LEAST_AGREEING:
+        return Agreement(None, reason=DIFFERENT_FACTS, detail=f'{len(same)} different sequences of calls')
+    return _agreed(draft, most, ())
+
+
+def good_calls(solution: Solution) -> list[SolvedCall]:
+    """Returns the calls that were answered without an error."""
+    return [call for call in solution.calls if not call.error]
+
+
+def _breaks(draft: Draft, solution: Solution) -> bool:
+    """Whether a solution misses what its kind asks for."""
+    called = {call.name for call in solution.calls}
+    if draft.kind == NO_TOOL:
+        return bool(called) or bool(solution.changes)
+    if draft.kind == MISSING_PARAMETER:
+        asks = any(mark in solution.answer for mark in _QUESTION_MARKS)
+        return not asks or draft.needed[0] in called or bool(solution.changes)
+    if draft.kind == FORBIDDEN:
+        return draft.other in called
+    if draft.kind == RECOVERY:
+        return draft.needed[0] not in {call.name for call in good_calls(solution)}
+    return not called
+
+
+def _share(one: Sequence[str], other: Sequence[str]) -> bool:
+    first, second = set(map(plain_text, one)), set(map(plain_text, other))
+    both = first & second
+    return bool(both) and len(both) >= LEAST_SHARED_FACTS * len(first | second)
+
+
+def _common(facts: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    shared = set.intersection(*(set(map(plain_text, one)) for one in facts))
+    return tuple(fact for fact in facts[0] if plain_text(fact) in shared)
+
+
+def _path(solution: Solution) -> Hashable:
+    return tuple(call_key(call.name, call.arguments) for call in good_calls(solution))
+
+
+def _agreed(draft: Draft, group: Sequence[Solution], facts: tuple[str, ...]) -> Agreement:
+    first, *others = sorted(group, key=lambda one: len(good_calls(one)))
+    calls = good_calls(first)
+    alternatives = [_alternatives(calls, place, others) for place in range(len(calls))]
+    goal = Goal(
+        kind=draft.kind,
+        calls=tuple(tuple(one) for one in alternatives),
+        order=_order(calls, others),
+        forbidden=_forbidden(draft),
+        effects=first.changes,
+        facts=facts,
+        missing=draft.missing,
+        fails_first=draft.needed[0] if draft.kind == RECOVERY else '',
+        answer=first.answer,
+        is_single_path=len({_path(one) for one in group}) == 1,
+    )
+    return Agreement(goal, (first, *others))
+
+
+def _forbidden(draft: Draft) -> tuple[str, ...]:
+    if draft.kind == FORBIDDEN:
+        return (draft.other,)
+    return draft.needed[:1] if draft.kind == MISSING_PARAMETER else ()
+
+
+def _alternatives(calls: Sequence[SolvedCall], place: int, others: Sequence[Solution]) -> list[GoldCall]:
+    """The call at a place, and the calls of the same tool, the first, the second, ..., that others made instead."""
+    call = calls[place]
+    number = [one.name for one in calls[:place]].count(call.name)
+    found = {call_key(call.name, call.arguments): GoldCall(call.name, dict(call.arguments))}
+    for other in others:
+        same_tool = [one for one in good_calls(other) if one.name == call.name]
+        same_count = sum(one.name == call.name for one in calls) == len(same_tool)
+        if same_count:
+            one = same_tool[number]
+            found.setdefault(call_key(one.name, one.arguments), GoldCall(one.name, dict(one.arguments)))
+    return list(found.values())
+
+
+def _order(calls: Sequence[SolvedCall], others: Sequence[Solution]) -> tuple[tuple[int, int], ...]:
+    """Pairs of places that every solution made in this order."""
+    names = [call.name for call in calls]
+    order = []
+    for second in range(len(calls)):
+        for first in range(second):
+            if all(_comes_before(names, first, second, good_calls(other)) for other in others):
+                order.append((first, second))
+    return tuple(order)
+
+
+def _comes_before(names: Sequence[str], first: int, second: int, calls: Sequence[SolvedCall]) -> bool:
+    """Whether the calls of a solution that stand for two places are in their order; those it has not, are."""
+    positions = [position for position, call in enumerate(calls) if call.name == names[first]]
+    later = [position for position, call in enumerate(calls) if call.name == names[second]]
+    one, two = names[:first].count(names[first]), names[:second].count(names[second])
+    if one >= len(positions) or two >= len(later):
+        return True
+    return positions[one] < later[two]

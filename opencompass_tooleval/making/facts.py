@@ -1,0 +1,113 @@
+"""Facts of an answer: texts that the tools returned and that the answer repeats."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from opencompass_tooleval.agents.goal_check import holds_fact, plain_text
+from opencompass_tooleval.core.bounds import beyond_bounds
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.making.made_task import Solution
+
+MAX_FACT = 80
+MAX_FACTS = 40
+_MAX_CANDIDATES = 2_000
+_MAX_OBSERVATION = 100_000
+
+_TOKEN = re.compile(r'[^\s,;()\[\]{}<>"\'`|]+')
+_NUMBERING = re.compile(r'^\s*\d{1,2}[.)]\s', re.MULTILINE)
+_EDGES = '.:!?*=#-_/'
+_WORDLESS = {'true', 'false', 'null', 'none', ''}
+
+
+def find_facts(solution: Solution, query: str) -> tuple[str, ...]:
+    """Finds the facts of a solution's answer, in the order of the observations.
+
+    A fact is a value of a JSON response, a line of a text response, or a token of it with a digit, a capital letter or
+    a sign inside, such as a number, a date, a name, a path. It is in the answer and not in the query.
+
+    Args:
+        solution: Its calls without error count.
+        query: The query.
+    """
+    answer, asked = plain_text(_NUMBERING.sub('', solution.answer)), plain_text(query)
+    found: dict[str, str] = {}
+    for candidate in _candidates(call.observation for call in solution.calls if not call.error):
+        plain = plain_text(candidate)
+        if plain in found or plain in _WORDLESS or holds_fact(asked, candidate) or not holds_fact(answer, candidate):
+            continue
+        found[plain] = candidate
+        if len(found) == MAX_FACTS:
+            break
+    return _longest(found)
+
+
+def _longest(found: dict[str, str]) -> tuple[str, ...]:
+    """Leaves out the facts that another fact contains."""
+    return tuple(
+        fact for plain, fact in found.items() if not any(plain != other and holds_fact(other, fact) for other in found)
+    )
+
+
+def _candidates(observations: Iterable[str]) -> Iterator[str]:
+    seen: set[str] = set()
+    for text in observations:
+        for candidate in _of_one(text[:_MAX_OBSERVATION]):
+            short = candidate.strip()
+            if 0 < len(short) <= MAX_FACT and short not in seen:
+                seen.add(short)
+                yield short
+            if len(seen) >= _MAX_CANDIDATES:
+                return
+
+
+def _of_one(text: str) -> Iterator[str]:
+    try:
+        value = load_json(text)
+    except ValueError:
+        yield text
+        for line in text.splitlines():
+            yield line.strip()
+        yield from (
+            token for token in (match[0].strip(_EDGES) for match in _TOKEN.finditer(text)) if _is_telling(token)
+        )
+    else:
+        if not beyond_bounds(value):
+            yield from _leaves(value)
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _leaves(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(item)
+    elif isinstance(value, str):
+        yield from _of_text(value)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
+
+
+def _of_text(text: str) -> Iterator[str]:
+    """A text inside JSON: the whole of it, or what is in it where it is long."""
+    yield text
+    if len(text) > MAX_FACT:
+        yield from (
+            token for token in (match[0].strip(_EDGES) for match in _TOKEN.finditer(text)) if _is_telling(token)
+        )
+
+
+def _tokens(text: str) -> Iterator[str]:
+    tokens = (match[0].strip(_EDGES) for match in _TOKEN.finditer(text))
+    return (token for token in tokens if _is_telling(token))
+
+
+def _is_telling(token: str) -> bool:
+    """Whether a token says something by itself; a single digit or a plain word of lower case does not."""
+    if len(token) < 2:
+        return False
+    has_sign = any(not letter.isalnum() for letter in token[1:-1])
+    return has_sign or any(letter.isdigit() or letter.isupper() for letter in token)

@@ -1,0 +1,114 @@
+"""Prepares a live server: copies its fixture into the set, checks that its state resets, and finds volatile reads."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.agents.open_bank import open_bank
+from opencompass_tooleval.environments.bank import RecordedCall, write_bank
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.error_texts import MCP_ERRORS
+from opencompass_tooleval.environments.live import LiveTools
+from opencompass_tooleval.environments.open_live import open_live, parse_probes
+from opencompass_tooleval.environments.state import CHECK_TASK, PAUSE, CallProbe, Probe, State, check_reset, read_state
+from opencompass_tooleval.making.grounding import fixture_resources, state_resources
+from opencompass_tooleval.making.made_set import FIXTURE_FOLDER
+from opencompass_tooleval.making.tool_source import ToolSource, live_tools
+
+FROZEN_FILE = 'frozen.bank'
+_AHEAD = 2
+
+
+def place_fixture(fixture: Path, folder: Path) -> str:
+    """Copies a fixture into the folder of a set, once.
+
+    Returns:
+        Its path there, relative to ``folder``.
+    """
+    name = FIXTURE_FOLDER if fixture.is_dir() else f'{FIXTURE_FOLDER}/{fixture.name}'
+    place = folder / name
+    if not place.exists():
+        partial = folder / f'{FIXTURE_FOLDER}.partial'
+        shutil.rmtree(partial, ignore_errors=True)
+        if fixture.is_dir():
+            shutil.copytree(fixture, partial, symlinks=True)
+        else:
+            partial.mkdir(parents=True)
+            shutil.copy2(fixture, partial / fixture.name)
+        partial.rename(folder / FIXTURE_FOLDER)
+    return name
+
+
+def open_live_source(
+    folder: Path, live_settings: Mapping[str, Any], probes: Sequence[Mapping[str, Any]], documents: Sequence[str]
+) -> ToolSource:
+    """Opens a server for a set.
+
+    Args:
+        folder: The folder of the set.
+        live_settings: As :func:`~opencompass_tooleval.environments.open_live.open_live` takes them; ``fixture`` is
+            relative to ``folder``.
+        probes: What the state is, as :func:`~opencompass_tooleval.environments.open_live.parse_probes` takes it.
+        documents: Texts of the user.
+
+    Raises:
+        ServerError: The server cannot be started, fails at a probe, or its state does not reset; says what differs.
+        ValueError: None of its tools is allowed, or a probe is none.
+    """
+    fixture = live_settings.get('fixture')
+    here = {**live_settings, 'fixture': str((folder / fixture).resolve())} if fixture else dict(live_settings)
+    live = open_live(**here, ahead=_AHEAD)
+    try:
+        parsed = parse_probes(probes)
+        tools = live_tools(live)
+        if not tools:
+            raise ValueError(f'{live.name}: it marks none of its tools as reading only; name tools with --allow')
+        state = check_reset(live, parsed).state if parsed else {}
+        first, volatile = _read_twice(live, parsed)
+    except BaseException:
+        live.close()
+        raise
+    settings: dict[str, Any] = {'live': {**live_settings, 'probes': list(probes)}}
+    bank = None
+    if volatile:
+        write_bank(volatile, folder / FROZEN_FILE)
+        bank, settings['bank'] = open_bank(str((folder / FROZEN_FILE).resolve())), FROZEN_FILE
+    resources = [*state_resources(state | first), *documents]
+    if fixture:
+        resources = [*fixture_resources(folder / fixture), *resources]
+    environment = Environment(bank, errors=MCP_ERRORS, live=live, probes=parsed)
+    source = ToolSource(tools, environment, settings, resources)
+    source.closing.callback(live.close)
+    return source
+
+
+def _read_twice(live: LiveTools, probes: Sequence[Probe]) -> tuple[State, list[RecordedCall]]:
+    """Calls each tool that only reads and requires no arguments, in two trials.
+
+    Returns:
+        What they answered; the calls that were answered differently, with the first answer.
+    """
+    known = {probe.name for probe in probes if isinstance(probe, CallProbe)}
+    reads = [
+        CallProbe(tool['name'])
+        for tool in live.listed
+        if (tool.get('annotations') or {}).get('readOnlyHint') is True
+        and not tool['inputSchema'].get('required')
+        and tool['name'] not in known
+    ]
+    if not reads:
+        return {}, []
+    with live.begin(CHECK_TASK) as one, live.begin(CHECK_TASK) as other:
+        first = read_state(one, reads)
+        time.sleep(PAUSE)
+        second = read_state(other, reads)
+    volatile = [
+        RecordedCall(CHECK_TASK, '', read.name, {}, first[str(read)])
+        for read in reads
+        if first[str(read)] != second[str(read)]
+    ]
+    return first, volatile

@@ -1,0 +1,124 @@
+"""The folder of a made set: what it was made from, what answers its calls, and its tasks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.making import VERSION
+from opencompass_tooleval.making.made_task import TASKS_FILE, MadeTask, read_tasks, write_tasks
+from opencompass_tooleval.work_dir.data_files import read_json
+from opencompass_tooleval.work_dir.whole_file import write_whole
+
+SET_FILE = 'set.json'
+FIXTURE_FOLDER = 'fixture'
+BANK_FILE = 'responses.bank'
+DROPPED_FILE = 'dropped.jsonl'
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A draft that became no task.
+
+    Attributes:
+        id: Its id.
+        stage: ``query``, ``duplicate``, ``solution`` or ``agreement``.
+        reason: As ``area:code``.
+        detail: What was found, such as the query or the differing effects.
+    """
+
+    id: str
+    stage: str
+    reason: str
+    detail: str = ''
+
+
+@dataclass(frozen=True)
+class MadeSet:
+    """A made set.
+
+    Attributes:
+        folder: Where it is.
+        name: Name of the set: letters, digits and underscores; configs and abbrs use it.
+        source: Of the tools: ``kind``, ``input`` and ``digest`` of their documentation.
+        environment: What answers the calls, as keyword arguments of
+            :class:`~opencompass_tooleval.agents.adapter.AgentDialogues`; paths are relative to ``folder``.
+        models: Role -> name of a model that made it.
+        settings: Everything else that the set depends on: seed, quotas, thresholds.
+        tasks: The tasks.
+        dropped: The drafts that became none.
+        version: :data:`~opencompass_tooleval.making.VERSION` that it was made with.
+    """
+
+    folder: Path
+    name: str
+    source: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    models: Mapping[str, str]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    tasks: tuple[MadeTask, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    version: int = VERSION
+
+    @property
+    def environment_here(self) -> dict[str, Any]:
+        """``environment`` with absolute paths."""
+        here = dict(self.environment)
+        if here.get('bank'):
+            here['bank'] = str((self.folder / here['bank']).resolve())
+        live = here.get('live')
+        if live and live.get('fixture'):
+            here['live'] = {**live, 'fixture': str((self.folder / live['fixture']).resolve())}
+        return here
+
+    def write(self) -> None:
+        """Writes ``set.json``, ``tasks.jsonl`` and ``dropped.jsonl``."""
+        head = {
+            'tooleval_made_set': self.version,
+            'name': self.name,
+            'source': to_jsonable(dict(self.source)),
+            'environment': to_jsonable(dict(self.environment)),
+            'models': dict(self.models),
+            'settings': to_jsonable(dict(self.settings)),
+        }
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_tasks(self.tasks, self.folder / TASKS_FILE)
+        rows = ''.join(f'{json.dumps(asdict(one), ensure_ascii=False)}\n' for one in self.dropped)
+        write_whole(self.folder / DROPPED_FILE, rows)
+        write_whole(self.folder / SET_FILE, f'{json.dumps(head, ensure_ascii=False, indent=2)}\n')
+
+
+def load_set(folder: Path) -> MadeSet:
+    """Reads a made set.
+
+    Raises:
+        DataError: A file is missing or damaged.
+    """
+    head = read_json(folder / SET_FILE)
+    try:
+        made = MadeSet(
+            folder,
+            str(head['name']),
+            dict(head['source']),
+            dict(head['environment']),
+            dict(head['models']),
+            dict(head['settings']),
+            tuple(read_tasks(folder / TASKS_FILE)),
+            tuple(_read_dropped(folder / DROPPED_FILE)),
+            int(head['tooleval_made_set']),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(folder / SET_FILE, f'it is no made set ({type(error).__name__}: {error})') from error
+    return made
+
+
+def _read_dropped(file: Path) -> Sequence[Dropped]:
+    lines = file.read_text('utf-8').splitlines() if file.is_file() else []
+    return [Dropped(**json.loads(line)) for line in lines if line.strip()]

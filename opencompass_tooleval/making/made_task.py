@@ -1,0 +1,161 @@
+"""A made task: the task for agents, the solutions that its goal is made of, and what is known of its making."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.agents.goal import Goal
+from opencompass_tooleval.agents.task import Task, parse_task
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.jsonable import to_jsonable
+from opencompass_tooleval.work_dir.whole_file import write_whole
+
+TASKS_FILE = 'tasks.jsonl'
+
+
+@dataclass(frozen=True)
+class SolvedCall:
+    """A call of a solution, with the observation that it was given.
+
+    Attributes:
+        name: The tool.
+        arguments: JSON values.
+        observation: The response, as the model was shown it.
+        thought: The model's text beside the call.
+        source: As :class:`~opencompass_tooleval.agents.trajectory.AnsweredCall`.
+        error: As there: ``''`` or None for a call without an error.
+    """
+
+    name: str
+    arguments: Mapping[str, Any]
+    observation: str
+    thought: str = ''
+    source: str = ''
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Solution:
+    """One solution of a task, from a fresh state.
+
+    Attributes:
+        model: Name of the model that solved it.
+        calls: Its calls in order, those with errors included.
+        answer: Its final answer.
+        changes: As :attr:`~opencompass_tooleval.agents.trajectory.Trajectory.changes`.
+        plan: The planner's steps.
+    """
+
+    model: str
+    calls: tuple[SolvedCall, ...]
+    answer: str
+    changes: Mapping[str, str] | None = None
+    plan: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MadeTask:
+    """One task of a made set.
+
+    Attributes:
+        task: The task as agents get it; ``task.goal`` is set.
+        solutions: The solutions that agree, the one that the gold calls are taken from first.
+        operation: UltraTool's operation that the query went through: ``''``, ``generalise`` or ``complicate``.
+        made_by: Role (``query``, ``solution``, ``second``, ``reviewer``) -> name of the model.
+        is_reviewed: Whether a person has accepted or edited the task.
+        comment: That person's comment.
+    """
+
+    task: Task
+    solutions: tuple[Solution, ...] = ()
+    operation: str = ''
+    made_by: Mapping[str, str] | None = None
+    is_reviewed: bool = False
+    comment: str = ''
+
+    @property
+    def goal(self) -> Goal:
+        """The task's goal."""
+        assert self.task.goal is not None
+        return self.task.goal
+
+    def with_goal(self, goal: Goal) -> MadeTask:
+        """Returns the task with another goal; its gold calls are the first alternatives of the goal's calls."""
+        gold = tuple(alternatives[0] for alternatives in goal.calls)
+        return replace(self, task=replace(self.task, goal=goal, gold=gold))
+
+    def to_row(self) -> dict[str, Any]:
+        """Returns the JSON values of a line of ``tasks.jsonl``."""
+        return {
+            'task': json.loads(self.task.to_payload()),
+            'solutions': [to_jsonable(asdict(solution)) for solution in self.solutions],
+            'operation': self.operation,
+            'made_by': dict(self.made_by or {}),
+            'reviewed': self.is_reviewed,
+            'comment': self.comment,
+        }
+
+
+def parse_made_task(raw: Mapping[str, Any]) -> MadeTask:
+    """Converts a line of ``tasks.jsonl``.
+
+    Raises:
+        ValueError: A field is missing or of the wrong type.
+    """
+    try:
+        made = MadeTask(
+            parse_task(json.dumps(raw['task'])),
+            tuple(_solution(solution) for solution in raw.get('solutions', ())),
+            str(raw.get('operation', '')),
+            dict(raw.get('made_by') or {}),
+            raw.get('reviewed') is True,
+            str(raw.get('comment', '')),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f'it is no made task ({type(error).__name__}: {error})') from error
+    if made.task.goal is None or made.task.gold is None:
+        raise ValueError('the task has no goal, or no gold calls')
+    return made
+
+
+def _solution(raw: Mapping[str, Any]) -> Solution:
+    calls = tuple(SolvedCall(**call) for call in raw['calls'])
+    return Solution(**{**raw, 'calls': calls, 'plan': tuple(raw.get('plan', ()))})
+
+
+def write_tasks(tasks: Iterable[MadeTask], file: Path) -> None:
+    """Writes tasks as JSON lines, atomically."""
+    write_whole(file, ''.join(f'{json.dumps(task.to_row(), ensure_ascii=False)}\n' for task in tasks))
+
+
+def read_tasks(file: Path) -> list[MadeTask]:
+    """Reads the tasks of a made set.
+
+    Args:
+        file: ``tasks.jsonl``.
+
+    Raises:
+        DataError: It is missing or damaged; names the line.
+    """
+    if not file.is_file():
+        raise DataError(file, 'the file is missing', fix='tooleval make --help')
+    tasks = []
+    for number, line in enumerate(file.read_text('utf-8').splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            raw = load_json(line, bounded=True)
+            if not isinstance(raw, dict):
+                raise ValueError('it is no JSON object')
+            tasks.append(parse_made_task(raw))
+        except ValueError as error:
+            raise DataError(file, str(error), f'line {number}') from error
+    ids = [task.task.id for task in tasks]
+    if len(set(ids)) < len(ids):
+        raise DataError(file, 'two tasks have one id', next(name for name in ids if ids.count(name) > 1))
+    return tasks

@@ -1,0 +1,127 @@
+"""Prompts of the models that make tasks. They are this package's own; T-Eval and UltraTool describe the roles."""
+
+from __future__ import annotations
+
+LANGUAGES = {'EN': 'English', 'ZH': 'Chinese'}
+
+WRITE = """You write requests for a benchmark of AI agents that use tools. A user sends the request to an agent that can
+call the tools below. The agent sees nothing else.
+
+Tools:
+{tools}
+
+What exists in the environment (a sample; everything else is unknown):
+{resources}
+
+{kind}
+
+Rules:
+- One user speaks, in {language}, in at most five sentences, with a concrete purpose.
+- Name only things that exist in the environment, or that the request itself makes.
+- State every value that the agent needs and cannot find out with the tools.
+- Do not mention tools, functions or parameters, and do not say how to do it.
+- Do not give away the answer. The result must be checkable: a value that the tools return, or a change that they make.
+
+Reply with JSON only: {{"query": "..."}}"""
+
+KINDS = {
+    'ordinary': 'Write a request that needs these tools, each at least once, and no other: {needed}.',
+    'recovery': 'Write a request that needs these tools, each at least once, and no other: {needed}.',
+    'siblings': 'Write a request that needs exactly this tool: {needed}. It must be clear that the similar tool {other} '
+    'is the wrong one, without naming either.',
+    'no_tool': 'Write a request in the domain of this tool: {needed}. The agent must be able to answer it from what the '
+    'request says or from general knowledge. Calling a tool would be a mistake.',
+    'missing_parameter': 'Write a request that needs this tool: {needed}. Leave out the value of its parameter '
+    '"{missing}", so that no tool and no sentence tells it, and the agent has to ask for it.',
+    'forbidden': 'Write a request that needs this tool: {needed}. The user rules out, in everyday words, what the tool '
+    '{other} would do, although it would be tempting to use it.',
+}
+"""Kind of a task -> what the request has to be like."""
+
+REFINE = """Improve this request to an AI agent, and decide whether it can be carried out.
+
+Request: {query}
+
+Tools of the agent:
+{tools}
+
+What exists in the environment (a sample):
+{resources}
+
+What the request is meant to be: {kind}
+
+Rewrite it in {language} so that it is natural, unambiguous and complete for its purpose. Keep every name and value. Do
+not mention tools, functions or parameters. It is solvable if an agent with these tools can do what is meant.
+
+Reply with JSON only: {{"query": "...", "solvable": true}}"""
+
+OPERATIONS = {
+    'generalise': """Rewrite this request so that it keeps its purpose but concerns another situation, other things or
+another wording of the same domain. Use only things that exist.""",
+    'complicate': """Rewrite this request so that it needs more steps: add one condition, one further result or one
+dependent action that the same tools can do. Use only things that exist.""",
+}
+"""UltraTool's operations (section 3.1)."""
+
+OPERATE = """{operation}
+
+Request: {query}
+
+Tools of the agent:
+{tools}
+
+What exists in the environment (a sample):
+{resources}
+
+Write in {language}. Do not mention tools, functions or parameters.
+
+Reply with JSON only: {{"query": "..."}}"""
+
+QUERY_FORM = '{"query": "..."}'
+REFINED_FORM = '{"query": "...", "solvable": true}'
+
+PLAN = """You plan how an agent carries out a user's request with tools.
+
+Request: {query}
+
+Tools:
+{tools}
+
+Write the steps in order, one short sentence each, at most {most}. A step is one call or the final answer. If the request
+needs no tool, or if a value is missing that only the user can give, say so in a single step.
+
+Reply with JSON only: {{"steps": ["..."]}}"""
+
+PLAN_FORM = '{"steps": ["...", "..."]}'
+
+EXECUTE = {'EN': '{query}\n\nA plan that may help:\n{plan}', 'ZH': '{query}\n\n可供参考的计划：\n{plan}'}
+"""The request as the executing model gets it, by language."""
+
+REVIEW = """You review what an agent did with a user's request.
+
+Request: {query}
+
+{kind}
+
+Calls and responses, in order:
+{calls}
+
+Final answer: {answer}
+
+Accept only if everything that was requested is done, nothing else was changed, and each statement of the final answer
+agrees with the responses.
+
+Reply with JSON only: {{"accept": true, "why": "..."}}"""
+
+REVIEW_FORM = '{"accept": true, "why": "..."}'
+
+REVIEW_KINDS = {
+    'ordinary': '',
+    'siblings': '',
+    'recovery': 'The first call of a tool fails. The agent has to try again.',
+    'no_tool': 'The request needs no tool: the agent should have called none.',
+    'missing_parameter': 'The request lacks the value of "{missing}": the agent should have asked for it and changed '
+    'nothing.',
+    'forbidden': 'The user rules out what the tool {other} does: the agent should not have called it.',
+}
+"""Kind of a task -> what the reviewer has to know."""

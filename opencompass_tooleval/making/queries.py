@@ -1,0 +1,74 @@
+"""Has a query written for a draft: written, refined, and where the draft says so generalised or complicated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from opencompass_tooleval.core.dialogue import Dialogue
+from opencompass_tooleval.core.messages import Message
+from opencompass_tooleval.instructions.generate import ask_until_usable
+from opencompass_tooleval.instructions.split import Limit
+from opencompass_tooleval.making import prompts
+from opencompass_tooleval.making.drafts import Draft
+from opencompass_tooleval.making.replies import NOT_SOLVABLE, read_query, read_refined
+from opencompass_tooleval.making.tool_source import SourceTool, tool_text
+
+
+@dataclass(frozen=True)
+class Written:
+    """What became of a draft.
+
+    Attributes:
+        query: The query; ``''`` if there is none.
+        reason: Why there is none, as ``area:code``.
+    """
+
+    query: str = ''
+    reason: str = ''
+
+
+def kind_text(draft: Draft) -> str:
+    """Says what the query of a draft has to be like."""
+    return prompts.KINDS[draft.kind].format(needed=', '.join(draft.needed), other=draft.other, missing=draft.missing)
+
+
+def write_query(draft: Draft, tools: Mapping[str, SourceTool], resources: str) -> Dialogue[Written]:
+    """Has the query of a draft written; two requests, three with an operation.
+
+    Args:
+        draft: The draft.
+        tools: Name -> tool, of the whole source.
+        resources: What the request shows of the environment.
+    """
+    offered = [tools[name] for name in draft.offered]
+    schemas = [tool.schema for tool in offered]
+    shown = {
+        'tools': tool_text(offered),
+        'resources': resources or '(nothing is known)',
+        'language': prompts.LANGUAGES[draft.language],
+        'kind': kind_text(draft),
+    }
+    read = partial(read_query, tools=schemas)
+    written = yield from ask_until_usable(_prompt(prompts.WRITE, **shown), read, prompts.QUERY_FORM, Limit())
+    if draft.operation and isinstance(written, str):
+        operation = prompts.OPERATIONS[draft.operation]
+        asked = _prompt(prompts.OPERATE, operation=operation, query=written, **shown)
+        written = yield from ask_until_usable(asked, read, prompts.QUERY_FORM, Limit())
+    if isinstance(written, list):
+        return Written(reason=written[0].code)
+    refined = yield from ask_until_usable(
+        _prompt(prompts.REFINE, query=written, **shown),
+        partial(read_refined, tools=schemas),
+        prompts.REFINED_FORM,
+        Limit(),
+    )
+    if isinstance(refined, list):
+        return Written(reason=refined[0].code)
+    query, is_solvable = refined
+    return Written(query) if is_solvable else Written(query, NOT_SOLVABLE)
+
+
+def _prompt(template: str, **values: str) -> tuple[Message, ...]:
+    return (Message('user', template.format(**values)),)

@@ -1,0 +1,85 @@
+"""Reads the replies of the models that make tasks. Replies are hostile: nothing is evaluated, everything is bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from opencompass_tooleval.core.answer import strip_reasoning
+from opencompass_tooleval.core.bounds import MAX_CHARS, beyond_bounds
+from opencompass_tooleval.core.jsonable import clean_text
+from opencompass_tooleval.core.reading import json_values
+from opencompass_tooleval.core.tool_set import ToolSchema
+from opencompass_tooleval.instructions.validate import Fault
+from opencompass_tooleval.making.leaks import leaked_names
+
+MAX_QUERY = 2_000
+MAX_STEPS = 20
+_MAX_STEP = 500
+_TRIES = 32
+
+NO_JSON = 'reply:no_json'
+NO_QUERY = 'reply:no_query'
+TOO_LONG = 'reply:too_long'
+LEAK = 'query:leak'
+NOT_SOLVABLE = 'query:not_solvable'
+NO_STEPS = 'reply:no_steps'
+NO_VERDICT = 'reply:no_verdict'
+
+
+def read_object(reply: str, key: str) -> dict[str, Any] | Fault:
+    """Reads the first JSON object of a reply that has a key; thoughts of a reasoning model are left out."""
+    text = str(strip_reasoning(reply))
+    if len(text) > MAX_CHARS:
+        return Fault(TOO_LONG, 'The reply is too long.')
+    for value in json_values(text, '{', _TRIES):
+        if isinstance(value, dict) and key in value and not beyond_bounds(value):
+            return value
+    return Fault(NO_JSON, f'The reply holds no JSON object with "{key}".')
+
+
+def read_query(reply: str, tools: Sequence[ToolSchema]) -> str | list[Fault]:
+    """Reads a query; one that names a tool or a parameter is a fault."""
+    read = read_object(reply, 'query')
+    if isinstance(read, Fault):
+        return [read]
+    query = clean_text(read['query']).strip() if isinstance(read['query'], str) else ''
+    if not query:
+        return [Fault(NO_QUERY, 'The query is empty.')]
+    if len(query) > MAX_QUERY:
+        return [Fault(TOO_LONG, f'The query has more than {MAX_QUERY} characters.')]
+    leaks = leaked_names(query, tools)
+    if leaks:
+        return [Fault(LEAK, f'The query must not contain the technical names {", ".join(leaks[:5])}.')]
+    return query
+
+
+def read_refined(reply: str, tools: Sequence[ToolSchema]) -> tuple[str, bool] | list[Fault]:
+    """Reads a refined query, and whether it is solvable; a reply that does not say so means that it is."""
+    query = read_query(reply, tools)
+    if isinstance(query, list):
+        return query
+    read = read_object(reply, 'query')
+    return query, not (isinstance(read, dict) and read.get('solvable') is False)
+
+
+def read_plan(reply: str) -> tuple[str, ...] | list[Fault]:
+    """Reads the steps of a plan."""
+    read = read_object(reply, 'steps')
+    if isinstance(read, Fault):
+        return [read]
+    steps = read['steps'] if isinstance(read['steps'], list) else []
+    texts = tuple(clean_text(step).strip()[:_MAX_STEP] for step in steps if isinstance(step, str) and step.strip())
+    if not texts or len(texts) > MAX_STEPS:
+        return [Fault(NO_STEPS, f'"steps" has to be a list of 1 to {MAX_STEPS} sentences.')]
+    return texts
+
+
+def read_verdict(reply: str) -> tuple[bool, str] | list[Fault]:
+    """Reads a reviewer's verdict: whether it accepts, and why."""
+    read = read_object(reply, 'accept')
+    if isinstance(read, Fault):
+        return [read]
+    if not isinstance(read['accept'], bool):
+        return [Fault(NO_VERDICT, '"accept" has to be true or false.')]
+    return read['accept'], clean_text(str(read.get('why', '')))[:_MAX_STEP]

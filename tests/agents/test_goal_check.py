@@ -1,0 +1,77 @@
+"""Whether a trajectory reaches its goal: each cause by a case that only it fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from opencompass_tooleval.agents.goal import MISSING_PARAMETER, NO_TOOL, Goal, GoldCall
+from opencompass_tooleval.agents.goal_check import check_goal, holds_fact, plain_text
+from opencompass_tooleval.agents.trajectory import TOO_MANY_STEPS, AnsweredCall, Step, Trajectory
+from opencompass_tooleval.environments.observation import FUNCTION, INJECTED
+
+READ, WRITE = GoldCall('read', {'id': 1}), GoldCall('write', {'text': 'x'})
+
+
+def trajectory(*calls: GoldCall, answer: str = 'It is 7.', stopped: str = '', **more: object) -> Trajectory:
+    step = Step('', tuple(AnsweredCall(call.name, call.arguments, '7', 'live', error='') for call in calls))
+    return Trajectory('x', (step,), answer, stopped, (0,), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ('text', 'fact', 'is_held'),
+    [
+        ('It is 12.', '12', True),
+        ('It is 12,', '12', True),
+        ('It is 3.12', '12', False),
+        ('It is 12.5', '12', False),
+        ('It is 1,200 now', '1200', True),
+        ('It is 120', '12', False),
+        ('a12', '12', False),
+        ('共12个', '12', True),
+        ('会议在三号厅', '三号厅', True),
+        ('The Big\n Room', 'big room', True),
+        ('rooms', 'room', False),
+        ('x.room', 'room', True),
+        ('ｆｕｌｌ', 'full', True),
+        ('12 13', '13', True),
+        ('112 12', '12', True),
+        ('', '', False),
+    ],
+)
+def test_a_fact_is_a_whole_word_or_number(text: str, fact: str, is_held: bool) -> None:
+    assert holds_fact(plain_text(text), fact) is is_held
+
+
+@pytest.mark.parametrize(
+    ('goal', 'done', 'reason'),
+    [
+        (Goal(facts=('7',)), trajectory(), ''),
+        (Goal(facts=('8',)), trajectory(), 'goal:facts'),
+        (Goal(facts=('7',)), trajectory(answer=' '), 'goal:answer'),
+        (Goal(facts=('7',)), trajectory(stopped=TOO_MANY_STEPS), TOO_MANY_STEPS),
+        (Goal(effects={'a': '1'}), trajectory(changes={'a': '1'}), ''),
+        (Goal(effects={'a': '1'}), trajectory(changes={'a': '2'}), 'goal:effects'),
+        (Goal(effects={'a': '1'}), trajectory(changes={'a': '1', 'b': ''}), 'goal:effects'),
+        (Goal(effects={}), trajectory(WRITE, changes={'b': '1'}), 'goal:effects'),
+        (Goal(calls=((READ,),)), trajectory(READ), ''),
+        (Goal(calls=((READ,),)), trajectory(WRITE), 'goal:calls'),
+        (Goal(calls=((READ, WRITE),)), trajectory(WRITE), ''),
+        (Goal(calls=((READ,), (READ,))), trajectory(READ), 'goal:calls'),
+        (Goal(calls=((READ,),), facts=('7',)), trajectory(), ''),
+        (Goal(forbidden=('write',), facts=('7',)), trajectory(WRITE), 'goal:forbidden'),
+        (Goal(NO_TOOL), trajectory(), ''),
+        (Goal(NO_TOOL), trajectory(READ), 'goal:needless_call'),
+        (Goal(MISSING_PARAMETER), trajectory(answer='Which one?'), ''),
+        (Goal(MISSING_PARAMETER), trajectory(answer='哪一个？'), ''),
+        (Goal(MISSING_PARAMETER), trajectory(), 'goal:not_asked'),
+    ],
+)
+def test_the_first_cause_is_the_reason(goal: Goal, done: Trajectory, reason: str) -> None:
+    result = check_goal(goal, done)
+    assert (result.reason, result.is_solved) == (reason, not reason)
+
+
+def test_a_planned_failure_is_no_call() -> None:
+    failed = Step('', (AnsweredCall('read', {'id': 1}, 'try again', FUNCTION, error=INJECTED),))
+    done = Trajectory('x', (failed,), 'It is 7.', path=(0,))
+    assert check_goal(Goal(calls=((READ,),)), done).missing_calls == (0,)
