@@ -45,7 +45,7 @@ class GoalResult:
 
     @property
     def is_solved(self) -> bool:
-        """Whether the goal was reached."""
+        """True if the goal was reached."""
         return not self.reason
 
 
