@@ -38,7 +38,7 @@ class GoldCall:
 
 @dataclass(frozen=True)
 class Goal:
-    """What has to be true when an agent has ended.
+    """Conditions at the end of a task.
 
     Attributes:
         kind: One of :data:`KINDS`: ``ordinary``; ``no_tool`` (the request needs no call); ``missing_parameter`` (the
