@@ -66,8 +66,8 @@ def match_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaire
     gold call. Otherwise ``add(1), add(2)`` would be in order beside ``add(2), add(1)``.
     """
     names = [call.name for call in gold]
-    same = _same(calls, gold, repaired)
-    partner = _largest_matching(same, len(gold))
+    same = same_calls(calls, gold, repaired)
+    partner = largest_matching(same, len(gold))
     spare_gold = _spare_gold(same, partner, len(gold))
     spare = _spare_calls(same, partner)
     allowed = [
@@ -88,7 +88,7 @@ def match_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaire
 
 def partners_of(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall]) -> list[Partner]:
     """Returns the match of each gold call, as :func:`match_calls` counts them: equal arguments first."""
-    same = _largest_matching(_same(calls, gold), len(gold))
+    same = largest_matching(same_calls(calls, gold), len(gold))
     left: dict[str, list[int]] = {}
     for number in sorted(set(range(len(calls))) - set(same.values()), reverse=True):
         left.setdefault(calls[number].name, []).append(number)
@@ -100,7 +100,7 @@ def partners_of(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall]) -> list
     return partners
 
 
-def _same(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaired: bool = False) -> list[set[int]]:
+def same_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaired: bool = False) -> list[set[int]]:
     """Returns for each call the indices of gold calls with equal name and arguments."""
     places_of: dict[str, dict[tuple[str, ...], dict[CallKey, set[int]]]] = {}
     forms = [(place, call) for place, call in enumerate(gold)]
@@ -126,8 +126,16 @@ def _key_without(name: str, arguments: Any, open_arguments: Sequence[str]) -> Ca
     return call_key(name, passed)
 
 
-def _largest_matching(same: Sequence[set[int]], count: int) -> dict[int, int]:
-    """Returns gold call -> call for as many as possible, by augmenting paths; without recursion."""
+def largest_matching(same: Sequence[set[int]], count: int) -> dict[int, int]:
+    """Matches as many gold calls as possible, by augmenting paths; without recursion.
+
+    Args:
+        same: For each call the indices of the gold calls that it may match.
+        count: Number of gold calls.
+
+    Returns:
+        Index of a gold call -> index of its call.
+    """
     calls_of: list[list[int]] = [[] for _ in range(count)]
     for number, places in enumerate(same):
         for place in places:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from opencompass_tooleval.core.benchmark import BENCHMARKS, find_benchmark
+from opencompass_tooleval.core.benchmark import BENCHMARKS, USERS, find_description
 from opencompass_tooleval.core.labels import Words
 
 
@@ -63,14 +63,14 @@ _OVERALL = Metric(OVERALL, 'Overall', 'mean of the abilities, as in the paper', 
 @cache
 def _rows(benchmarks: tuple[str, ...]) -> dict[str, Metric]:
     rows = {OVERALL: _OVERALL}
-    for metric in (metric for name in benchmarks for metric in find_benchmark(name).metrics):
+    for metric in (metric for name in benchmarks for metric in find_description(name).metrics):
         rows.setdefault(metric.name, metric)
     return rows
 
 
 def all_metrics() -> dict[str, Metric]:
     """Returns name -> row, of every metric of every benchmark; for a shared name, the first."""
-    return _rows(tuple(BENCHMARKS))
+    return _rows((*BENCHMARKS, *USERS))
 
 
 def words_of_metric(metric: str) -> Words:

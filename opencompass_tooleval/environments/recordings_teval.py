@@ -19,7 +19,7 @@ from opencompass_tooleval.core.messages import TOOL, Message
 from opencompass_tooleval.core.reading import parse_enclosed, parse_literal
 from opencompass_tooleval.environments.bank import INPUT_ERROR, RecordedCall
 
-_OF_CHOICE = {'A': '', 'B': 'internal', 'C': INPUT_ERROR, 'D': 'irrelevant', 'E': 'unable'}
+ERROR_OF_CHOICE = {'A': '', 'B': 'internal', 'C': INPUT_ERROR, 'D': 'irrelevant', 'E': 'unable'}
 """Gold choice of ``review_str`` -> error of the call."""
 
 _NAME, _ARGS, _RESPONSE = '\nName:', '\nArgs:', '\nResponse:'
@@ -76,7 +76,7 @@ def _reviewed(samples: Sequence[Sample], label: str) -> Iterator[RecordedCall]:
     for sample in sorted(samples, key=lambda sample: _task(sample.record.id)):
         shown = _shown_call(sample.messages[-1].content)
         if shown and isinstance(sample.record.gold, ReviewGold):
-            error = _OF_CHOICE[sample.record.gold.answer]
+            error = ERROR_OF_CHOICE[sample.record.gold.answer]
             yield RecordedCall(label, _task(sample.record.id)[0], *shown, error=error)
 
 
