@@ -1,4 +1,4 @@
-"""``tools/make_synthetic.py``: its files load, are as many as published, and the gold scores as gold."""
+"""``tools/make_synthetic.py``: its files load, have the published counts, and gold answers score as gold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text that is scored, cut from what the model said."""
+"""Extracts the scored text from a model's answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EMPTY = 'answer:empty'
 TOO_LONG = 'answer:too_long'
 
 CUT = 'length'
-"""How an answer finished that was cut at the limit of tokens."""
+"""Finish reason of an answer that was truncated at the limit of tokens."""
 
 # Not re.IGNORECASE: with it 'i' is also the Turkish dotless one, and 'k' the Kelvin sign.
 _THOUGHT = re.compile(r'<(?P<close>/?)[Tt][Hh][Ii][Nn][Kk](?:[Ii][Nn][Gg])?>')
@@ -79,23 +79,23 @@ def with_extras(answer: Answer, row: Mapping[str, Any]) -> Answer:
 
 
 def strip_reasoning(text: str) -> Answer:
-    """Drops a reasoning model's thoughts: in ``<think>`` or ``<thinking>``, in any case, or in channels of harmony.
+    """Removes a reasoning model's thoughts: in ``<think>`` or ``<thinking>``, in any case, or in channels of harmony.
 
     Args:
         text: Raw model output.
 
     Returns:
-        The text in front of the first ``<think>`` and the text after the last ``</think>``. A closing tag that comes
-        first closes thoughts that the prompt opened (chat templates do so), and nothing in front of it stays. Of
-        channels, what :func:`~opencompass_tooleval.core.harmony.read_harmony` says. Thoughts that never end are cut
-        off; if nothing else is left, the answer is empty, with reason ``answer:truncated_reasoning``.
+        The text before the first ``<think>`` and the text after the last ``</think>``. A closing tag that comes first
+        ends thoughts that the prompt began (chat templates do so), and all text before it is removed. For channels,
+        the result of :func:`~opencompass_tooleval.core.harmony.read_harmony`. Unfinished thoughts are removed; if
+        nothing else is left, the answer is empty, with reason ``answer:truncated_reasoning``.
     """
     unfinished = False
     if is_harmony(text):
         harmony = read_harmony(text)
         text, unfinished = harmony.answer, harmony.unfinished
     marks = list(_THOUGHT.finditer(text))
-    # By hand: of '<think>a<think>b</think>c</think>d' the pattern '<think>.*?</think>' leaves 'c</think>d'.
+    # By hand: the pattern '<think>.*?</think>' leaves 'c</think>d' of '<think>a<think>b</think>c</think>d'.
     closes = [number for number, mark in enumerate(marks) if mark['close']]
     if closes:
         last = closes[-1]
@@ -135,12 +135,12 @@ def cut_at(text: str, marks: tuple[str, ...]) -> str:
     return text
 
 
-# '```jsonl' is no json with an l behind it; '```[1]```' names no language at all.
+# '```jsonl' is no json followed by an l; '```[1]```' names no language.
 _FENCE = re.compile(r'```(?:json\b\n?|[\w+-]*\n)?')
 
 
 def unfence(text: str) -> str:
-    """Returns the inside of the first fenced block, or ``text`` without one; an unclosed fence runs to the end."""
+    """Returns the content of the first fenced block, or ``text`` without one; an unclosed fence ends with the text."""
     opening = _FENCE.search(text)
     if opening is None:
         return text

@@ -25,11 +25,11 @@ def last_block(text: str) -> str:
 
 
 def read_literal(answer: Any, cut: Callable[[str], str]) -> Parsed:
-    """The value of an answer, or why there is none; never raises.
+    """Reads the value of an answer; never raises.
 
     Args:
-        answer: An :class:`~opencompass_tooleval.core.answer.Answer` or its text. Thoughts in front of it are dropped.
-        cut: Which part of the rest has to be the literal.
+        answer: An :class:`~opencompass_tooleval.core.answer.Answer` or its text. Thoughts before it are removed.
+        cut: Returns the part of the rest that must be the literal.
     """
     if not isinstance(answer, (Answer, str)):
         return unread('parse:not_text')
@@ -38,19 +38,19 @@ def read_literal(answer: Any, cut: Callable[[str], str]) -> Parsed:
         return unread(visible.reason)
     parsed = parse_literal(cut(visible.text))
     if parsed.ok and parsed.parse_method != 'literal':
-        return unread('parse:not_a_literal')  # [{"Task": "x", "ID": null}]: no Python
+        return unread('parse:not_a_literal')  # [{"Task": "x", "ID": null}] is no Python
     return parsed
 
 
 class LiteralDialogues:
-    """Asks as EasyTool's own script does: again, until an answer can be read; the prediction is the last answer.
+    """Repeats the request like EasyTool's script until an answer is readable; the prediction is the last answer.
 
     Args:
-        tries: Requests per question at most; for recorded answers 1.
+        tries: Maximum number of requests per question; 1 for recorded answers.
     """
 
     cut: Callable[[str], str]
-    """Which part of an answer has to be the literal; a subclass says it."""
+    """Returns the part of an answer that must be the literal; a subclass defines it."""
 
     def __init__(self, tries: int = TRIES) -> None:
         self.tries = tries
@@ -62,10 +62,10 @@ class LiteralDialogues:
 
 
 def ask_until_read(request: ModelRequest, cut: Callable[[str], str], tries: int) -> Dialogue[Answer]:
-    """Asks the same again until the answer can be read; returns the last.
+    """Repeats a request until the answer is readable; returns the last answer.
 
     Raises:
-        ValueError: There is not one try.
+        ValueError: ``tries`` is below 1.
     """
     if tries < 1:
         raise ValueError(f'tries must be at least 1, not {tries}')

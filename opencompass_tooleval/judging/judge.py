@@ -112,7 +112,7 @@ def _folder_name(cfg: Mapping[str, Any]) -> str:
 
 
 def _text_of(reply: Answer) -> str:
-    """What a judge said: the first of its native calls as JSON, or its text."""
+    """Returns a reply's text: the first of its native calls as JSON, or its text."""
     calls = reply.calls
     return json.dumps({'name': calls[0].name, 'arguments': calls[0].arguments}) if calls else reply.text
 

@@ -1,4 +1,4 @@
-"""Reads files of judgements in place of a judge, and checks that each belongs to the model's answers.
+"""Reads files of judgements, used instead of a judge, and checks that each belongs to the model's answers.
 
 Judgements of one model's answers are never used for another model. A file has one JSON object per line: ``{"id",
 "step", "status", "answer_digest", "reference", "fault"}`` without empty members, and the verdict as the benchmark

@@ -1,4 +1,4 @@
-"""A task, what answers its calls, and scripted models, for the tests of loops."""
+"""A task, an environment, and scripted models, for the tests of loops."""
 
 from __future__ import annotations
 

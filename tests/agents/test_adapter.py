@@ -1,4 +1,4 @@
-"""Agents' registered classes: columns, environments, settings, and what is wrong before anything is asked."""
+"""Agents' registered classes: columns, environments, settings, and errors before any request."""
 
 from __future__ import annotations
 

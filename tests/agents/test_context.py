@@ -1,4 +1,4 @@
-"""What is left out where a conversation is too long."""
+"""Observations that are left out if a conversation is too long."""
 
 from __future__ import annotations
 

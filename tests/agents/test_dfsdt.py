@@ -1,4 +1,4 @@
-"""ToolBench's search: in which order it goes, where it goes back, what it asks, and that it ends."""
+"""ToolBench's search: its order, where it goes back, its requests, and that it ends."""
 
 from __future__ import annotations
 

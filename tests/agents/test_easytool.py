@@ -1,4 +1,4 @@
-"""EasyTool's method over tools: what it asks, in which order, what it calls, and how it ends."""
+"""EasyTool's method over tools: its requests and calls, in order, and its ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FuncQA with native calls: what is asked, what is answered to a call, and where it ends."""
+"""FuncQA with native calls: its requests, answers to calls, and its end."""
 
 from __future__ import annotations
 

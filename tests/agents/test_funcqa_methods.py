@@ -1,4 +1,4 @@
-"""Zero-shot, CoT and EasyTool as dialogues: what is asked, what is done, and what a model may get wrong."""
+"""Zero-shot, CoT and EasyTool as dialogues: requests, calls, and faults of models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop of native calls: what is asked, what is told of a call, and every way in which it ends."""
+"""The loop of native calls: its requests, observations, and all its ends."""
 
 from __future__ import annotations
 

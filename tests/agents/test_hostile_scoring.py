@@ -1,4 +1,4 @@
-"""Trajectories with whatever a model may pass are scored: nothing raises, shares are shares, details are JSON."""
+"""Trajectories with any arguments are scored: nothing raises, shares are shares, details are JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What judgements come to, what is unjudged, and files of judgements."""
+"""Scores from judgements, missing judgements, and files of judgements."""
 
 from __future__ import annotations
 

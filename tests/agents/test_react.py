@@ -1,4 +1,4 @@
-"""The loop in text: what is shown and asked, what is told of an action, and every way in which it ends."""
+"""The loop in text: its prompts and requests, observations, and all its ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ToolBench's published loops on scripted answers, well-formed and malformed: ours ask the same, and end the same."""
+"""ToolBench's published loops on scripted answers, also malformed ones: ours have the same requests and ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A benchmark is a value in a table: one that is made up here is in every command that goes over benchmarks."""
+"""A benchmark is a value in a table: an invented one works in every command that loops over benchmarks."""
 
 from __future__ import annotations
 

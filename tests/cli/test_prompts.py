@@ -1,4 +1,4 @@
-"""``tooleval prompts`` shows what a recording model is sent in the pipeline: every benchmark, subset and variant."""
+"""``tooleval prompts`` shows the prompts of the pipeline: every benchmark, subset and variant."""
 
 from __future__ import annotations
 

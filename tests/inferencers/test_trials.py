@@ -1,4 +1,4 @@
-"""Several trials of every shipped data set: each says what is right in it, and a sample is right or wrong there."""
+"""Several trials of every shipped data set: each defines when a sample is correct, and samples are 0 or 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge: what it asks, what it keeps and what it never asks twice; and the scores that come of it."""
+"""The judge: its requests, its kept replies, no repeated requests; and the resulting scores."""
 
 from __future__ import annotations
 

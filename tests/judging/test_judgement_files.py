@@ -1,4 +1,4 @@
-"""Which file of judgements is for which model, and whose answers a file is of."""
+"""Files of judgements per model, and the answers that a file belongs to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dialogues that ask other models beside the one under test."""
+"""Dialogues with auxiliary models beside the one under test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models whose server the task starts: when, when not, what comes of its end; and the real ``transformers serve``."""
+"""Models whose server the task starts: when it starts, its end; and the real ``transformers serve``."""
 
 from __future__ import annotations
 

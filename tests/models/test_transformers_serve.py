@@ -1,4 +1,4 @@
-"""The real ``transformers serve``, which answers an event stream although nobody asked it to."""
+"""The real ``transformers serve``, which sends an event stream without a request for one."""
 
 from __future__ import annotations
 

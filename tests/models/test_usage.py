@@ -1,4 +1,4 @@
-"""What answers cost: said by a server, counted for a local model, in predictions and in results with prices."""
+"""Usage of answers: reported by a server, counted for a local model, in predictions and in results with prices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""work_dir/recorded: every shape of recorded answers, and what is wrong with a file."""
+"""work_dir/recorded: every format of recorded answers, and faults of files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a model's output is scored: T-Eval's postprocessors."""
+"""T-Eval's postprocessors: extract the scored part of a model's output."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from opencompass_tooleval.core.answer import Answer, clean, cut_at, unfence
 
 V1_MARKS = ('<eoa>', '<TOKENS_UNUSED_1>', '<|im_end|>', '\nuser', '\nUSER', '[INST]')
-"""Where OpenCompass 0.5.4 cuts (postprocessor ``teval``)."""
+"""Marks at which OpenCompass 0.5.4 cuts (postprocessor ``teval``)."""
 
 V2_MARKS = (
     '<eoa>',
@@ -19,7 +19,7 @@ V2_MARKS = (
     '[INST]',
     '<|user|>',
 )
-"""Where the authors' later test script cuts."""
+"""Marks at which the authors' later test script cuts."""
 
 
 def _official(text: str, marks: tuple[str, ...]) -> str:
@@ -46,17 +46,17 @@ def _postprocess(answer: Answer, cut: Callable[[str], str]) -> Answer:
 
 
 def postprocess_v1(answer: Answer) -> Answer:
-    """As OpenCompass's ``teval``: cuts at end marks, strips fences, and takes one of two braces off."""
+    """Postprocesses like OpenCompass's ``teval``: cuts at end marks, strips fences, and removes one of two braces."""
     return _postprocess(answer, _v1)
 
 
 def postprocess_v2(answer: Answer) -> Answer:
-    """As the authors' later test script: cuts at more marks, leaves braces alone."""
+    """Postprocesses like the authors' later test script: cuts at more marks, and keeps braces."""
     return _postprocess(answer, _v2)
 
 
 def postprocess_clean(answer: Answer) -> Answer:
-    """The inside of the first fenced block if there is one: for models that explain themselves around it."""
+    """Returns the content of the first fenced block, if any: for models that add explanations around it."""
     return _postprocess(answer, _clean)
 
 

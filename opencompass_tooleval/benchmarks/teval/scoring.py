@@ -1,7 +1,6 @@
 """Scores answers to T-Eval: one record and one answer in, one :class:`SampleScore` out.
 
-Three steps, so that a whole subset is encoded in one batch: read every answer, tell the encoder every string that will
-be compared, score.
+Three steps, so that a whole subset is encoded in one batch: read every answer, encode all compared strings, score.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class _Scorer:
     texts: Callable[[Record, Parsed, Protocol], Iterator[str]]
     score: Callable[[Record, Parsed, Protocol, Similarity], tuple[dict[str, float | None], str]]
     show: Callable[[Record, Any], tuple[Any, Any]]
-    """What was read from an answer (or None), and the gold answer in the same shape."""
+    """Returns the value read from an answer (or None), and the gold answer in the same format."""
 
 
 _CALL = _Scorer(score_call.read, score_call.texts, score_call.score, score_call.show)
@@ -42,7 +41,7 @@ _SCORERS = {
 
 
 def read_answer(record: Record, answer: Answer, protocol: Protocol) -> Parsed:
-    """Reads a postprocessed answer; never raises, whatever it holds."""
+    """Reads a postprocessed answer; never raises."""
     reason = why_unread(answer)
     if reason.startswith(INFRA) or reason in (TRUNCATED_REASONING, TOO_LONG):
         return unread(reason)
@@ -80,14 +79,14 @@ def score_answers(
         answers: Their postprocessed answers, in the same order. One with the reason ``infra:...`` scores 0 in
             everything.
         protocol: The rules.
-        similarity: Needed where ``protocol.needs_encoder(subset)``.
+        similarity: Needed if ``protocol.needs_encoder(subset)``.
         progress: Wraps the loop over the samples, for a progress bar.
 
     Returns:
         One score per record, in the same order.
 
     Raises:
-        ValueError: There are more records than answers or fewer, or the encoder is missing.
+        ValueError: The numbers of records and answers differ, or the encoder is missing.
     """
     if len(records) != len(answers):
         raise ValueError(f'{len(records)} records, but {len(answers)} answers')
@@ -103,15 +102,15 @@ def score_readings(
     similarity: Similarity | None = None,
     progress: Callable[[Sequence[Parsed]], Iterable[Parsed]] = iter,
 ) -> list[SampleScore]:
-    """The same for answers that are read already, in the shape that :func:`read_answer` gives.
+    """Scores answers that were already read, in the format of :func:`read_answer`.
 
     Args:
-        records: As there.
-        whys: Why there was nothing to read, per answer, or '': the reason of a sample that is not right.
-        readings: Theirs.
-        protocol: As there.
-        similarity: As there.
-        progress: As there.
+        records: The records, all of one subset.
+        whys: Reason for an unreadable answer, or ``''``, per answer: the reason of a sample that is not correct.
+        readings: The values read, per answer.
+        protocol: The rules.
+        similarity: Needed if ``protocol.needs_encoder(subset)``.
+        progress: Wraps the loop over the samples, for a progress bar.
     """
     if similarity is None:
         subset = next((record.subset for record in records if protocol.needs_encoder(record.subset)), None)

@@ -37,7 +37,7 @@ _STRICT = Protocol('v2', 'strict')
 
 @dataclass(frozen=True)
 class Request:
-    """What the rows of a task have in common.
+    """Values that all rows of a task share.
 
     Attributes:
         query: The user's request.

@@ -1,4 +1,4 @@
-"""FuncQA's registered classes: columns, options, and what is wrong before anything is asked."""
+"""FuncQA's registered classes: columns, options, and errors before any request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trajectories to scores: tolerance, error accounting, and what is no trajectory."""
+"""Trajectories to scores: tolerance, counts of errors, and texts that are no trajectory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths that are answered by number: EasyTool's own prompt, and how its script reads the answer."""
+"""Paths answered by number: EasyTool's prompt, and the reading of answers as in its script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Postprocessors: what of an output is scored."""
+"""Postprocessors, which extract the scored part of an output."""
 
 from __future__ import annotations
 

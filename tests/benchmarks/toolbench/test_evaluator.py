@@ -1,4 +1,4 @@
-"""The evaluator of the success rate: its judge, replies that cannot be read, and judgements from a file."""
+"""The evaluator of the success rate: its judge, unreadable replies, and judgements from a file."""
 
 from __future__ import annotations
 

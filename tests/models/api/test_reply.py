@@ -1,4 +1,4 @@
-"""Replies in the shapes that servers send."""
+"""Replies in the formats that servers send."""
 
 from __future__ import annotations
 
