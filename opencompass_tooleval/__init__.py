@@ -11,6 +11,7 @@ _table.BENCHMARKS |= {
     },
     'agents': f'{__name__}.agents.files:BENCHMARK',
 }
+_table.USERS |= {'made': f'{__name__}.making.metrics:BENCHMARK'}
 _table.VARIANTS |= {
     'easytool': f'{__name__}.benchmarks.variant_kinds:EASYTOOL',
     'function_calling': f'{__name__}.benchmarks.variant_kinds:FUNCTION_CALLING',

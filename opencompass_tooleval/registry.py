@@ -11,6 +11,7 @@ MODULES = (
     'agents.funcqa',
     'agents.judged_adapter',
     'instructions.adapter',
+    'making.adapter',
     'benchmarks.funcqa.adapter',
     'benchmarks.restbench.adapter',
     'instructions.summarizer',
@@ -45,6 +46,7 @@ REGISTERED = {
         'ToolEvalToolBenchDataset',
         'ToolEvalToolBenchTrajectories',
         'ToolEvalAgentDataset',
+        'ToolEvalMadeDataset',
     ),
     'ICL_EVALUATORS': (
         'ToolEvalTEvalEvaluator',
@@ -58,6 +60,7 @@ REGISTERED = {
         'ToolEvalToolBenchSuccessEvaluator',
         'ToolEvalAgentEvaluator',
         'ToolEvalAgentJudgedEvaluator',
+        'ToolEvalMadeEvaluator',
     ),
     'ICL_INFERENCERS': ('ToolEvalGenInferencer', 'ToolEvalDialogueGenInferencer'),
     'ICL_PROMPT_TEMPLATES': ('ToolEvalConversationTemplate',),

@@ -18,7 +18,7 @@ from opencompass_tooleval.agents.loops import make_loop
 from opencompass_tooleval.agents.open_bank import open_bank
 from opencompass_tooleval.agents.records import FIX, data_file, find_subset, load_data
 from opencompass_tooleval.agents.scoring import WASTE, AgentScore, score_predictions
-from opencompass_tooleval.agents.task import parse_task
+from opencompass_tooleval.agents.task import Task, parse_task
 from opencompass_tooleval.agents.tools import find_tools
 from opencompass_tooleval.agents.trajectory import STATE_LOST, Trajectory
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
@@ -65,20 +65,29 @@ class ToolEvalAgentDataset(ToolEvalDataset):
             load_instructed(data.tasks, instructions, name, file) if instructions else (data.tasks, None)
         )
         shown = json.dumps(shown_files('data', file, instructed))
-        return as_dataset(
-            [
-                {
-                    'record_id': task.id,
-                    'messages': messages_text([Message('user', task.query)]),
-                    ASKED_WITH: task.shown_digest,
-                    'record': task.to_payload(),
-                    'gold_answer': calls_text(ToolCall(call.name, call.arguments) for call in task.oracle_calls),
-                    'source': f'agents_{name}{SUFFIX if instructions else ""}',
-                    SHOWN: shown,
-                }
-                for task in tasks
-            ]
-        )
+        return as_dataset(task_rows(tasks, f'agents_{name}{SUFFIX if instructions else ""}', shown))
+
+
+def task_rows(tasks: Sequence[Task], source: str, shown: str) -> list[dict[str, Any]]:
+    """Converts tasks to the rows of a data set.
+
+    Args:
+        tasks: The tasks.
+        source: Name of the data set for recorded answers.
+        shown: JSON text of what the provenance says of the data files.
+    """
+    return [
+        {
+            'record_id': task.id,
+            'messages': messages_text([Message('user', task.query)]),
+            ASKED_WITH: task.shown_digest,
+            'record': task.to_payload(),
+            'gold_answer': calls_text(ToolCall(call.name, call.arguments) for call in task.oracle_calls),
+            'source': source,
+            SHOWN: shown,
+        }
+        for task in tasks
+    ]
 
 
 class AgentDialogues:

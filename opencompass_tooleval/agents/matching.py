@@ -66,8 +66,8 @@ def match_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaire
     gold call that is spare. Otherwise ``add(1), add(2)`` would be in order beside ``add(2), add(1)``.
     """
     names = [call.name for call in gold]
-    same = _same(calls, gold, repaired)
-    partner = _largest_matching(same, len(gold))
+    same = same_calls(calls, gold, repaired)
+    partner = largest_matching(same, len(gold))
     spare_gold = _spare_gold(same, partner, len(gold))
     spare = _spare_calls(same, partner)
     allowed = [
@@ -88,7 +88,7 @@ def match_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaire
 
 def partners_of(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall]) -> list[Partner]:
     """Of each gold call its partner, as :func:`match_calls` counts them: those with the same arguments first."""
-    same = _largest_matching(_same(calls, gold), len(gold))
+    same = largest_matching(same_calls(calls, gold), len(gold))
     left: dict[str, list[int]] = {}
     for number in sorted(set(range(len(calls))) - set(same.values()), reverse=True):
         left.setdefault(calls[number].name, []).append(number)
@@ -100,8 +100,8 @@ def partners_of(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall]) -> list
     return partners
 
 
-def _same(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaired: bool = False) -> list[set[int]]:
-    """Of each call the places of gold calls with the same name and arguments."""
+def same_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaired: bool = False) -> list[set[int]]:
+    """Returns, of each call, the places of the gold calls with the same name and arguments."""
     places_of: dict[str, dict[tuple[str, ...], dict[CallKey, set[int]]]] = {}
     forms = [(place, call) for place, call in enumerate(gold)]
     if repaired:
@@ -126,8 +126,16 @@ def _key_without(name: str, arguments: Any, open_arguments: Sequence[str]) -> Ca
     return call_key(name, passed)
 
 
-def _largest_matching(same: Sequence[set[int]], count: int) -> dict[int, int]:
-    """Place of a gold call -> its call, as many as possible, by augmenting paths; without recursion."""
+def largest_matching(same: Sequence[set[int]], count: int) -> dict[int, int]:
+    """Matches as many gold calls as possible, by augmenting paths; without recursion.
+
+    Args:
+        same: Of each call the places of the gold calls that it may stand for.
+        count: Number of gold calls.
+
+    Returns:
+        Place of a gold call -> its call.
+    """
     calls_of: list[list[int]] = [[] for _ in range(count)]
     for number, places in enumerate(same):
         for place in places:

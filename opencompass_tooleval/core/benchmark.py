@@ -23,6 +23,9 @@ if TYPE_CHECKING:  # numpy would make `tooleval list` slow
 BENCHMARKS: dict[str, str] = {}
 """Name on the command line and in results -> place of its description. The package fills it in its ``__init__``."""
 
+USERS: dict[str, str] = {}
+"""The same of benchmarks that users make: results have them, commands do not list them. The package fills it too."""
+
 VARIANTS: dict[str, str] = {}
 """Name -> place of a kind of variants, with which benchmarks are compared. The package fills it too."""
 
@@ -153,6 +156,12 @@ def find_benchmark(name: str) -> Benchmark:
     if name not in BENCHMARKS:
         raise ValueError(f'no benchmark {name!r}; there are {nearest_first(name, BENCHMARKS)}')
     benchmark: Benchmark = resolve_name(BENCHMARKS[name])
+    return benchmark
+
+
+def find_description(name: str) -> Benchmark:
+    """Returns the description of a benchmark of :data:`BENCHMARKS` or :data:`USERS`."""
+    benchmark: Benchmark = resolve_name({**BENCHMARKS, **USERS}[name])
     return benchmark
 
 

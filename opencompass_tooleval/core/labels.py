@@ -96,6 +96,7 @@ REASONS: dict[str, Words] = {
     'plan:no_tasks': Words('no tasks', 'the question could not be split into tasks'),
     'plan:no_order': Words('no order of tasks', 'what the tasks depend on cannot be read'),
     'plan:unknown_dependency': Words('unknown task', 'a task depends on one that there is not'),
+    'review:dropped': Words('dropped by a reviewer', 'a person dropped the task from its made set'),
     'review:wrong': Words('wrong review', 'another option is chosen than the gold one'),
     'step:missing': Words('step missing', 'a gold step is absent from the answer'),
     'step:unreadable': Words('step unreadable', 'a step of the answer cannot be read'),
@@ -123,6 +124,13 @@ REASONS: dict[str, Words] = {
     'calls:refused': Words(
         'arguments refused', 'every tool that is needed is called, and a tool refuses the arguments of a call'
     ),
+    'goal:answer': Words('no answer', 'the agent ends without a final answer'),
+    'goal:forbidden': Words('forbidden tool', 'a tool is called that the task forbids'),
+    'goal:needless_call': Words('needless call', 'a tool is called, and the request needs none'),
+    'goal:not_asked': Words('not asked', 'the request lacks a value, and the agent does not ask for it'),
+    'goal:effects': Words('other effects', 'the state at the end is not the one that the task asks for'),
+    'goal:facts': Words('fact missing', 'the final answer lacks a fact that the task asks for'),
+    'goal:calls': Words('needed call missing', 'a call that the task needs is not made'),
     'retrieval:missed': Words('not retrieved', 'a tool that is needed is not among those retrieved'),
     'retrieval:not_perfect': Words('retrieved too late', 'a tool that is needed is retrieved behind others'),
     # Judges, the gold data, and what is no fault of the model.
@@ -138,6 +146,7 @@ REASONS: dict[str, Words] = {
     'infra:bad_response': Words('unreadable reply', 'no answer: the reply of the server cannot be read'),
     'infra:connection': Words('no connection', 'no answer: the server could not be reached'),
     'infra:empty': Words('empty reply', 'no answer: the reply of the server has no content'),
+    'infra:environment': Words('state unknown', 'the live server failed, and its state at the end is not known'),
     'infra:filter': Words('content filter', 'no answer: a filter of the server held it back'),
     'infra:rate_limit': Words('rate limit', 'no answer: the server wanted fewer requests'),
     'infra:server': Words('server error', 'no answer: the server failed'),

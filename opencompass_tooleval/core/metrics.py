@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from opencompass_tooleval.core.benchmark import BENCHMARKS, find_benchmark
+from opencompass_tooleval.core.benchmark import BENCHMARKS, USERS, find_description
 from opencompass_tooleval.core.labels import Words
 
 
@@ -61,14 +61,14 @@ _OVERALL = Metric(OVERALL, 'Overall', 'the mean of the abilities, as the paper t
 @cache
 def _rows(benchmarks: tuple[str, ...]) -> dict[str, Metric]:
     rows = {OVERALL: _OVERALL}
-    for metric in (metric for name in benchmarks for metric in find_benchmark(name).metrics):
+    for metric in (metric for name in benchmarks for metric in find_description(name).metrics):
         rows.setdefault(metric.name, metric)
     return rows
 
 
 def all_metrics() -> dict[str, Metric]:
     """Name -> row, of every metric of every benchmark; of a name that several have, the first."""
-    return _rows(tuple(BENCHMARKS))
+    return _rows((*BENCHMARKS, *USERS))
 
 
 def words_of_metric(metric: str) -> Words:

@@ -8,6 +8,7 @@ A reason is ``area:code``. The areas are
   ``judge``, ``path``, ``id``, ``retrieval``: it was read and is wrong there,
 * ``finish``, ``limit``, ``loop``: an agent did not come to an end; a loop has no code,
 * ``calls``: an agent's calls are not the gold calls,
+* ``goal``: an agent did not reach the goal of a task that was made from a user's tools,
 * ``gold``: it would be right by the gold answer without its errata,
 * ``answer``: nothing was left to read (see :mod:`opencompass_tooleval.core.answer`),
 * ``infra``: an infrastructure failure left no answer; for another model of a dialogue with its name,

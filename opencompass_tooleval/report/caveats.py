@@ -10,7 +10,7 @@ from opencompass_tooleval.core.benchmark import BENCHMARKS, all_benchmarks, part
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.report.figure import short_name
-from opencompass_tooleval.report.names import title_of
+from opencompass_tooleval.report.names import MADE, title_of
 from opencompass_tooleval.report.read import Scored
 
 INFRA_SHARE = 0.005
@@ -26,7 +26,7 @@ _GPT_4 = re.compile(r'(.*/)?gpt-4(-turbo)?(-\d{4}(-\d\d-\d\d)?)?(-32k(-\d{4})?)?
 _NO_REFERENCE = 'no_reference'
 """As :data:`opencompass_tooleval.agents.win.NO_REFERENCE`."""
 
-_ALIKE = {'opencompass', 'opencompass_tooleval', 'judgements', 'judge_calls'}
+_ALIKE = {'opencompass', 'opencompass_tooleval', 'judgements', 'judge_calls', 'model_made_it'}
 """Parts of the provenance that change no number."""
 
 
@@ -85,6 +85,7 @@ def _caveats(entry: Scored) -> Iterator[str]:
     yield from _of_judge(provenance)
     yield from _of_reference(entry.part('breakdown'))
     yield from _of_environment(provenance)
+    yield from _of_making(provenance)
     version, protocol = provenance.get('data_version'), provenance.get('protocol')
     protocols = {name: expected for benchmark in all_benchmarks() for name, expected in benchmark.protocols.items()}
     if version and protocol and protocol != protocols.get(str(version)):
@@ -137,6 +138,19 @@ def _of_environment(provenance: Mapping[str, Any]) -> Iterator[str]:
     yield 'calls are answered from recordings, in the papers by live tools'
     if provenance.get('simulated_by'):
         yield f'responses that were not recorded are simulated by {provenance["simulated_by"]}'
+
+
+def _of_making(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """Who made a set that is made from a user's tools, and what of it no person has looked at."""
+    if provenance.get('benchmark') != MADE:
+        return
+    if provenance.get('model_made_it'):
+        yield 'this model made the set'
+    reviewed = provenance.get('reviewed')
+    if isinstance(reviewed, (int, float)) and reviewed < 1:
+        yield f'no person has looked at {1 - reviewed:.0%} of the tasks'
+    if provenance.get('simulated_by'):
+        yield f'responses are simulated by {provenance["simulated_by"]}'
 
 
 def _of_size(entry: Scored) -> Iterator[str]:

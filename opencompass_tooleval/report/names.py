@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opencompass_tooleval.core.benchmark import BENCHMARKS, VARIANTS, find_benchmark, find_variant
+from opencompass_tooleval.core.benchmark import BENCHMARKS, USERS, VARIANTS, find_description, find_variant
 from opencompass_tooleval.core.variants import VariantKind
 
 OTHERS = 'others'
@@ -11,7 +11,13 @@ OTHERS = 'others'
 AGENTS = 'agents'
 """The benchmark of tasks that a model carries out itself."""
 
-FAMILIES = {**{name: find_benchmark(name).title for name in BENCHMARKS}, OTHERS: 'Other data sets'}
+MADE = 'made'
+"""The benchmarks that a user made from tools of their own."""
+
+FAMILIES = {
+    **{name: find_description(name).title for name in (*BENCHMARKS, *USERS)},
+    OTHERS: 'Other data sets',
+}
 """Benchmark -> its name; each has a page."""
 
 _KINDS = [find_variant(name) for name in VARIANTS]
@@ -43,9 +49,9 @@ _WORDS = {
 def family_of(name: str) -> str:
     """The benchmark that a table or a data set belongs to; :data:`OTHERS` if to none of these."""
     text = name.removeprefix('tooleval-')
-    if _AGENT in f'{text}-':
-        return AGENTS
     family = text.replace('_', '-').partition('-')[0]
+    if _AGENT in f'{text}-' and family != MADE:
+        return AGENTS
     return family if family in FAMILIES else OTHERS
 
 
@@ -65,7 +71,7 @@ def title_of(name: str) -> str:
         return FAMILIES.get(name, name)
     text = name.removeprefix('tooleval-').removeprefix(family).replace(_AGENT, '-')
     kind = _kind_of(name)
-    is_loop = family == AGENTS and text.endswith('-fc')
+    is_loop = family in (AGENTS, MADE) and text.endswith('-fc')
     ending = f', {kind.title}' if kind and not is_loop else ''
     rest = text.removesuffix(kind.suffix if kind and not is_loop else '').replace('-', '_').strip('_').split('_')
     return ' '.join([FAMILIES[family], *(_WORDS.get(word, word) for word in rest if word)]) + ending

@@ -23,10 +23,19 @@ def to_script(call: str, *arguments: Any) -> str:
 
 
 def _parsed(value: Any) -> str:
+    return "JSON.parse('" + to_data(value).replace('\\', '\\\\').replace("'", "\\'") + "')"
+
+
+def to_data(value: Any) -> str:
+    """Returns JSON in ASCII without ``<``, ``>`` and ``&``, for a ``<script type="application/json">``.
+
+    Args:
+        value: JSON values; a number that is not finite becomes text.
+    """
     try:
         text = json.dumps(value, separators=(',', ':'), allow_nan=False)
     except ValueError:  # a result from elsewhere may hold NaN
         text = json.dumps(to_jsonable(value), separators=(',', ':'))
     for sign in '<>&':
         text = text.replace(sign, f'\\u{ord(sign):04x}')
-    return "JSON.parse('" + text.replace('\\', '\\\\').replace("'", "\\'") + "')"
+    return text

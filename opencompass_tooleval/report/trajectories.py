@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from opencompass_tooleval.core.bounds import beyond_bounds
@@ -174,6 +175,12 @@ def _call(call: Mapping[str, Any], space: _Space) -> dict[str, Any]:
         **({'error': error} if error else {}),
         **({'seen': seen, 'whole': whole} if whole > seen else {}),
     }
+
+
+def shown_calls(calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns calls like those of the steps of :func:`trajectory_of`, bounded."""
+    space = _Space()
+    return [_call(call, space) for call in islice(calls, MOST_STEPS)]
 
 
 def _settings(value: Any) -> dict[str, str]:

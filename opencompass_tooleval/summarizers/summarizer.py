@@ -85,6 +85,9 @@ def _trials(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[st
             yield f'  {model} / {dataset}: {metric} {shown}'
 
 
+_AGENTS = ('agents', 'made')
+"""Benchmarks of agents, as the provenance has them."""
+
 _ANSWERING = {
     'simulated_by': 'observations are simulated by',
     'bank': 'calls are answered from the bank',
@@ -108,7 +111,7 @@ def _environments(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Itera
     agents = {
         key: provenance
         for key, result in results.items()
-        if (provenance := result.get('provenance', {})).get('benchmark') == 'agents'
+        if (provenance := result.get('provenance', {})).get('benchmark') in _AGENTS
     }
     for key, words in _ANSWERING.items():
         given: dict[str, dict[str, list[str]]] = {}
@@ -127,7 +130,7 @@ def _environments(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Itera
 
 def _unanswered(name: str, result: Mapping[str, Any]) -> Iterator[str]:
     """Yields a line on an agent that got no recorded response to many of its calls."""
-    if result.get('provenance', {}).get('benchmark') != 'agents':
+    if result.get('provenance', {}).get('benchmark') not in _AGENTS:
         return
     breakdown = result.get('breakdown') or []
     trials = breakdown if isinstance(breakdown, list) else [breakdown]
@@ -138,6 +141,20 @@ def _unanswered(name: str, result: Mapping[str, Any]) -> Iterator[str]:
             f'NOTE {name}: {unanswered} of {calls} calls had no recorded response. '
             'Use a larger bank or configure a simulator.'
         )
+
+
+def _makers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+    """Yields lines on models that are ranked on sets that they made, and on tasks that no person has looked at."""
+    reviewed: dict[str, float] = {}
+    for (model, dataset), result in results.items():
+        provenance = result.get('provenance', {})
+        if provenance.get('model_made_it'):
+            yield f'NOTE {model} / {dataset}: this model made the set, which may favour it'
+        if isinstance(provenance.get('reviewed'), (int, float)):
+            reviewed[dataset] = provenance['reviewed']
+    for dataset, share in reviewed.items():
+        if share < 1:
+            yield f'NOTE {dataset}: no person has looked at {1 - share:.0%} of the tasks; see tooleval make review'
 
 
 class ToolEvalSummarizer(DefaultSummarizer):
@@ -355,6 +372,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
             if trials and trials.all_the_same:
                 same.setdefault((model, trials.trials), []).append(dataset)
         yield from _environments(results)
+        yield from _makers(results)
         if in_no_table := self._in_no_table():
             yield f"NOTE in none of the tables, since the summarizer's dataset_abbrs lack them: {first_of(in_no_table)}"
         for (model, number), names in same.items():

@@ -21,6 +21,7 @@ from opencompass_tooleval.core import result
 from opencompass_tooleval.core.labels import FAULTS, REASONS, SOURCES, explained, words_of_reason
 from opencompass_tooleval.core.metrics import all_metrics, words_of_metric
 from opencompass_tooleval.environments import observation
+from opencompass_tooleval.making.metrics import NAMES as MADE
 from opencompass_tooleval.work_dir.published_columns import published_columns
 
 PACKAGE = Path(opencompass_tooleval.__file__).parent
@@ -52,9 +53,9 @@ def test_every_metric_and_column_has_words() -> None:
     metrics = {metric for subsets in tables for subset in subsets for metric in subset['metrics']}
     columns = {column for _, column in published_columns()}
     assert not [
-        name for name in (*metrics, *columns, *RETRIEVAL, *AGENTS, *JUDGED) if not words_of_metric(name).sentence
+        name for name in (*metrics, *columns, *RETRIEVAL, *AGENTS, *JUDGED, *MADE) if not words_of_metric(name).sentence
     ]
-    known = metrics | columns | set(RETRIEVAL) | set(AGENTS) | set(JUDGED)
+    known = metrics | columns | set(RETRIEVAL) | set(AGENTS) | set(JUDGED) | set(MADE)
     halves = {column.rpartition('_')[0] for column in columns}
     idle = [name for name in all_metrics() if name not in known | halves]
     assert not idle
