@@ -65,7 +65,10 @@ models = [...]
 
 Without a config: `opencompass --datasets {name}_gen.py --config-dir DIR --models NAME`, in this folder.
 `{name}_agent` has only the tasks for agents, `{name}_teval` and `{name}_ultratool` the step files, and
-`{name}_judged` those that a judge model scores. After the folder was moved, change `_folder` in `{name}_gen.py`.
+`{name}_judged` those that a judge model scores. Step files are scored with `scoring='strict'`: official scoring gives
+no points for calls without arguments (UltraTool), and may confuse tools of which one name begins with another (T-Eval).
+
+After the folder was moved, change `_folder` in `{name}_gen.py`.
 
 ## Licence
 
@@ -165,7 +168,7 @@ def _gaps(made: MadeSet) -> str:
     paths = [gold_path(task) for task in made.tasks if has_one_path(task)]
     without = sum(len(known_steps(path)) < len(path) for path in paths)
     return (
-        f'{without} tasks have calls that are in no file of next steps, since no solution gives a reason for them. '
+        f'{without} tasks have calls that are in no file of next steps, since no solution made them or says why. '
         "Review's choices are those that the environment or a recording states: success, planned failures, calls that "
         'nothing answers, wrong arguments, and the labels of recordings. No row is made of another outcome.'
     )

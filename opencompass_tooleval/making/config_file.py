@@ -53,7 +53,8 @@ _ULTRATOOL = """
 {name}_ultratool, {name}_judged = [
     [dict(_row, abbr=f'{name}-ultratool-{{task}}_{{language}}', type=ultratool.ToolEvalUltraToolDataset,
           path=f'{{_folder}}/ultratool', name=task, language=language, shots=0, infer_cfg=_step,
-          eval_cfg=dict(evaluator=dict(type=ultratool.ToolEvalUltraToolEvaluator, name=task, language=language)))
+          eval_cfg=dict(evaluator=dict(type=ultratool.ToolEvalUltraToolEvaluator, name=task, language=language,
+                                       scoring='strict')))
      for task, language in rows]
     for rows in {rows}]
 """

@@ -27,8 +27,8 @@ Row = dict[str, Any]
 def write_ultratool(made: Sequence[MadeTask], folder: Path, name: str, seed: int = 0) -> dict[str, int]:
     """Writes ``ultratool/LANGUAGE-dataset/test.json`` and its ``test_set``, in place of those of an earlier call.
 
-    Toolsets have 8 tools as published, or fewer where the set does not have enough tools to choose from; all files of
-    a language are built with the same size.
+    Toolsets have 8 tools as published; fewer in all rows of a task where the set does not have enough tools to choose
+    from. A task for which it does not have two has no file.
 
     Args:
         made: The tasks; only those with one possible path, a known reason for each call, and calls that UltraTool's
@@ -78,15 +78,17 @@ def sample_row(made: MadeTask, name: str) -> Row | None:
 
 
 def _built(samples_file: Path, seed: int) -> dict[str, list[Row]]:
-    """The rows of the tasks with the largest toolsets that the tools allow; tasks without rows are left out."""
+    """The rows of each task, with the largest toolsets that the tools allow; tasks without rows are left out."""
     samples = read_samples(samples_file)
-    for size in range(TOOLSET_SIZE, CREATION_TOOLS - 1, -1):
-        try:
-            built = {task: build_rows(task, samples, toolset_size=size, seed=seed) for task in TASKS}
-        except ValueError:
-            continue
-        return {task: rows for task, rows in built.items() if rows}
-    return {}
+    built = {}
+    for task in TASKS:
+        for size in range(TOOLSET_SIZE, CREATION_TOOLS - 1, -1):
+            try:
+                built[task] = build_rows(task, samples, toolset_size=size, seed=seed)
+                break
+            except ValueError:  # too few tools that cannot do the steps
+                continue
+    return {task: rows for task, rows in built.items() if rows}
 
 
 def _write(file: Path, rows: Iterable[Row]) -> int:
