@@ -23,6 +23,7 @@ import pytest
 from opencompass_tooleval.agents import toolbench_judge_prompts
 from opencompass_tooleval.agents.funcqa import FuncQADialogues
 from opencompass_tooleval.agents.function_calling import FunctionCalling
+from opencompass_tooleval.agents.goal_check import holds_fact, plain_text
 from opencompass_tooleval.agents.judged_answer import of_run as judged_of_run
 from opencompass_tooleval.agents.judgements import load_judgements as load_agent_judgements
 from opencompass_tooleval.agents.opinion import reader
@@ -73,6 +74,9 @@ from opencompass_tooleval.instructions.reply import read_description, read_examp
 from opencompass_tooleval.instructions.validate import check_example
 from opencompass_tooleval.instructions.validate_description import check_description
 from opencompass_tooleval.judging.judgement import unread_reply
+from opencompass_tooleval.making.facts import find_facts
+from opencompass_tooleval.making.made_task import Solution, SolvedCall
+from opencompass_tooleval.making.replies import read_plan, read_query, read_verdict
 from opencompass_tooleval.models.api import redaction
 from opencompass_tooleval.models.api.endpoint import Endpoint, RawReply
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
@@ -468,6 +472,20 @@ READERS: Mapping[str, Reader] = {
             toolbench_judge_prompts.SELECT,
         )
     },
+    'agents, facts of an answer': Reader(
+        lambda text: holds_fact(plain_text(text), text[:80]), ('agents/goal_check.py',)
+    ),
+    'made sets, facts': Reader(
+        lambda text: find_facts(Solution('m', (SolvedCall('a', {}, text),), text), 'q'), ('making/facts.py',)
+    ),
+    'made sets, replies': Reader(
+        lambda text: [
+            read_query(text, _TASK.tools),
+            read_plan(text),
+            read_verdict(f'{{"accept": true, "why": "{text}'),
+        ],
+        ('making/leaks.py',),
+    ),
     'agents, prompt of the judge': Reader(
         lambda text: toolbench_judge_prompts.CHECK.prompt(query=text, answer=text),
         ('agents/toolbench_judge_prompts.py',),
@@ -580,6 +598,7 @@ def test_texts_are_read_in_linear_time(name: str) -> None:
 
 WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'cli/doctor.py': 'what doctor itself says',
+    'cli/make_tasks.py': 'a name that the user gives',
     'core/subset_names.py': 'names of files and data sets',
     'core/tool_set.py': 'names of tools, the first 512 characters',
     'work_dir/importing.py': 'one class of characters, in names',

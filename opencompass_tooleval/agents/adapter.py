@@ -14,7 +14,7 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.agents import VERSION
 from opencompass_tooleval.agents.breakdown import breakdown, settings_of
 from opencompass_tooleval.agents.instructed import load_instructed
-from opencompass_tooleval.agents.loops import make_loop
+from opencompass_tooleval.agents.loops import Loop, make_loop
 from opencompass_tooleval.agents.open_bank import open_bank
 from opencompass_tooleval.agents.records import FIX, data_file, find_subset, load_data
 from opencompass_tooleval.agents.scoring import WASTE, AgentScore, score_predictions
@@ -157,15 +157,29 @@ class AgentDialogues:
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
         """Begins the dialogue about one row; it returns the trajectory's JSON."""
-        task = parse_task(row['record'])
+        trajectory = yield from self.carry_out(parse_task(row['record']))
+        return trajectory.to_json()
+
+    def carry_out(self, task: Task, loop: Loop | None = None) -> Dialogue[Trajectory]:
+        """Carries out a task from a fresh state.
+
+        Args:
+            task: The task.
+            loop: In place of the loop of the dialogues.
+        """
         fails_first = task.goal.fails_first if task.goal else ''
         session = self._environment.begin(task.id, task.schemas, task.documents, fails_first)
         try:
-            trajectory = yield from self._loop.run(task, session)
+            trajectory = yield from (loop or self._loop).run(task, session)
             trajectory = _with_changes(trajectory, session)
         finally:
             session.close()
-        return replace(trajectory, settings={**trajectory.settings, **self._settings}).to_json()
+        return replace(trajectory, settings={**trajectory.settings, **self._settings})
+
+    def close(self) -> None:
+        """Stops the processes of the live server."""
+        if self._environment.live is not None:
+            self._environment.live.close()
 
 
 def _with_changes(trajectory: Trajectory, session: Session) -> Trajectory:

@@ -103,7 +103,7 @@ def _tokens(text: str) -> Iterator[str]:
 
 
 def _is_telling(token: str) -> bool:
-    """Whether a token says something by itself; a single digit or a plain word of lower case does not."""
+    """Returns whether a token is specific; a single digit and a plain word in lower case are not."""
     if len(token) < 2:
         return False
     has_sign = any(not letter.isalnum() for letter in token[1:-1])

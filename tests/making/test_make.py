@@ -103,7 +103,7 @@ def test_fifty_tasks_on_the_tools_of_teval(
         ('unreadable', {'query reply:no_json'}),
         ('leaks', {'query query:leak'}),
         ('gives_up', {'query query:not_solvable'}),
-        ('refuses', {'solution review:refused'}),
+        ('refuses', {'solution reviewer:refused'}),
         # Of two drafts the maker knows no tool, and calls none.
         ('calls_wrongly', {'agreement agreement:nothing_to_check', 'agreement agreement:too_few'}),
     ],
