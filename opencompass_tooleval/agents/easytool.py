@@ -261,7 +261,7 @@ class Query:
         return summary
 
     def _ask(self, template: str, gold: str, fields: Mapping[str, Any]) -> Dialogue[str]:
-        """Sends one request; returns the answer's text without a reasoning model's thoughts. The answer is a step.
+        """Sends one request and returns the answer's text, without a reasoning model's thoughts. The answer is a step.
 
         Fields are formatted by Python's ``str``.
         """

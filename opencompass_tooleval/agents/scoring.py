@@ -232,8 +232,8 @@ def score_predictions(tasks: Sequence[Task], predictions: Sequence[Answer]) -> l
 
     Args:
         tasks: The tasks.
-        predictions: A trajectory's JSON each; one with an ``infra:`` reason is a task that was not run, and counts as
-            wrong.
+        predictions: A trajectory's JSON each; one with an ``infra:`` reason is a task that was not run, and
+            counts as wrong.
 
     Raises:
         ValueError: The numbers of tasks and predictions differ, or a prediction is no trajectory.

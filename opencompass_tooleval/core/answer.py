@@ -25,19 +25,19 @@ _THOUGHT = re.compile(r'<(?P<close>/?)[Tt][Hh][Ii][Nn][Kk](?:[Ii][Nn][Gg])?>')
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model answered: its text, why that is empty or ends where it does, its calls and what it cost.
+    """A model's answer: its text, the reasons for a missing text and for its end, its calls and its usage.
 
-    It is no text: OpenCompass is given :attr:`text`, and only where it takes nothing else.
+    It is no string: OpenCompass gets :attr:`text`, and only if it accepts nothing else.
 
     Attributes:
-        text: What it said; ``''`` where there is no answer.
-        reason: Why there is no answer; None if there is.
-        finish_reason: ``stop``, :data:`CUT`, or another word of the server's; None where nobody says.
-        recorded_shape: Of a recorded answer: the published shape of its row (``gpt``, ``open``), or None.
-        calls: Calls of the tools that were offered natively.
-        usage: What it cost; None where nobody says.
-        has_content: Whether the server sent a content beside the calls, be it empty: ToolBench's loops count that as a
-            thought, and none where the content is null.
+        text: The text; ``''`` if there is no answer.
+        reason: The reason for a missing answer; else None.
+        finish_reason: ``stop``, :data:`CUT`, or another value of the server; None if unknown.
+        recorded_shape: Published shape of a recorded answer's row (``gpt``, ``open``), or None.
+        calls: Native calls of offered tools.
+        usage: Tokens, seconds and tries; None if unknown.
+        has_content: True if the server sent a content beside the calls, even an empty one, which ToolBench's loops
+            count as a thought; False if the content is null.
     """
 
     text: str
@@ -53,7 +53,7 @@ class Answer:
 
 
 def as_answer(text: Answer | str) -> Answer:
-    """A text as an answer of which nothing else is known; an answer stays as it is."""
+    """Converts a text to an answer without further values; returns an answer unchanged."""
     return text if isinstance(text, Answer) else Answer(text)
 
 
@@ -61,15 +61,15 @@ CALLS, USAGE, HAS_CONTENT = 'calls', 'usage', 'has_content'
 
 
 def extras(answer: Answer) -> dict[str, Any]:
-    """What a row on disk says of an answer beside its text: calls and usage, where there are some."""
+    """Returns the members of a stored row for an answer beside its text: calls and usage, if there are any."""
     rows: dict[str, Any] = {CALLS: written_payload(answer.calls)} if answer.calls else {}
-    if answer.calls and answer.has_content and not visible_text(answer).text:  # else the text says it
+    if answer.calls and answer.has_content and not visible_text(answer).text:  # otherwise the text shows it
         rows[HAS_CONTENT] = True
     return {**rows, USAGE: answer.usage.to_payload()} if answer.usage else rows
 
 
 def with_extras(answer: Answer, row: Mapping[str, Any]) -> Answer:
-    """The inverse of :func:`extras`.
+    """Adds the values that :func:`extras` stored in a row to an answer.
 
     Raises:
         ValueError: The calls cannot be read.
@@ -109,19 +109,19 @@ def strip_reasoning(text: str) -> Answer:
 
 
 def clean(answer: Answer) -> Answer:
-    """An answer without a reasoning model's thoughts, and without calls; one with a reason to be empty stays."""
+    """Removes a reasoning model's thoughts and the calls; returns an answer with a reason unchanged."""
     return answer if answer.reason else strip_reasoning(answer.text)
 
 
 def why_unread(answer: Answer) -> str:
-    """Why there is nothing to read in an answer: it failed, is too long or empty; ``''`` if there is."""
+    """Returns the reason for an unreadable answer: a failure, or it is too long or empty; ``''`` for none."""
     if answer.reason:
         return answer.reason
     return TOO_LONG if len(answer.text) > MAX_CHARS else '' if answer.text.strip() else EMPTY
 
 
 def visible_text(answer: Answer) -> Answer:
-    """What of an answer is read: all but thoughts. Where that is nothing, its ``reason`` says why."""
+    """Returns the readable part of an answer: its text without thoughts, or the reason for a missing one."""
     is_too_long = len(answer.text) > MAX_CHARS
     visible = answer if is_too_long else clean(answer)
     reason = TOO_LONG if is_too_long else why_unread(visible)

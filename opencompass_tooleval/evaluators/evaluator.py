@@ -103,7 +103,7 @@ class ToolEvalEvaluator(BaseEvaluator):
 
     @abstractmethod
     def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
-        """Scores postprocessed answers against references; an ``Answer`` with an ``infra:`` reason is a failure."""
+        """Scores postprocessed answers against references; one with an ``infra:`` reason is a failure."""
 
     subset: Any = None
     """The scored row of the benchmark's table; it has ``metrics``, and may have ``binary_metrics`` and

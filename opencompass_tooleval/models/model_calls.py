@@ -285,14 +285,14 @@ def ask(
 
 
 def _generated(model: Any, given: list[Conversation], max_out_len: int, options: Mapping[str, Any]) -> list[Answer]:
-    """Returns the ``answers`` of one of our models, with calls and usage, or any other model's texts as answers."""
+    """Returns ``answers`` of a model of this package, which are more than text, or the texts of any other model."""
     if hasattr(model, 'answers'):
         return list(model.answers(model.parse_template(given, mode='gen'), max_out_len=max_out_len, **options))
     return [Answer(text) for text in model.generate_from_template(given, max_out_len=max_out_len, **options)]
 
 
 def answer_of(model: Any, prompt: Conversation, answer: Answer, max_out_len: int) -> Answer:
-    """Completes a model's answer to a prompt for :func:`ask`: counted, and with its calls as calls."""
+    """Completes a model's answer for :func:`ask`: counts its tokens, and parses its calls."""
     finish_reason = answer.finish_reason or (
         None if answer.reason else _finish_reason_by_count(model, answer.text, max_out_len)
     )

@@ -153,10 +153,10 @@ class ToolEvalOpenAI(OpenAI):
         )
 
     def generate(self, inputs: list[Any], max_out_len: int = 512, temperature: float = 0.0, **kwargs: Any) -> list[str]:
-        """Returns the texts of :meth:`answers` for OpenCompass; ``''`` for a prompt without an answer.
+        """Returns the texts of :meth:`answers` for OpenCompass; ``''`` for a missing answer.
 
         Raises:
-            AskingEndedError: As there.
+            AskingEndedError: The server refuses every request, or is gone.
         """
         return [answer.text for answer in self.answers(inputs, max_out_len, temperature)]
 

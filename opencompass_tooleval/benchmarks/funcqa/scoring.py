@@ -153,8 +153,8 @@ def score_predictions(records: Sequence[Record], predictions: Sequence[Answer]) 
 
     Args:
         records: The records.
-        predictions: A trajectory's JSON each; one with an ``infra:`` reason is a question without an answer, and counts
-            as wrong.
+        predictions: A trajectory's JSON each; one with an ``infra:`` reason is a question without an answer, and
+            counts as wrong.
 
     Raises:
         ValueError: The numbers of records and predictions differ, or a prediction is no trajectory.

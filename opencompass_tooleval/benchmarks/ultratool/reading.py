@@ -59,9 +59,7 @@ def read_plan(answer: Any, protocol: Protocol) -> Parsed:
 
 
 def without_thoughts(answer: Any) -> Any:
-    """An answer, or its text, as :func:`~opencompass_tooleval.core.answer.clean` has it; a list that has been read
-    already stays.
-    """
+    """Removes thoughts with :func:`~opencompass_tooleval.core.answer.clean`; a list that was already read stays."""
     return clean(as_answer(answer)) if isinstance(answer, (Answer, str)) else answer
 
 
