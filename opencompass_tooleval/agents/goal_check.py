@@ -27,13 +27,13 @@ _SPACE = re.compile(r'\s+')
 
 @dataclass(frozen=True)
 class GoalResult:
-    """How far a trajectory reached its goal.
+    """Result of a trajectory's check against its goal.
 
     Attributes:
-        reason: Why it did not, the first cause, as ``goal:code``; ``''`` if it did.
+        reason: The first reason for a missed goal, as ``goal:code``; ``''`` if it was reached.
         wrong_effects: Parts of the state that differ from the goal.
         missing_facts: Facts that the final answer does not contain.
-        missing_calls: Places in :attr:`Goal.calls` of calls that were not made.
+        missing_calls: Indices in :attr:`Goal.calls` of calls that were not made.
         forbidden_calls: Forbidden tools that were called.
     """
 
@@ -45,7 +45,7 @@ class GoalResult:
 
     @property
     def is_solved(self) -> bool:
-        """Whether the goal was reached."""
+        """True if the goal was reached."""
         return not self.reason
 
 

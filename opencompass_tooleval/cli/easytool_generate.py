@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from opencompass_tooleval.cli.options import InputOption, JsonOption, SourceOption
-from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, naming_model_faults, write_outputs
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.instructions import VERSION
@@ -106,13 +106,8 @@ def _by_model(
     journal = Journal(journal_path(out, cfg))
     if not journal.path.exists():
         _spare(out)
-    try:
+    with naming_model_faults(config, journal.path):
         generation = generate(docs, cfg, journal, prompt)
-    except (DataError, ValueError):
-        raise
-    except Exception as error:  # whatever the model's library raises, such as for a wrong key
-        fix = f'fix it and run again: what was answered is kept in {journal.path}'
-        raise DataError(config, f'the model failed ({type(error).__name__}: {str(error)[:500]})', fix=fix) from error
     made = [tool.instruction for tool in generation.generated]
     report = {**_report(docs, made, model_name(cfg), prompt), **_counts(generation)}
     usable = report['described'] + report['examples']

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from opencompass_tooleval.cli.options import (
     SourceOption,
     ToolsOption,
 )
-from opencompass_tooleval.cli.output import STDOUT, counts_line, numbers_table, write_outputs
+from opencompass_tooleval.cli.output import STDOUT, counts_line, naming_model_faults, numbers_table, write_outputs
 from opencompass_tooleval.core.errors import DataError
 
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9_]{0,39}')
@@ -108,7 +109,8 @@ def make_tasks(
         model_cfg = cfgs['model']
         assert model_cfg is not None
         making = Making(opened, options, model_cfg, cfgs['second'], cfgs['reviewer'], cfgs['simulator'], similarity)
-        made = making.run()
+        with naming_model_faults(model, out / JOURNAL_FOLDER):
+            made = making.run()
     made = _described(made, source, input_)
     report = _report(made, making.failed, making.spent)
     if not making.failed and made.tasks:
@@ -155,7 +157,7 @@ def _open(
         return opened
     fixture = place_fixture(live['fixture'], out) if live['fixture'] else None
     settings = {
-        'server': input_,
+        'server': _absolute(input_),
         'fixture': fixture,
         'allow': live['allow'] or [],
         'leave_out': live['leave_out'] or [],
@@ -165,6 +167,14 @@ def _open(
     if fixture:
         probes = [{'leave_out': live['ignore'] or []}, *probes]
     return open_live_source(out, settings, probes, documents)
+
+
+def _absolute(command: str) -> str:
+    """A command with absolute paths of files: a server's working directory is its copy of the fixture."""
+    if command.startswith(('http://', 'https://')):
+        return command
+    words = shlex.split(command)
+    return shlex.join(str(Path(word).absolute()) if Path(word).is_file() else word for word in words)
 
 
 def _probe(text: str) -> dict[str, Any]:

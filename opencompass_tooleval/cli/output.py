@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from opencompass_tooleval.core.errors import first_of
+from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.jsonable import clean_text
 from opencompass_tooleval.core.result import SampleScore
 from opencompass_tooleval.work_dir.whole_file import write_whole
@@ -32,6 +33,26 @@ def cut_lines(datasets: Sequence[str]) -> list[str]:
     """Returns a note if ``test_range`` reduces the records of any data set, else no line."""
     count = f'{len(datasets)} data set{"s" * (len(datasets) > 1)}'
     return [f'NOTE test_range leaves a part of the records of {count}: {first_of(datasets, 3)}'] if datasets else []
+
+
+@contextmanager
+def naming_model_faults(config: Path, kept: Path) -> Iterator[None]:
+    """Turns any error of a model's library, such as for a wrong key, into one line that names the config.
+
+    Args:
+        config: The model's config.
+        kept: Where the answers are kept.
+
+    Raises:
+        DataError: A library raised an error.
+    """
+    try:
+        yield
+    except (ValueError, OSError):  # DataError is a ValueError
+        raise
+    except Exception as error:
+        fix = f'fix it and run again: what was answered is kept in {kept}'
+        raise DataError(config, f'the model failed ({type(error).__name__}: {str(error)[:500]})', fix=fix) from error
 
 
 def progress(what: str, items: Sequence[T]) -> Iterable[T]:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from opencompass_tooleval.agents.goal_check import holds_fact, plain_text
-from opencompass_tooleval.core.bounds import beyond_bounds
-from opencompass_tooleval.core.json_object import load_json
+from opencompass_tooleval.core.reading import parse_literal, unread
 from opencompass_tooleval.making.made_task import Solution
 
 MAX_FACT = 80
@@ -25,8 +24,9 @@ _WORDLESS = {'true', 'false', 'null', 'none', ''}
 def find_facts(solution: Solution, query: str) -> tuple[str, ...]:
     """Finds the facts of a solution's answer, in the order of the observations.
 
-    A fact is a value of a JSON response, a line of a text response, or a token of it with a digit, a capital letter or
-    a sign inside, such as a number, a date, a name, a path. It is in the answer and not in the query.
+    A fact is a value of a JSON or Python response, a line of a text response, or a token of it with a digit, a capital
+    letter or a sign inside, such as a number, a date, a name, a path. It is in the answer and not in the query. Where
+    the solution has effects, plain words are no facts: that the response to a change says ``added`` is incidental.
 
     Args:
         solution: Its calls without error count.
@@ -36,6 +36,8 @@ def find_facts(solution: Solution, query: str) -> tuple[str, ...]:
     found: dict[str, str] = {}
     for candidate in _candidates(call.observation for call in solution.calls if not call.error):
         plain = plain_text(candidate)
+        if solution.changes and not _is_telling(candidate):
+            continue
         if plain in found or plain in _WORDLESS or holds_fact(asked, candidate) or not holds_fact(answer, candidate):
             continue
         found[plain] = candidate
@@ -64,18 +66,15 @@ def _candidates(observations: Iterable[str]) -> Iterator[str]:
 
 
 def _of_one(text: str) -> Iterator[str]:
-    try:
-        value = load_json(text)
-    except ValueError:
-        yield text
-        for line in text.splitlines():
-            yield line.strip()
-        yield from (
-            token for token in (match[0].strip(_EDGES) for match in _TOKEN.finditer(text)) if _is_telling(token)
-        )
-    else:
-        if not beyond_bounds(value):
-            yield from _leaves(value)
+    # A Python tool may return "{'time': '2023-10-19'}"; a single number is text, as it is in a sentence.
+    read = parse_literal(text) if text.lstrip()[:1] in ('{', '[') else unread('')
+    if read.ok:
+        yield from _leaves(read.value)
+        return
+    yield text
+    for line in text.splitlines():
+        yield line.strip()
+    yield from _tokens(text)
 
 
 def _leaves(value: Any) -> Iterator[str]:
@@ -95,9 +94,7 @@ def _of_text(text: str) -> Iterator[str]:
     """A text inside JSON: the whole of it, or what is in it where it is long."""
     yield text
     if len(text) > MAX_FACT:
-        yield from (
-            token for token in (match[0].strip(_EDGES) for match in _TOKEN.finditer(text)) if _is_telling(token)
-        )
+        yield from _tokens(text)
 
 
 def _tokens(text: str) -> Iterator[str]:
@@ -106,7 +103,7 @@ def _tokens(text: str) -> Iterator[str]:
 
 
 def _is_telling(token: str) -> bool:
-    """Whether a token says something by itself; a single digit or a plain word of lower case does not."""
+    """Returns whether a token is specific; a single digit and a plain word in lower case are not."""
     if len(token) < 2:
         return False
     has_sign = any(not letter.isalnum() for letter in token[1:-1])

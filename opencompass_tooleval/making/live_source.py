@@ -12,9 +12,9 @@ from opencompass_tooleval.agents.open_bank import open_bank
 from opencompass_tooleval.environments.bank import RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import MCP_ERRORS
-from opencompass_tooleval.environments.live import LiveTools
+from opencompass_tooleval.environments.live import LiveTools, LiveTrial
 from opencompass_tooleval.environments.open_live import open_live, parse_probes
-from opencompass_tooleval.environments.state import CHECK_TASK, PAUSE, CallProbe, Probe, State, check_reset, read_state
+from opencompass_tooleval.environments.state import CHECK_TASK, PAUSE, CallProbe, Probe, State, check_reset
 from opencompass_tooleval.making.grounding import fixture_resources, state_resources
 from opencompass_tooleval.making.made_set import FIXTURE_FOLDER
 from opencompass_tooleval.making.tool_source import ToolSource, live_tools
@@ -103,12 +103,18 @@ def _read_twice(live: LiveTools, probes: Sequence[Probe]) -> tuple[State, list[R
     if not reads:
         return {}, []
     with live.begin(CHECK_TASK) as one, live.begin(CHECK_TASK) as other:
-        first = read_state(one, reads)
+        first = _read(one, reads)
         time.sleep(PAUSE)
-        second = read_state(other, reads)
+        second = _read(other, reads)
     volatile = [
         RecordedCall(CHECK_TASK, '', read.name, {}, first[str(read)])
         for read in reads
         if first[str(read)] != second[str(read)]
     ]
     return first, volatile
+
+
+def _read(trial: LiveTrial, reads: Sequence[CallProbe]) -> State:
+    """Calls tools until the server fails; answers with an error are left out."""
+    answers = {str(read): trial.call(read.name, read.arguments) for read in reads if not trial.failed}
+    return {name: answer.text for name, answer in answers.items() if not answer.error}

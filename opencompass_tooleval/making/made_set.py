@@ -27,7 +27,7 @@ class Dropped:
 
     Attributes:
         id: Its id.
-        stage: ``query``, ``duplicate``, ``solution`` or ``agreement``.
+        stage: ``query``, ``duplicate``, ``solution``, ``agreement`` or ``review``.
         reason: As ``area:code``.
         detail: What was found, such as the query or the differing effects.
     """
@@ -81,16 +81,17 @@ class MadeSet:
         head = {
             'tooleval_made_set': self.version,
             'name': self.name,
-            'source': to_jsonable(dict(self.source)),
-            'environment': to_jsonable(dict(self.environment)),
+            'source': dict(self.source),
+            'environment': dict(self.environment),
             'models': dict(self.models),
-            'settings': to_jsonable(dict(self.settings)),
+            'settings': dict(self.settings),
         }
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_tasks(self.tasks, self.folder / TASKS_FILE)
-        rows = ''.join(f'{json.dumps(asdict(one), ensure_ascii=False)}\n' for one in self.dropped)
+        # First: a task that a person dropped is in one of the two files, also after a kill between them.
+        rows = ''.join(f'{json.dumps(to_jsonable(asdict(one)), ensure_ascii=False)}\n' for one in self.dropped)
         write_whole(self.folder / DROPPED_FILE, rows)
-        write_whole(self.folder / SET_FILE, f'{json.dumps(head, ensure_ascii=False, indent=2)}\n')
+        write_tasks(self.tasks, self.folder / TASKS_FILE)
+        write_whole(self.folder / SET_FILE, f'{json.dumps(to_jsonable(head), ensure_ascii=False, indent=2)}\n')
 
 
 def load_set(folder: Path) -> MadeSet:
@@ -120,5 +121,5 @@ def load_set(folder: Path) -> MadeSet:
 
 
 def _read_dropped(file: Path) -> Sequence[Dropped]:
-    lines = file.read_text('utf-8').splitlines() if file.is_file() else []
+    lines = file.read_text('utf-8').split('\n') if file.is_file() else []
     return [Dropped(**json.loads(line)) for line in lines if line.strip()]

@@ -92,7 +92,7 @@ class MadeTask:
     def to_row(self) -> dict[str, Any]:
         """Returns the JSON values of a line of ``tasks.jsonl``."""
         return {
-            'task': json.loads(self.task.to_payload()),
+            'task': to_jsonable(json.loads(self.task.to_payload())),
             'solutions': [to_jsonable(asdict(solution)) for solution in self.solutions],
             'operation': self.operation,
             'made_by': dict(self.made_by or {}),
@@ -107,6 +107,7 @@ def parse_made_task(raw: Mapping[str, Any]) -> MadeTask:
     Raises:
         ValueError: A field is missing or of the wrong type.
     """
+    raw = to_jsonable(raw)  # without lone surrogates, which no file can hold
     try:
         made = MadeTask(
             parse_task(json.dumps(raw['task'])),
@@ -145,7 +146,7 @@ def read_tasks(file: Path) -> list[MadeTask]:
     if not file.is_file():
         raise DataError(file, 'the file is missing', fix='tooleval make --help')
     tasks = []
-    for number, line in enumerate(file.read_text('utf-8').splitlines(), 1):
+    for number, line in enumerate(file.read_text('utf-8').split('\n'), 1):  # U+2028 ends no line of JSON
         if not line.strip():
             continue
         try:

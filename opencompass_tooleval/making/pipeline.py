@@ -46,6 +46,7 @@ _SURPLUS = 1.4
 
 JOURNAL_FOLDER = 'journal'
 QUERY, SOLUTION, SECOND = 'query', 'solution', 'second'
+_STAGES = {QUERY: 'queries', SOLUTION: 'solutions'}
 
 _NEAR_DUPLICATE = 'query:duplicate'
 _DEFAULT_OUT_LEN = 4_096
@@ -80,7 +81,7 @@ class Options:
 
 @dataclass
 class Spent:
-    """What a run cost.
+    """Cost of a run.
 
     Attributes:
         calls: Requests of this run.
@@ -250,13 +251,15 @@ class Making:
         if role not in self._built:
             self._built[role] = build_model({name: value for name, value in cfg.items() if name not in _NOT_BUILT})
         others = {REVIEWER: self._reviewer, SIMULATOR: self._simulator}
+        journal = self._options.folder / JOURNAL_FOLDER / f'{stage}-{role}-{settings_hash(cfg)}.jsonl'
+        journal.parent.mkdir(parents=True, exist_ok=True)
         runner = DialogueRunner(
             self._built[role],
-            Journal(self._options.folder / JOURNAL_FOLDER / f'{stage}-{role}-{settings_hash(cfg)}.jsonl'),
+            Journal(journal),
             int(cfg.get('max_out_len') or _DEFAULT_OUT_LEN),
             int(cfg.get('batch_size') or _DEFAULT_BATCH),
             'making',
-            description=f'{stage}s by {model_name(cfg)}',
+            description=f'{_STAGES[stage]} by {model_name(cfg)}',
             others={name: other for name, other in others.items() if other},
         )
         outcomes = runner.run(dialogues)
@@ -305,7 +308,7 @@ class Making:
             self._made.append(made)
 
     def _environment_of(self, made: MadeTask) -> Environment:
-        """What answers the gold calls: where responses were simulated, these and what was recorded before."""
+        """Returns the environment for the gold calls, with the simulated responses of the solutions."""
         calls = [
             RecordedCall(SIMULATED, made.task.id, call.name, call.arguments, call.observation, call.error or '')
             for solution in made.solutions

@@ -1,0 +1,164 @@
+"""A maker for ``tools/serve_model.py --script`` that knows the answers, and makers with one fault each.
+
+``MAKER_KEY`` names a JSON file: tool -> list of ``[clause, arguments]``. A query is made of clauses, and its calls are
+those of the clauses. Queries differ by their purpose.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+Messages = list[dict[str, Any]]
+
+KEY: dict[str, list[tuple[str, dict[str, Any]]]] = (
+    json.loads(Path(os.environ['MAKER_KEY']).read_text('utf-8')) if 'MAKER_KEY' in os.environ else {}
+)
+PURPOSES = (
+    'the audit of {}',
+    'a talk in {}',
+    'my colleague {}',
+    'the archive of {}',
+    'a bet with {}',
+    'the class of {}',
+)
+NAMES = ('Oslo', 'Berta', 'Quito', 'Chen', 'Lagos', 'Ines', 'Turin', 'Pavel', 'Osaka', 'Rosa', 'Perth', 'Amir', 'Leeds')
+NEEDED = re.compile(r'needs? (?:these tools|exactly this tool|this tool)[^:]*: (.+?)\.(?: |$)', re.MULTILINE)
+
+_seen: Counter[str] = Counter()
+_lock = threading.Lock()
+
+
+def _number(*texts: str) -> int:
+    return int.from_bytes(hashlib.blake2b('\n'.join(texts).encode(), digest_size=6).digest(), 'big')
+
+
+def _query(asked: str) -> str:
+    needed = NEEDED.search(asked)
+    purpose = PURPOSES[_number(asked, 'p') % len(PURPOSES)].format(NAMES[_number(asked, 'n') % len(NAMES)])
+    if 'Calling a tool would be a mistake' in asked:
+        return f'For {purpose}: how much is {_number(asked) % 90} and {_number(asked, "x") % 90}?'
+    names = needed[1].split(', ') if needed else []
+    if 'Leave out the value' in asked:
+        return f'For {purpose}, do the usual thing again, but I shall not say with which one.'
+    clauses = [KEY[name][_number(asked, name) % len(KEY[name])][0] for name in names if KEY.get(name)]
+    ban = ' Whatever you do, keep everything else as it is.' if 'rules out' in asked else ''
+    return f'For {purpose}: ' + '; '.join(clauses) + f'.{ban}'
+
+
+def _calls(query: str) -> list[dict[str, Any]]:
+    found = [
+        (query.index(clause), {'name': name, 'arguments': arguments})
+        for name, rows in KEY.items()
+        for clause, arguments in rows
+        if clause in query
+    ]
+    return [call for _, call in sorted(found, key=lambda pair: pair[0])]
+
+
+def _solve(messages: Messages, request: dict[str, Any]) -> Any:
+    query = messages[1]['content'].partition('\n\nA plan')[0]
+    told = [message['content'] for message in messages if message['role'] == 'tool']
+    if 'how much is' in query:
+        return 'That is easy to add up.'
+    if 'shall not say with which one' in query:
+        return 'Which one do you mean?'
+    sent = [tool['function']['name'] for tool in request.get('tools') or ()]
+    planned = _calls(query)
+    failed = [text for text in told if 'temporarily unavailable' in text]
+    place = len(told) - len(failed)
+    if place < len(planned):
+        call = planned[place]
+        name = next((one for one in sent if one == re.sub(r'[^A-Za-z0-9_-]+', '_', call['name'])), call['name'])
+        return {'content': 'Next.', 'calls': [{'name': name, 'arguments': call['arguments']}]}
+    good = [text for text in told if text not in failed]
+    return 'Results: ' + ' | '.join(text[:300] for text in good) if good else 'Nothing to do.'
+
+
+def right(messages: Messages, request: dict[str, Any]) -> Any:
+    """Answers every role rightly."""
+    asked = messages[0]['content']
+    if asked.startswith('You write requests'):
+        return json.dumps({'query': _query(asked)})
+    if asked.startswith(('Rewrite this request', 'Improve this request')):
+        query = re.search(r'^Request: (.*)$', asked, re.MULTILINE)
+        assert query is not None
+        return json.dumps({'query': query[1], 'solvable': True})
+    if asked.startswith('You plan'):
+        return json.dumps({'steps': ['Do it.', 'Answer.']})
+    if asked.startswith('You review'):
+        return json.dumps({'accept': True, 'why': 'all is there'})
+    return _solve(messages, request)
+
+
+def _times(messages: Messages) -> int:
+    """How often the very same was asked before."""
+    text = json.dumps(messages)
+    with _lock:
+        _seen[text] += 1
+        return _seen[text] - 1
+
+
+def unreadable(messages: Messages, request: dict[str, Any]) -> Any:
+    """Writes no JSON, however often it is asked."""
+    return 'Here you are.' if messages[0]['content'].startswith('You write') else right(messages, request)
+
+
+def reads_second_time(messages: Messages, request: dict[str, Any]) -> Any:
+    """Writes no JSON until the fault is named."""
+    is_first = messages[0]['content'].startswith('You write') and len(messages) == 1
+    return 'Here you are.' if is_first else right(messages, request)
+
+
+def leaks(messages: Messages, request: dict[str, Any]) -> Any:
+    """Names the first needed tool in each query."""
+    asked = messages[0]['content']
+    needed = NEEDED.search(asked)
+    if not asked.startswith('You write') or needed is None:
+        return right(messages, request)
+    return json.dumps({'query': f'{needed[1].split(", ")[0]} please'})
+
+
+def repeats(messages: Messages, request: dict[str, Any]) -> Any:
+    """Writes the same query for all drafts."""
+    if not messages[0]['content'].startswith('You write'):
+        return right(messages, request)
+    rows = next(iter(KEY.values()))
+    return json.dumps({'query': f'For the audit: {rows[0][0]}.'})
+
+
+def disagrees(messages: Messages, request: dict[str, Any]) -> Any:
+    """Gives another part of the responses each time it is asked the same."""
+    answer = right(messages, request)
+    if not (isinstance(answer, str) and answer.startswith('Results')):
+        return answer
+    values = re.findall(r"(?<=: ['\"])[^'\"]{3,60}(?=['\"])", answer)
+    return f'It is: {values[_times(messages) % len(values)]}' if values else 'It is done.'
+
+
+def refuses(messages: Messages, request: dict[str, Any]) -> Any:
+    """Refuses every solution as a reviewer."""
+    if messages[0]['content'].startswith('You review'):
+        return json.dumps({'accept': False, 'why': 'I am not convinced'})
+    return right(messages, request)
+
+
+def calls_wrongly(messages: Messages, request: dict[str, Any]) -> Any:
+    """Passes an argument that no tool has."""
+    answer = right(messages, request)
+    if isinstance(answer, dict):
+        answer['calls'][0]['arguments'] = {'no_such_argument': 1}
+    return answer
+
+
+def gives_up(messages: Messages, request: dict[str, Any]) -> Any:
+    """Says that no request can be carried out."""
+    if messages[0]['content'].startswith('Improve'):
+        return json.dumps({'query': 'Do it.', 'solvable': False})
+    return right(messages, request)
