@@ -28,7 +28,7 @@ from opencompass_tooleval.making.made_set import FIXTURE_FOLDER, MadeSet
 from opencompass_tooleval.making.made_task import MadeTask, Solution, SolvedCall
 from tests.mcp_servers.servers import NOTES
 
-START = 'Marta keeps the shed key.\nThe ladder is at number 12.\n'
+START = 'Marta keeps the shed key.\nThe ladder is at number 12.\nThe fence is done.\n'
 PROBES = [{'leave_out': []}]
 READ = GoldCall('read_notes', {})
 

@@ -135,7 +135,10 @@ FAULTS: dict[str, tuple[Callable[[list[MadeTask]], list[MadeTask]], str, dict[st
         {'t0': 'write_note: call:unknown_name'},
     ),
     'volatile read': (
-        lambda made: [*made, more('How late is it now?', Goal(facts=('1',)), [GoldCall('clock', {})], CLOCK)],
+        lambda made: [
+            *made,
+            more('How late is it now?', Goal(facts=('1',), answer='At 1.'), [GoldCall('clock', {})], CLOCK),
+        ],
         'reproduced gold',
         {'t8': 'no call returns 1'},
     ),
