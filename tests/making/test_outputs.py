@@ -35,6 +35,7 @@ from opencompass_tooleval.benchmarks.teval.step_rows import (
 from opencompass_tooleval.benchmarks.ultratool.build_read import read_samples
 from opencompass_tooleval.benchmarks.ultratool.calls import CallError, parse_call, write_call
 from opencompass_tooleval.benchmarks.ultratool.records import load_records
+from opencompass_tooleval.core.answer import Answer
 from opencompass_tooleval.core.tool_set import ToolSchema
 from opencompass_tooleval.making.config_file import as_code
 from opencompass_tooleval.making.gold_path import gold_path, has_one_path
@@ -92,7 +93,9 @@ def test_step_files_are_read_by_the_benchmark_and_its_gold_is_right(made: MadeSe
         if subset == 'plan_str':
             continue  # needs an encoder: the oracle runs it through opencompass in test_outputs_pipeline.py
         for rules, least in ((STRICT, 1), (V2, 1 - 1e-5)):
-            for score in score_answers(records, answers, rules, None if subset == 'instruct' else _Exact()):
+            for score in score_answers(
+                records, list(map(Answer, answers)), rules, None if subset == 'instruct' else _Exact()
+            ):
                 assert all(value >= least for value in score.values.values() if value is not None), score
 
 
@@ -190,7 +193,7 @@ def test_names_that_begin_with_another_are_told_apart(tmp_path: Path) -> None:
     assert write_teval([made], tmp_path)['EN/plan_str_v2.json'] == 1
     (sample,) = load_samples(tmp_path / 'teval/EN/plan_str_v2.json', 'plan_str')
     assert sample.record.apis == ('git_diff_staged', 'git_diff')
-    (score,) = score_answers([sample.record], [gold_answer(sample.record)], Protocol('v1'), _Exact())
+    (score,) = score_answers([sample.record], [Answer(gold_answer(sample.record))], Protocol('v1'), _Exact())
     assert score.values['f1_score'] == 1
     assert "[['git_diff', {" in sample.messages[0].content  # shown in the order in which it is offered
 
