@@ -113,9 +113,9 @@ def documented_source(
 
     Args:
         docs: Their documentation.
-        bank: As :class:`~opencompass_tooleval.agents.adapter.AgentDialogues`.
-        stateful_tools: As there.
-        simulator: As there.
+        bank: Recorded responses, as :class:`~opencompass_tooleval.agents.adapter.AgentDialogues` takes them.
+        stateful_tools: Name of the functions that answer calls.
+        simulator: The model that answers what nothing else does.
 
     Raises:
         ValueError: Nothing answers the calls.
