@@ -133,8 +133,7 @@ def documented_source(
         known.errors,
         simulator=open_simulator(**simulator) if simulator else None,
     )
-    settings = {'bank': bank, 'stateful_tools': stateful_tools, **({'simulator': simulator} if simulator else {})}
-    return ToolSource(documented_tools(docs), environment, settings)
+    return ToolSource(documented_tools(docs), environment, {'bank': bank, 'stateful_tools': stateful_tools})
 
 
 def tool_text(tools: Sequence[SourceTool]) -> str:
